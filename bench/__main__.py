@@ -6,6 +6,7 @@ from bench import (
     dashboard,
     freshness,
     functions,
+    inference,
     ingest,
     lineage,
     log_size,
@@ -38,6 +39,7 @@ def main() -> None:
     show("Function App", functions.run(rounds))
     show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
+    show("Inference", inference.run())
     show("Wide events", wide_events.run(1 if quick else wide_events.ROUNDS))
     show("Reading", reading.run_quick() if quick else reading.run())
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))

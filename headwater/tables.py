@@ -403,6 +403,7 @@ EDGE_SETS = Table(
         "started_us": "long",
         "last_us": "long",
         "weight": "int",
+        "origin": "string",
         "landed": "boolean",
         "rewrites": "boolean",
         "borrowed": "boolean",

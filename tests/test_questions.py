@@ -83,6 +83,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
         "column": "email",
         "job": {"namespace": "jobs", "name": "to_gold"},
         "transformation": {"type": "DIRECT", "subtype": "", "masking": False, "description": None},
+        "origin": "observed",
     }
     assert answer["stops"] == [
         {
@@ -90,6 +91,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
             "dataset": "silver/customers",
             "onward": [{"namespace": LAKE, "dataset": "export/dump"}],
             "jobs": [{"namespace": "jobs", "name": "export"}],
+            "unread": [],
         }
     ]
 

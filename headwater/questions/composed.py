@@ -1,7 +1,9 @@
 """Parameters that questions take together, over HTTP as in notebooks: which lineage, from where, between what."""
 
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, get_args
 
+from headwater.errors import WrongQuestion
+from headwater.lineage.edges.origins import ORIGINS, Origin
 from headwater.lineage.time.as_of import AsOf
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
@@ -12,10 +14,19 @@ from headwater.questions.subjects import Bounds, Subject
 
 @composed
 def as_of_from(
-    view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None
-) -> AsOf:
+    view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None,
+    origins: p.Origins = None,
+) -> AsOf:  # fmt: skip
     """Return which lineage is looked at."""
-    return AsOf(as_of, known_at, seen_since, view == "all")
+    return AsOf(as_of, known_at, seen_since, view == "all", origins_of(origins))
+
+
+def origins_of(text: str | None) -> frozenset[Origin]:
+    """Return the origins that are asked for; raises WrongQuestion for one that is none."""
+    asked = {each.strip() for each in (text or "").split(",") if each.strip()}
+    for each in sorted(asked - ORIGINS):
+        raise WrongQuestion(f"origins={each[:40]!r} is not known. Write observed, declared, inferred, or some of them.")
+    return frozenset(each for each in get_args(Origin) if each in asked) or ORIGINS
 
 
 class Walk(NamedTuple):

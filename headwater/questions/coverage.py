@@ -11,6 +11,7 @@ from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 
 COVERED = "column lineage"
+INFERRED = "column lineage inferred from SQL"
 _OPAQUE = "written without column lineage"
 _PARTLY = "some of its writers report no column lineage"
 _SOURCE = "no reported job writes it"
@@ -43,12 +44,12 @@ def coverage(
     items = [
         CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
         for name, reason in datasets.items()
-        if reason != COVERED
+        if reason not in (COVERED, INFERRED)
     ]
     items += [
         CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason)
         for name, reason in jobs.items()
-        if reason != COVERED
+        if reason not in (COVERED, INFERRED)
     ]
     cut = _ORDER.cut((item for item in items if kind in (None, item.kind)), page)
     return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.told)
@@ -63,21 +64,26 @@ def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> st
     if not any(lineage.carries for lineage in feeding):
         return _OPAQUE
     opaque = any(not lineage.carries and (lineage.tables or lineage.also_read) for lineage in feeding)
-    return _PARTLY if opaque else COVERED
+    if opaque:
+        return _PARTLY
+    return INFERRED if all(lineage.inferred for lineage in feeding if lineage.carries) else COVERED
 
 
 def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
-    found: dict[Name, set[bool]] = {}
+    found: dict[Name, set[str]] = {}
+    inferring: set[Name] = set()
     for number, (job_output, lineage) in snapshot.graph.sets.items():
         if (
             lineage.output is not None
             and counted.says(number)
             and (lineage.carries or lineage.tables or lineage.also_read)
         ):
-            found.setdefault(job_output.job, set()).add(lineage.carries)
+            found.setdefault(job_output.job, set()).add(COVERED if lineage.carries else _OPAQUE_JOB)
+            if lineage.inferred:
+                inferring.add(job_output.job)
     return {
-        job: COVERED if carries == {True} else _PARTLY_JOB if True in carries else _OPAQUE_JOB
-        for job, carries in found.items()
+        job: _PARTLY_JOB if len(said) > 1 else INFERRED if job in inferring and said == {COVERED} else said.pop()
+        for job, said in found.items()
     }
 
 

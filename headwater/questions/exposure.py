@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from headwater.errors import NotKnown
 from headwater.events.times import iso
@@ -194,7 +194,10 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
     elif each.opaque is not None:
         how, via = (
             "written without column lineage",
-            SurfaceVia(job=Job(*snapshot.job(graph.sets[each.opaque][0].job).parts)),
+            SurfaceVia(
+                job=Job(*snapshot.job(graph.sets[each.opaque][0].job).parts),
+                unread=graph.sets[each.opaque][1].unread or UNSET,
+            ),
         )
     name = graph.names[each.dataset]
     column = None if each.key is None else snapshot.columns(name).shown(each.key)

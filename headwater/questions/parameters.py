@@ -47,6 +47,10 @@ View = Annotated[Literal["current", "all"], Help("current, or all that ever was.
 AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
 KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
 SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]
+Origins = Annotated[
+    str | None,
+    Help("Only edges of these origins, separated by commas: observed, declared, inferred from SQL; without it all."),
+]
 Strict = Annotated[bool, Help("a batch job that read it and wrote nothing may have used any column.")]
 Exposure = Annotated[
     Literal["exposed", "unknown", "masked", "once_exposed"] | None,

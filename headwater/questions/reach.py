@@ -74,15 +74,19 @@ def _stops(
     dataset_of, names = snapshot.graph.dataset_of, snapshot.graph.names
     onward: dict[Name, set[Name]] = defaultdict(set)
     jobs: dict[Name, set[Name]] = defaultdict(set)
+    unread: dict[Name, set[str]] = defaultdict(set)
     for dataset in {dataset_of[node] for node in (*starts, *reached)}:
         for number, far in _table_level(snapshot, dataset, counted, forward=forward):
             onward[names[dataset].plain].add(far.plain)
-            jobs[names[dataset].plain].add(snapshot.graph.sets[number][0].job)
+            job_output, lineage = snapshot.graph.sets[number]
+            jobs[names[dataset].plain].add(job_output.job)
+            unread[names[dataset].plain].update((lineage.unread,) if lineage.unread else ())
     return [
         Stop(
             *name.parts,
             [Dataset(*far.parts) for far in sorted(onward[name])],
             [Job(*snapshot.job(job).parts) for job in sorted(jobs[name])],
+            sorted(unread[name]),
         )
         for name in sorted(onward)
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.wave import Hit
@@ -59,7 +60,7 @@ class Shown:
         job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
         transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
         shown = self._vias[hit.parent, hit.transformation, hit.edge_set] = Via(
-            *self.place(hit.parent), job, transformation
+            *self.place(hit.parent), job, transformation, origin_of(*self._graph.sets[hit.edge_set])
         )
         return shown
 

@@ -2,6 +2,7 @@
 
 from headwater.errors import NotKnown
 from headwater.events.times import iso
+from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.run_edges import Edge, OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -27,7 +28,7 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
         if counted.live[each] and (
             edges or (column is None and target is None and source in (each.plain for each in lineage.tables))
         ):
-            items.append(_item(snapshot, each, job_output.layer, job_output.job, edges))
+            items.append(_item(snapshot, each, job_output.job, edges))
     if not items:
         raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
     return EdgeAnswer(shown_column(snapshot, source, column), shown_column(snapshot, output, target), items)
@@ -39,11 +40,11 @@ def _is_asked(edge: Edge, lineage: OutputLineage, source: Name, column: str | No
     return target is None or edge.target == target or (edge.target is None and target in lineage.columns)
 
 
-def _item(snapshot: Snapshot, number: int, layer: str, job: Name, edges: list[Edge]) -> EdgeReason:
+def _item(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
     stats = snapshot.stats(number)
     return EdgeReason(
         Job(*snapshot.job(job).parts),
-        layer,
+        origin_of(*snapshot.graph.sets[number]),
         [
             shown_transformation(transformation)
             for transformation in dict.fromkeys(edge.transformation for edge in edges)

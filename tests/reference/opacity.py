@@ -1,15 +1,13 @@
 """What runs read without saying which columns, and what explains it (docs/lineage.md: edges of one run)."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from tests.reference.generations import Dataset
-from tests.reference.records import Run
+from tests.reference.records import Run, is_half
 from tests.reference.writings import Content, Writing
 
-STATEMENT = re.compile(r"(atomic_|execute_)?(create|replace)(_\w+)?_table_as_select(_command|_exec\w*)?")
 OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
 
 
@@ -122,7 +120,7 @@ class Opacity:
 
 
 def is_statement(run: Run) -> bool:
-    return any(STATEMENT.fullmatch(part) for part in parts_of_job(run))
+    return is_half(run.events[-1].event["job"]["name"])
 
 
 def is_of_one_instant(run: Run) -> bool:

@@ -191,3 +191,11 @@ def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]
     head, dot, rest = job["name"].partition(".")
     session = _SESSION.fullmatch(head)
     return job["namespace"], (artifact or (session[1] if session else head)) + dot + rest
+
+
+def is_half(job: str) -> bool:
+    """Tell by its name whether a job is a CREATE or REPLACE TABLE AS SELECT, of which another writes the rows."""
+    return any(_STATEMENT.fullmatch(part) for part in job.split("."))
+
+
+_STATEMENT = re.compile(r"(atomic_|execute_)?(create|replace)(_\w+)?_table_as_select(_command|_exec\w*)?")

@@ -172,7 +172,8 @@ def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) 
 
 
 def counting(group: list[Writing]) -> list[Writing]:
-    """Return the writings of the current and of the newest execution."""
-    carrying = [each for each in group if each.carries] or group
+    """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
+    carrying = [each for each in group if each.carries and not each.is_inferred]
+    carrying = carrying or [each for each in group if each.carries] or group
     executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
     return [each for each in group if each.execution in executions]

@@ -14,6 +14,7 @@ from tests.reference.draws import Draw
 from tests.reference.records import Delivered
 from tests.reference.world_events import Json, deliver
 from tests.reference.world_lives import LivingWorld
+from tests.reference.world_sql import add_sql
 
 LONGEST = 16  # events of a world, before some are sent twice
 FEW = (0, 1, 6, 8, 9, 10, 13, 21, 23, 26, 27, 30, 31, 32, 33, 34, 37, 43, 45, 47, 51, 54, 58, 59)
@@ -57,7 +58,9 @@ def make_world(draw: Draw) -> list[Delivered]:
     events = world.events[:LONGEST]
     for _ in range(draw.number(0, 2) if draw.chance(30) else 0):
         events.insert(draw.number(0, len(events)), draw.choice(events))
-    return deliver(_shuffled(draw, events) if draw.chance(50) else events)
+    sent = _shuffled(draw, events) if draw.chance(50) else events
+    add_sql(draw, sent)
+    return deliver(sent)
 
 
 def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:

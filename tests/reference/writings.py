@@ -5,8 +5,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.reference.generations import Dataset, Generations
-from tests.reference.records import Delivered, Facets, Run, facets_of, merged
+from tests.reference.records import (
+    Delivered,
+    Facets,
+    Run,
+    facets_of,
+    is_half,
+    is_own_table,
+    merged,
+    says_columns,
+)
 from tests.reference.schemas import Schemas, schema_paths
+from tests.reference.sql_reading import Statement, read_statement
 
 Said = tuple[Delivered, Run | None]  # by which event of which run
 
@@ -18,10 +28,12 @@ class Content:
     inputs: set[Dataset]
     outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]]
     entries: dict[Dataset, list[tuple[Facets, Delivered]]]
+    inferred: Statement | None = None
 
     @property
     def is_self_loop(self) -> bool:
-        lineage = self.entries or any("columnLineage" in facets for facets in self.outputs.values())
+        said = any("columnLineage" in facets for facets in self.outputs.values())
+        lineage = self.entries or said or self.inferred
         return not lineage and self.inputs == set(self.outputs)
 
 
@@ -42,6 +54,7 @@ class Writing:
     bare: set[Dataset] = field(default_factory=set)
     """Sources that a `lineage` facet names without a column."""
     shows_steps: bool = False
+    is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
     """What it is opaquely written from, explained or not."""
 
@@ -82,7 +95,40 @@ class Reader:
                 add_lineage(lineage[entity, None], event.facets(entity), event)
         outputs = {dataset: merged(each) for dataset, each in said.items()}
         entries = self._by_target(lineage, run)
-        return Content(set() if drops and not outputs and not entries else inputs, outputs, entries)
+        inputs = set() if drops and not outputs and not entries else inputs
+        inferred = self._statement(events, run, inputs, outputs) if run and not entries else None
+        return Content(inputs, outputs, entries, inferred)
+
+    def _statement(
+        self,
+        events: Iterable[Delivered],
+        run: Run,
+        inputs: set[Dataset],
+        outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]],
+    ) -> Statement | None:
+        """Return what the SQL of a run says of an output that says nothing of its columns itself."""
+        said = [(event.facets("job"), event) for event in events if not _says_all_itself(event)]
+        sql = merged([({"sql": facets["sql"]}, event) for facets, event in said if facets.get("sql")]).get("sql")
+        if not sql or is_half(run.events[-1].event["job"]["name"]):
+            return None
+        reads: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in inputs}
+        writes: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in outputs}
+        for event in events:
+            for each in event.datasets("inputs"):
+                if (dataset := self._source(each, event, run)) in reads:
+                    reads[dataset] |= self._names(each)
+            for each in event.datasets("outputs"):
+                if (dataset := self._output(each, event, run)) in writes:
+                    writes[dataset] |= self._names(each)
+        for dataset in reads.keys() & writes.keys():
+            reads[dataset] = writes[dataset] = reads[dataset] | writes[dataset]
+        found = read_statement(sql[0]["query"], reads, writes)
+        return found if found and "columnLineage" not in outputs[found.target] else None
+
+    def _names(self, named: Facets) -> set[str]:
+        """Return what an event calls a dataset, symlinks too."""
+        links = (facets_of(named).get("symlinks") or {}).get("identifiers") or []
+        return {self.generations.names.canonical(each["namespace"], each["name"])[1] for each in (named, *links)}
 
     def writings(self, content: Content, time_us: int, run: Run | None) -> list[Writing]:
         outputs = content.outputs.keys() | content.entries.keys()
@@ -93,6 +139,8 @@ class Reader:
                 self._read_entries(writing, content.entries.get(writing.output, []), run)
             elif "columnLineage" in facets:
                 self._read_column_lineage(writing, *facets["columnLineage"], run)
+            elif content.inferred and content.inferred.target == writing.output:
+                _read_inferred(writing, content.inferred)
             if not writing.carries:
                 itself = {writing.output} & content.inputs
                 writing.opaque = writing.bare | itself if content.entries else content.inputs
@@ -176,6 +224,24 @@ class Reader:
             columns = self.schemas.at(writing.output, writing.time_us)
         for source, column, masked in writing.whole:
             writing.edges |= {(source, column, each, "INDIRECT", masked) for each in {*columns, *writing.named}}
+
+
+def _read_inferred(writing: Writing, statement: Statement) -> None:
+    writing.is_inferred = writing.shows_steps = True
+    writing.named |= set(statement.named)
+    for source, column, output, masked in statement.columns:
+        writing.tables.add(source)
+        writing.edges.add((source, column, output, "DIRECT", masked))
+    for source, column in statement.whole:
+        writing.tables.add(source)
+        writing.whole.add((source, column, False))
+
+
+def _says_all_itself(event: Delivered) -> bool:
+    """Tell whether each output of an event says what its columns are made of, so that its SQL is not asked."""
+    written = [each for each in event.datasets("outputs") if not is_own_table(each["name"])]
+    facets = [facets_of(each).get("columnLineage") for each in written]
+    return bool(facets) and all(facet and says_columns(facet) and not facet.get("_deleted") for facet in facets)
 
 
 def add_lineage(said: list[tuple[Facets, Delivered]], facets: Facets, event: Delivered) -> None:

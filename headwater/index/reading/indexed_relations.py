@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from headwater.index.stored.edge_set_table import EdgeSetTable
-from headwater.lineage.edges.current_candidates import CARRIES
+from headwater.lineage.edges.current_candidates import INFERRED
 from headwater.lineage.edges.edge_sets import Reported
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.related_runs import reported
@@ -13,9 +13,9 @@ from headwater.lineage.runs.weighed import Weighed
 _BELOW = (
     "WITH RECURSIVE below(run) AS (SELECT run FROM runs WHERE parent = ?1 "
     "UNION SELECT r.run FROM below b JOIN runs r ON r.parent = b.run) "
-    "SELECT DISTINCT v.edge_set FROM below b CROSS JOIN votes v ON v.run = b.run WHERE v.weight = ?2 AND b.run <> ?1"
+    "SELECT DISTINCT v.edge_set FROM below b CROSS JOIN votes v ON v.run = b.run WHERE v.weight >= ?2 AND b.run <> ?1"
 )
-_BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight = ?"
+_BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight >= ?"
 
 
 class SqliteRelatedRuns:
@@ -29,11 +29,11 @@ class SqliteRelatedRuns:
 
     def below(self, run_key: str) -> Reported:
         """Return what the runs below a run report; runs and executions by number, as `VOTE` has them."""
-        return self._together(number for (number,) in self._sql.execute(_BELOW, (run_key, CARRIES)))
+        return self._together(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED)))
 
     def beside(self, execution: str) -> Reported:
         """Return what the runs of an execution report."""
-        return self._together(number for (number,) in self._sql.execute(_BESIDE, (execution, CARRIES)))
+        return self._together(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED)))
 
     def _together(self, numbers: Iterable[int]) -> Reported:
         found = [self._report(number) for number in list(numbers)]

@@ -23,9 +23,11 @@ from headwater.index.stored.progress import read_progress
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.edges.origins import ORIGINS
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.run_facts import without_sql
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
@@ -80,7 +82,7 @@ class ViewOpener:
     def look(self, as_of: AsOf) -> Iterator[View]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
         with paused():
-            if as_of.as_of_us is None and as_of.known_at_us is None and not as_of.every:
+            if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
                     yield _view(live, live.counted(), rules, as_of)
             else:
@@ -95,7 +97,7 @@ class ViewOpener:
     @contextmanager
     def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
         """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
-        if as_of.as_of_us is None and as_of.known_at_us is None and not as_of.every:
+        if not as_of.is_derived:
             with paused(), self._opened_index() as (live, rules):
                 yield _view(live, live.counted(), rules, as_of), live
         else:
@@ -158,7 +160,7 @@ class ViewOpener:
         """Derive the past anew from the facts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
-        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every)
+        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every, as_of.infers)
         found = self._past.get(key)
         if found is None:
             with closing(self._home.opened(open_for_reading)[1]) as sql:
@@ -166,6 +168,7 @@ class ViewOpener:
                     EVER_US if as_of.as_of_us is None else as_of.as_of_us,
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
+                facts = facts if as_of.infers else without_sql(facts)
                 found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules))
             if as_of.every:
                 found.put_history()
@@ -178,4 +181,6 @@ class ViewOpener:
 def _view(snapshot: Snapshot, counted: CountedEdges, rules: UserRules, as_of: AsOf) -> View:
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
+    if as_of.origins != ORIGINS:
+        counted = counted.without(as_of.other_origins(snapshot))
     return View(snapshot, counted, rules)

@@ -7,7 +7,7 @@ from msgspec.json import encode
 
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT
+from headwater.lineage.edges.current_candidates import WEIGHTS
 from headwater.lineage.names.dataset_generations import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
@@ -18,7 +18,6 @@ LOOKED_AT = 60
 _MOST = 1_000
 """Datasets of one run that are looked at."""
 
-_WEIGHTS = (CARRIES, OPAQUE, SILENT)
 _NEWEST = (
     "SELECT time_us, execution, run FROM votes WHERE grp = ? AND weight = ? AND time_us <= ? "
     f"ORDER BY time_us DESC LIMIT {LOOKED_AT}"
@@ -79,7 +78,7 @@ class WrittenTimes:
         found = [
             RanWrite(row[0], row[1], row[2], job)
             for number, job in outputs
-            for weight in _WEIGHTS
+            for weight in WEIGHTS
             for row in self._sql.execute(_NEWEST, (number, weight, self._now))
         ]
         return sorted(found, reverse=True)[:LOOKED_AT]
@@ -94,7 +93,7 @@ class WrittenTimes:
 
     def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
         rows = (
-            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in _WEIGHTS
+            self._sql.execute(query, (number, weight, *more)).fetchone() for number, _ in outputs for weight in WEIGHTS
         )
         return [time_us for (time_us,) in rows if time_us is not None]
 

@@ -11,7 +11,7 @@ from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
 from headwater.index.writing.candidate_batch import CandidateBatch, Cells
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import WEIGHTS, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import is_statement
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
@@ -162,7 +162,7 @@ class CandidateTable:
         executions = {
             row[0]
             for job_output in job_outputs
-            for weight in (CARRIES, OPAQUE, SILENT)
+            for weight in WEIGHTS
             for row in self._sql.execute(newest, (job_output, weight))
         }
         found: dict[JobOutput, list[Candidate[int]]] = {}

@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
-from headwater.index.stored.index_packing import encode, lines_from, paths_from
-from headwater.lineage.edges.facet_contents import Path, SentEdge
+from headwater.index.stored.index_packing import encode, lines_from, paths_from, sql_from
+from headwater.lineage.edges.facet_contents import Path, SentEdge, SentSql
 from headwater.lineage.runs.weighed import Weighed
 
 
@@ -46,6 +46,14 @@ class SqliteContents:
             paths = paths_from(self._value(content_hash, "schema"))
             found = self._schemas.keep(content_hash, paths, len(paths))
         return found
+
+    def add_sql(self, content_hash: str, sql: SentSql) -> None:
+        """Take an `sql` facet."""
+        self._put(content_hash, "sql", encode(sql))
+
+    def sql(self, content_hash: str) -> SentSql:
+        """Return an `sql` facet; asked for once for each shape of a run."""
+        return sql_from(self._value(content_hash, "sql"))
 
     def _put(self, content_hash: str, kind: str, value: bytes) -> None:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, msgpack
 
-from headwater.lineage.edges.facet_contents import SentEdge, Transformation
+from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
 from headwater.lineage.edges.run_edges import Edge, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
@@ -32,6 +32,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     producer: str
     parent: str | None = None
     leads_to: tuple[Name, ...] = ()
+    sql: str | None = None
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -54,6 +55,8 @@ class PackedEdges(Struct, array_like=True, gc=False):
     borrowed: bool
     opaque: list[int] | None = None
     shows: bool = True
+    inferred: bool = False
+    unread: str | None = None
 
 
 encode = msgpack.Encoder().encode
@@ -64,6 +67,7 @@ tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
 versions_from = msgpack.Decoder(dict[int, str]).decode
 names_from = msgpack.Decoder(list[Name]).decode
 lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
+sql_from = msgpack.Decoder(SentSql).decode
 paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
 
 
@@ -73,6 +77,7 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
             tuple(outputs), said.declared, said.producer, None, said.leads_to,
+            said.sql,
         )
     )  # fmt: skip
 
@@ -108,7 +113,8 @@ def pack_edges(said: OutputLineage) -> bytes:
     return encode(
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
-            carries=said.carries, shows=said.shows, borrowed=said.borrowed, **packed,
+            carries=said.carries, shows=said.shows, borrowed=said.borrowed,
+            inferred=said.inferred, unread=said.unread, **packed,
         )
     )  # fmt: skip
 
@@ -136,6 +142,8 @@ def unpack_edges(value: bytes) -> OutputLineage:
         carries=packed.carries,
         shows=packed.shows,
         borrowed=packed.borrowed,
+        inferred=packed.inferred,
+        unread=packed.unread,
     )
 
 

@@ -14,7 +14,7 @@ from headwater.index.stored.candidate_table import CandidateTable
 from headwater.index.stored.database import marks
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, JobOutput
+from headwater.lineage.edges.current_candidates import WEIGHTS, JobOutput
 from headwater.lineage.names.dataset_name import Name
 
 _FEW = 100
@@ -32,7 +32,7 @@ class _Everywhere:
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         self.reading: set[int] = set()
-        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in (CARRIES, OPAQUE, SILENT)}
+        self._newest: dict[int, list[_Newest]] = {weight: [] for weight in WEIGHTS}
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
@@ -102,7 +102,7 @@ class Recreated:
     def _look(self, number: int) -> None:
         job = self._job_of.get(number) or self._take(number)
         query = f"SELECT v.time_us, {TIE} {_NEWEST}"
-        for weight in (CARRIES, OPAQUE, SILENT):
+        for weight in WEIGHTS:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)
 

@@ -21,7 +21,7 @@ class Candidate(NamedTuple, Generic[T]):
     """What one run says of a job output; of two at one instant the greater `tie` is newer.
 
     started_us, last_us: of the run's first and last event.
-    weight: CARRIES column lineage, is OPAQUE about inputs, or SILENT, as an ALTER is.
+    weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
     rows_confirmed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
     lineage: stands for its edges.
     """
@@ -40,10 +40,10 @@ class Candidate(NamedTuple, Generic[T]):
     @property
     def carries(self) -> bool:
         """Whether it has column lineage."""
-        return self.weight == CARRIES
+        return self.weight >= INFERRED
 
 
-SILENT, OPAQUE, CARRIES = 0, 1, 2
+SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
 
 
 class Standing(NamedTuple, Generic[T]):
@@ -56,14 +56,19 @@ class Standing(NamedTuple, Generic[T]):
 def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Standing[T]:
     """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
 
+    What is inferred takes no place of what was observed, but where it is the newest it counts beside that.
     A declaration replaces the one before, whatever either carries.
     """
     if job_output.layer != "observed":
         newest = _of_newest(candidates, candidates)
         return Standing(newest, newest)
     speaking = [candidate for candidate in candidates if candidate.weight > SILENT] or candidates
-    carrying = [candidate for candidate in speaking if candidate.carries]
-    return Standing(_of_newest(carrying or speaking, speaking), _of_newest(speaking, speaking))
+    heaviest = max((candidate.weight for candidate in speaking), default=SILENT)
+    strongest = [candidate for candidate in speaking if candidate.weight == heaviest]
+    live, latest = _of_newest(strongest, speaking), _of_newest(speaking, speaking)
+    if latest and latest[0].execution != live[0].execution and any(each.carries for each in latest):
+        return Standing([*live, *latest], latest)
+    return Standing(live, latest)
 
 
 def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]]) -> list[Candidate[T]]:

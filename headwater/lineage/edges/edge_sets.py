@@ -1,6 +1,5 @@
 """What all jobs together say about one dataset they write: which edge sets count, and what explains the opaque ones."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -8,6 +7,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput, standing
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import is_statement_half
 
 T = TypeVar("T")
 
@@ -152,13 +152,12 @@ class _Explains(Generic[T]):
         )
 
 
-_STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")
 _HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
 
 
 def is_statement(job_output: JobOutput) -> bool:
     """Tell whether a job is a statement whose column lineage another run of its execution may report."""
-    return _STATEMENT.search(job_output.job.name) is not None
+    return is_statement_half(job_output.job)
 
 
 def _is_instant(candidate: Candidate[T]) -> bool:

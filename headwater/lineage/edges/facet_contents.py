@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from headwater.events.decode import decode
 from headwater.events.rows import Row
 from headwater.lineage.names.dataset_name import Name
 
@@ -40,6 +41,17 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     stated: bool = True
 
 
+LONGEST_SQL = 100_000
+"""Characters of a statement that is read; of a longer one so many and one more are kept, by which it is known."""
+
+
+class SentSql(Struct, frozen=True, gc=False, array_like=True):
+    """An `sql` facet: its query, and the dialect where it says that."""
+
+    query: str
+    dialect: str | None = None
+
+
 class Contents(Protocol):
     """Holds facets by content hash; a hash that it does not hold is a KeyError, never no edges."""
 
@@ -58,6 +70,12 @@ class Contents(Protocol):
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
 
+    def add_sql(self, content_hash: str, sql: SentSql) -> None:
+        """Take an `sql` facet."""
+
+    def sql(self, content_hash: str) -> SentSql:
+        """Return an `sql` facet."""
+
 
 class ContentsInMemory:
     """Contents in dictionaries."""
@@ -66,9 +84,10 @@ class ContentsInMemory:
         """Hold nothing yet."""
         self._lineage: dict[str, Sequence[SentEdge]] = {}
         self._schemas: dict[str, Sequence[Path]] = {}
+        self._sql: dict[str, SentSql] = {}
 
     def __contains__(self, content_hash: object) -> bool:
-        return content_hash in self._lineage or content_hash in self._schemas
+        return content_hash in self._lineage or content_hash in self._schemas or content_hash in self._sql
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
         """Take a schema's columns."""
@@ -86,10 +105,27 @@ class ContentsInMemory:
         """Return the columns of a schema."""
         return self._schemas[content_hash]
 
+    def add_sql(self, content_hash: str, sql: SentSql) -> None:
+        """Take an `sql` facet."""
+        self._sql[content_hash] = sql
+
+    def sql(self, content_hash: str) -> SentSql:
+        """Return an `sql` facet."""
+        return self._sql[content_hash]
+
 
 def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
     """Return the columns of a schema's rows in table `schemas`."""
     return tuple(tuple(row[2]) for row in rows)
+
+
+def sent_sql(facet: bytes) -> SentSql:
+    """Return what the text of an `sql` facet says; its query is empty where it holds none."""
+    value = decode(facet)
+    query, dialect = (value.get("query"), value.get("dialect")) if isinstance(value, dict) else (None, None)
+    if not isinstance(query, str) or not query.strip():
+        return SentSql("")
+    return SentSql(query[: LONGEST_SQL + 1], dialect if isinstance(dialect, str) else None)
 
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:

@@ -1,12 +1,13 @@
 """Rules 4, 5 and 11: what one run says about each dataset it writes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import Run, RunDataset
@@ -17,8 +18,11 @@ ColumnKey = Callable[[Name, str], str]
 SchemaAt = Callable[[Name, int], str | None]
 """(dataset, time) → hash of its newest schema up to then, else of its earliest later one."""
 
-Dated = tuple[SentEdge, int]
-"""A line of a facet, and the time of the event that brought it (us): names mean what they meant then."""
+Dated = tuple[SentEdge, int | None]
+"""A line of a facet, and the time of the event that brought it (us): names mean what they meant then.
+
+None: it follows from the run's SQL, and its source is a dataset, no name.
+"""
 
 
 class Edge(Struct, frozen=True, gc=False):
@@ -40,6 +44,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     opaque: inputs of which the run reports no column, or which feed an output without column lineage.
     carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
     borrowed: `columns` come from a schema of another run, so another schema may change them.
+    inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
     """
 
     output: Name | None
@@ -54,6 +59,8 @@ class OutputLineage(Struct, frozen=True, gc=False):
     shows: bool = True
     rows_confirmed: bool = field(default=False, name="landed")
     borrowed: bool = False
+    inferred: bool = False
+    unread: str | None = None
 
 
 class EdgeRules(NamedTuple):
@@ -77,7 +84,12 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
             [_read(run, output, lines, _Inputs((), read), rules) for output, lines in every.items()],
             explicit.values(),
         )
-    lines = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
+    lines: dict[Name, Sequence[Dated]] = {
+        name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()
+    }
+    inferred = inferred_lines(run.script, rules.contents) if run.script else {}
+    inferred = {name: found for name, found in inferred.items() if run.outputs[name].lineage is None}
+    lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
         return []  # rule 11: RDD jobs report what they read as written, too
     if not run.outputs:
@@ -86,7 +98,15 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     found = [
         _read(run, output, own, _Inputs(read if alone or not own else (), read), rules) for output, own in lines.items()
     ]
-    return _settled(run, found, lines.values())
+    return _settled(run, [_marked(each, inferred) for each in found], lines.values())
+
+
+def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
+    """Say of an output that what is said of it follows from SQL, or why nothing does."""
+    found = inferred.get(lineage.output) if lineage.output else None
+    if found is None:
+        return lineage
+    return replace(lineage, inferred=lineage.carries, unread=found.unread)
 
 
 def _only_reads(run: Run) -> list[OutputLineage]:
@@ -150,7 +170,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules
     edges = tuple(dict.fromkeys(_edges(run, output, lines, rules)))
     named = dict.fromkeys(edge.source for edge in edges)
     who, source_of = run.speaker, rules.naming.input
-    whole = {source_of(who, line.source, at): None for line, at in lines if line.source and line.column is None}
+    bare = ((line.source, at) for line, at in lines if line.source and line.column is None)
+    whole = {source if at is None else source_of(who, source, at): None for source, at in bare}
     if lines or output in run.inputs:
         tables = tuple(sorted(named | {name: None for name in (*whole, *inputs.feeding) if name != output}))
         fed = set(tables)
@@ -176,13 +197,15 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules
 
 def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
     targets, who = _Keys(output, rules), run.speaker
-    sources: dict[tuple[int, int], _Keys] = {}
+    sources: dict[tuple[int, int | None], _Keys] = {}
     for line, time_us in lines:
         name = line.source
         if name and line.column is not None:
             keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
             if keys is None:
-                keys = sources[id(name), time_us] = _Keys(rules.naming.input(who, name, time_us), rules)
+                keys = sources[id(name), time_us] = _Keys(
+                    name if time_us is None else rules.naming.input(who, name, time_us), rules
+                )
             yield Edge(
                 keys.dataset,
                 keys[line.column],

@@ -20,13 +20,25 @@ from headwater.lineage.edges.facet_contents import (
     is_of_metadata,
     schema_columns,
     sent_edges,
+    sent_sql,
 )
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
-from headwater.lineage.runs.run_facts import DELETED, DatasetUse, EventContent, RunFacts, Symlink, Tag
+from headwater.lineage.runs.run_facts import (
+    DELETED,
+    NO_COLUMN_LINEAGE,
+    DatasetUse,
+    EventContent,
+    RunFacts,
+    Symlink,
+    Tag,
+)
 from headwater.lineage.runs.weighed import Weighed
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
+
+SQL = "sql"
+"""The facet of a job that holds its statement."""
 
 
 class ReadShape(Struct, frozen=True, gc=False):
@@ -34,6 +46,7 @@ class ReadShape(Struct, frozen=True, gc=False):
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
+    sql: hash of its job's SQL, unless every output says itself what its columns are made of.
     """
 
     artifact: str | None
@@ -45,6 +58,7 @@ class ReadShape(Struct, frozen=True, gc=False):
     inputs: int
     uses: tuple[DatasetUse, ...]
     has_run_facets: bool
+    sql: str | None = None
 
     def content(self, sent: Sent) -> EventContent:
         """Return what an event of this shape says."""
@@ -60,6 +74,7 @@ class ReadShape(Struct, frozen=True, gc=False):
             declared=self.declared,
             leads_to=self.leads_to,
             producer=sent.producer,
+            sql=self.sql if sent.kind == "RUN" else None,
         )
 
 
@@ -107,6 +122,7 @@ class FactsReader:
             inputs=sum(place < len(shape.inputs) for place in places),
             uses=tuple(uses[place] for place in places),
             has_run_facets=bool(shape.run_facets),
+            sql=self._sql(shape, [use for place, use in enumerate(uses) if place >= len(shape.inputs)]),
         )
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
@@ -139,6 +155,19 @@ class FactsReader:
             elif content.table == COLUMN_LINEAGE.name and not _holds(self._contents, self._contents.lineage, content):
                 edges = sent_edges(content_rows(content), self._canonical)
                 self._contents.add_lineage(content.content_hash, edges)
+            elif content.key == SQL and not _holds(self._contents, self._contents.sql, content):
+                self._contents.add_sql(content.content_hash, sent_sql(content.raw))
+
+    def _sql(self, shape: EventShape, outputs: Sequence[DatasetUse]) -> str | None:
+        written = [use for use in outputs if not is_noise(use.name)]
+        if written and all(use.lineage not in NO_COLUMN_LINEAGE for use in written):
+            return None
+        facet = next((facet for facet in shape.job_facets if facet.name == SQL and facet.content_hash), None)
+        if facet is None or facet.content_hash is None:
+            return None
+        if facet.deleted:
+            return DELETED
+        return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield by whom a `lineage` facet is, run or job, and its hash."""

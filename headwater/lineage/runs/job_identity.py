@@ -39,3 +39,11 @@ def run_id_of(key: str) -> str:
 
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def is_statement_half(job: Name) -> bool:
+    """Tell whether runs of a job are a CREATE or REPLACE TABLE AS SELECT, of which another run writes the rows."""
+    return _STATEMENT.search(job.name) is not None
+
+
+_STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")

@@ -1,19 +1,40 @@
 """Rule 1: the facts of a run, in any order and number, as one run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from headwater.lineage.names.dataset_generations import Change
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, Speaker
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.job_identity import is_statement_half, job_key
 from headwater.lineage.runs.run_facts import DELETED, NO_COLUMN_LINEAGE, DatasetUse, EventContent, RunFacts, end_of
 
 Declared = tuple[str, int]
 """A `lineage` facet: its content hash, the time of its event."""
+
+
+class ScriptDataset(NamedTuple):
+    """A dataset of a run that has SQL.
+
+    schema: hash of what the run says of its columns; names: by which the run's events know it, symlinks too.
+    """
+
+    dataset: Name
+    is_input: bool
+    is_output: bool
+    schema: str | None
+    names: tuple[str, ...]
+
+
+class Script(NamedTuple):
+    """The SQL of a run: the hash of its facet, who sent it, and the datasets that it may be about."""
+
+    sql: str
+    producer: str
+    datasets: tuple[ScriptDataset, ...]
 
 
 class RunDataset(Struct, gc=False):
@@ -37,6 +58,7 @@ class Run(Struct):
     outputs: without those that it drops; drops: whether there are such.
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
+    script: its SQL, where an output says nothing of its columns.
     """
 
     key: str
@@ -57,6 +79,7 @@ class Run(Struct):
     drops: bool
     producer: str
     newest: str
+    script: Script | None = None
 
     @property
     def speaker(self) -> Speaker:
@@ -80,6 +103,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
     outputs = _datasets(_outputs(speaking, who, naming))
     written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
+    inputs = _datasets(_inputs(speaking, who, naming))
     return Run(
         key=newest.run_key,
         kind=newest.kind,
@@ -93,13 +117,52 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         ended_us=end.time_us if end else None,
         last_us=max(fact.time_us for fact in ordered),
         time_us=_time(ordered, processing, end),
-        inputs=_datasets(_inputs(speaking, who, naming)),
+        inputs=inputs,
         outputs=written,
         declared=_declared(speaking),
         drops=len(written) < len(outputs),
         producer=newest.content.producer,
+        script=_script(speaking, who, naming, inputs, written),
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
+
+
+def _script(
+    ordered: Sequence[RunFacts],
+    who: Speaker,
+    naming: Naming,
+    inputs: Mapping[Name, RunDataset],
+    outputs: Mapping[Name, RunDataset],
+) -> Script | None:
+    """Return the SQL of a run, with the datasets that it may be about and what its events call these."""
+    sql = newest_of([fact.content for fact in ordered], "sql")
+    content = ordered[-1].content
+    silent = any(dataset.lineage is None for dataset in outputs.values())
+    if not sql or not silent or content.kind != "RUN" or is_statement_half(content.job):
+        return None
+    names: dict[Name, set[str]] = {}
+    for name, use, _ in (*_inputs(ordered, who, naming), *_outputs(ordered, who, naming)):
+        called = (name.name, use.name.name, *(link.name.name for link in use.symlinks))
+        names.setdefault(name, set()).update(called)
+    return Script(
+        sql,
+        content.producer,
+        tuple(
+            ScriptDataset(
+                name,
+                name in inputs,
+                name in outputs,
+                _schema(name, outputs) or _schema(name, inputs),
+                tuple(sorted(called)),
+            )
+            for name, called in sorted(names.items())
+            if name in inputs or name in outputs
+        ),
+    )
+
+
+def _schema(name: Name, datasets: Mapping[Name, RunDataset]) -> str | None:
+    return datasets[name].schema if name in datasets else None
 
 
 def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:

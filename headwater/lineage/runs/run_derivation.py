@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from headwater.lineage.edges.current_candidates import CARRIES, OPAQUE, SILENT, Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
@@ -115,7 +115,7 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
 def weight_of(found: OutputLineage) -> int:
     """Return how much a run says of an output: see `Candidate`."""
     if found.carries:
-        return CARRIES
+        return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
     return OPAQUE if any(name != found.output for name in few) else SILENT
 

@@ -59,6 +59,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     processing: BATCH, STREAMING or SERVICE; None where the event does not say.
     inputs, outputs: without versions.
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
+    sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     declared: tuple[tuple[str, str], ...]
     leads_to: tuple[Name, ...]
     producer: str
+    sql: str | None = None
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):
@@ -121,6 +123,11 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     def outputs(self) -> Sequence[DatasetUse]:
         """What it writes, versions included."""
         return _of_version(self.content.outputs, self.versions, len(self.content.inputs))
+
+
+def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:
+    """Return facts as if no job had sent its SQL."""
+    return [replace(fact, content=replace(fact.content, sql=None)) if fact.content.sql else fact for fact in facts]
 
 
 def _of_version(uses: Sequence[DatasetUse], versions: Mapping[int, str], first: int) -> Sequence[DatasetUse]:

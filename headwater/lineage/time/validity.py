@@ -43,7 +43,8 @@ class ValidityHistory(Generic[K]):
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
-        self._lineage = self._carried = False
+        self._lineage = False
+        self._heaviest = SILENT
         self._current = self._latest = ""
         self._newest = newest
         self._candidates: dict[str, list[Candidate[Sequence[K]]]] = {}
@@ -81,7 +82,8 @@ class ValidityHistory(Generic[K]):
     @property
     def _counting(self) -> set[str]:
         """The executions that count."""
-        both = {self._current, self._latest} if self._newest else {self._current}
+        inferred = any(candidate.carries for candidate in self._candidates.get(self._latest, ()))
+        both = {self._current, self._latest} if self._newest or inferred else {self._current}
         return both & self._candidates.keys()
 
     def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
@@ -91,9 +93,9 @@ class ValidityHistory(Generic[K]):
             return
         self._lineage = self._lineage or candidate.weight > SILENT
         self._latest = candidate.execution
-        if candidate.carries or not self._observed or not self._carried:
-            self._current = candidate.execution
-        self._carried = self._carried or (candidate.carries and self._observed)
+        carries = candidate.weight if candidate.carries and self._observed else SILENT
+        if carries >= self._heaviest:
+            self._current, self._heaviest = candidate.execution, carries
 
     def _close(self, edges: Iterable[K], time_us: int) -> None:
         for edge in edges:

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from headwater.lineage.edges.origins import Origin
+
 
 class AnswerStruct(Struct, forbid_unknown_fields=True):
     """An answer, or a part of one, has these members and no others."""
@@ -60,13 +62,14 @@ class StepTransformation(AnswerStruct):
 
 
 class Via(AnswerStruct):
-    """The last step to a column: from where, by which job, how."""
+    """The last step to a column: from where, by which job, how, and who says so."""
 
     namespace: str
     dataset: str
     column: str | None
     job: Job
     transformation: StepTransformation
+    origin: Origin
 
 
 class PathStep(AnswerStruct):
@@ -79,12 +82,13 @@ class PathStep(AnswerStruct):
 
 
 class Stop(AnswerStruct):
-    """A dataset from which only lineage of whole tables goes on."""
+    """A dataset from which only lineage of whole tables goes on; unread: why nothing follows from a job's SQL."""
 
     namespace: str
     dataset: str
     onward: list[Dataset]
     jobs: list[Job]
+    unread: list[str]
 
 
 class Error(AnswerStruct):

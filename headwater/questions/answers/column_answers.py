@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from headwater.lineage.edges.origins import Origin
 from headwater.questions.answers.answer_parts import (
     AnswerStruct,
     Column,
@@ -17,13 +18,18 @@ from headwater.questions.answers.answer_parts import (
 
 
 class SurfaceVia(AnswerStruct, kw_only=True):
-    """The last step to a column; only its job where it was written without column lineage."""
+    """The last step to a column; only its job where it was written without column lineage.
+
+    unread: why nothing follows from the SQL of that job.
+    """
 
     namespace: str | UnsetType = UNSET
     dataset: str | UnsetType = UNSET
     column: str | UnsetType | None = UNSET
     job: Job
     transformation: StepTransformation | UnsetType = UNSET
+    origin: Origin | UnsetType = UNSET
+    unread: str | UnsetType = UNSET
 
 
 class SurfaceItem(AnswerStruct):

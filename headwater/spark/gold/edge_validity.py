@@ -19,6 +19,8 @@ from headwater.spark.silver.texts import Reading, key_of, read_contribution, tex
 from headwater.tables import COLUMN_EDGES, Table, without
 
 VOTE, COLUMN, TABLE = "vote", "column", "table"
+INFERRED_EDGE = "inferred"
+"""`origin` of what follows from SQL; of all else it is the layer, `observed` or `declared`."""
 
 EDGE = Table(
     "edge",
@@ -52,6 +54,7 @@ class ColumnEdgeRow(NamedTuple):
     masked: bool
     subtype: str | None
     description: str | None
+    inferred: bool
 
 
 class TableEdgeRow(NamedTuple):
@@ -59,6 +62,7 @@ class TableEdgeRow(NamedTuple):
 
     source: Name
     opaque: bool
+    inferred: bool
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ def _column_edges(lineage: OutputLineage) -> tuple[ColumnEdgeRow, ...]:
                 edge.transformation.direct,
                 edge.transformation.masked,
                 *edge.transformation[2:],
+                lineage.inferred,
             )
             for edge in lineage.edges
             for target in ((edge.target,) if edge.target is not None else lineage.columns)
@@ -112,7 +117,7 @@ def _column_edges(lineage: OutputLineage) -> tuple[ColumnEdgeRow, ...]:
 
 
 def _table_edges(lineage: OutputLineage) -> tuple[TableEdgeRow, ...]:
-    return tuple(TableEdgeRow(source, not lineage.carries) for source in lineage.tables)
+    return tuple(TableEdgeRow(source, not lineage.carries, lineage.inferred) for source in lineage.tables)
 
 
 _KINDS: dict[str, Callable[[OutputLineage], tuple[NamedTuple, ...]]] = {COLUMN: _column_edges, TABLE: _table_edges}
@@ -140,6 +145,7 @@ class Kept(Struct):
     subtype: str | None = None
     description: str | None = None
     opaque: bool = False
+    origin: str = "observed"
     valid_to_us: int | None = None
     more_runs: int = 0
     again_us: int = 0
@@ -147,9 +153,10 @@ class Kept(Struct):
     def interval(self, kind: str) -> ValidityInterval[NamedTuple]:
         """Return what the row says."""
         source = Name(self.source_namespace, self.source_dataset, self.source_generation)
-        edge: NamedTuple = TableEdgeRow(source, self.opaque)
+        inferred = self.origin == INFERRED_EDGE
+        edge: NamedTuple = TableEdgeRow(source, self.opaque, inferred)
         if kind == COLUMN:
-            how = (self.direct, self.masked, self.subtype, self.description)
+            how = (self.direct, self.masked, self.subtype, self.description, inferred)
             edge = ColumnEdgeRow(source, self.source_column, self.target_column, *how)
         last_seen_us = max(self.last_seen_us, self.again_us)
         runs = self.runs + self.more_runs
@@ -193,10 +200,16 @@ class _Writer:
     def _row(self, key: str, interval: ValidityInterval[NamedTuple], was: str | None, *, gone: bool) -> Row:
         edge, output = interval.edge, self.job_output.output
         assert output is not None  # noqa: S101 - the caller looked
-        column = edge if isinstance(edge, ColumnEdgeRow) else ColumnEdgeRow(edge[0], "", "", False, False, None, None)
+        assert isinstance(edge, (ColumnEdgeRow, TableEdgeRow))  # noqa: S101 - of `_KINDS`
+        column = (
+            edge
+            if isinstance(edge, ColumnEdgeRow)
+            else ColumnEdgeRow(edge[0], "", "", False, False, None, None, edge.inferred)
+        )
+        origin = INFERRED_EDGE if column.inferred else self.job_output.layer
         return (
-            OPEN if interval.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:],
-            *self.job_output.job.parts, self.job_output.layer, interval.since_us, interval.until_us,
+            OPEN if interval.until_us is None else CLOSED, key, self.group_key, *column.source, *output, *column[1:-1],
+            *self.job_output.job.parts, origin, interval.since_us, interval.until_us,
             interval.until_us is None, interval.last_seen_us, interval.runs, interval.rows_confirmed,
             edge.opaque if isinstance(edge, TableEdgeRow) else None, self.kind, gone, was,
         )  # fmt: skip

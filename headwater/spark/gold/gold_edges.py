@@ -13,7 +13,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, kept, spark_schema, texts, together
-from headwater.spark.gold.edge_validity import COLUMN, EDGE, GROUPED, TABLE, VOTE, OutputHistory
+from headwater.spark.gold.edge_validity import COLUMN, EDGE, GROUPED, INFERRED_EDGE, TABLE, VOTE, OutputHistory
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.silver_datasets import DATASET
@@ -130,7 +130,7 @@ def _rows(edges: DataFrame, kind: str, groups: DataFrame, *, anew: bool) -> Data
     row = F.to_json(F.struct(*rest, micros[0], ended, micros[2], *again)).alias("edge")
     named = {
         "kind": F.lit(kind),
-        "layer": F.col("origin"),
+        "layer": F.when(F.col("origin") == INFERRED_EDGE, "observed").otherwise(F.col("origin")),
         "dataset_namespace": F.col("target_namespace"),
         "dataset_name": F.col("target_dataset"),
         "generation": F.col("target_generation"),

@@ -36,6 +36,7 @@ class CandidateRow(Struct):
     started_us: int
     last_us: int
     weight: int
+    origin: str | None
     landed: bool
     rewrites: bool
     borrowed: bool
@@ -72,7 +73,8 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage]) -> Candid
         key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # all generations are judged together
         candidate.run_key, candidate.execution, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
-        candidate.rows_confirmed, candidate.rewrites, candidate.lineage.borrowed, _asks(candidate.lineage),
+        "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites,
+        candidate.lineage.borrowed, _asks(candidate.lineage),
         None, text_of(candidate.lineage),
     )  # fmt: skip
 

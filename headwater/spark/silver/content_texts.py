@@ -12,8 +12,10 @@ from headwater.lineage.edges.facet_contents import (
     ContentsInMemory,
     Path,
     SentEdge,
+    SentSql,
     schema_columns,
     sent_edges,
+    sent_sql,
 )
 from headwater.lineage.edges.schema_columns import told_apart
 from headwater.lineage.names.canonical_names import NameRules
@@ -21,9 +23,9 @@ from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.texts import Reading, text_of
-from headwater.tables import COLUMN_LINEAGE, SCHEMAS, Table
+from headwater.tables import COLUMN_LINEAGE, SCHEMAS, VALUES, Table
 
-SCHEMA, LINEAGE = "s", "l"
+SCHEMA, LINEAGE, SQL = "s", "l", "q"
 """What a reference begins with, before the hash: what says nothing may be a schema here and a lineage facet there."""
 
 CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolean"})
@@ -31,13 +33,16 @@ CONTENT = Table("content", {"ref": "string", "value": "string", "twins": "boolea
 
 read_columns = Reading(tuple[Path, ...])
 _read_lines = msgspec.json.Decoder(tuple[SentEdge, ...])
+_read_sql = msgspec.json.Decoder(SentSql)
 _NOTHING = "[]"
 
 
 def refs_of(fact: RunFacts) -> str:
     """Return what a part refers to, in a fixed order, as one text."""
     schemas = {one.schema for one in (*fact.inputs, *fact.outputs) if one.schema}
-    return joined([SCHEMA + each for each in schemas - {DELETED}] + [LINEAGE + each for each in lineage_of(fact)])
+    sql = {fact.content.sql} - {None, DELETED}
+    lineage = [LINEAGE + each for each in lineage_of(fact)]
+    return joined([*(SCHEMA + each for each in schemas - {DELETED}), *lineage, *(f"{SQL}{each}" for each in sql)])
 
 
 def lineage_of(fact: RunFacts) -> set[str]:
@@ -68,6 +73,7 @@ def contents_of(bronze: TableFolder, refs: DataFrame, names: NameRules) -> DataF
     read: Mapping[str, tuple[Table, Callable[[Sequence[Row]], tuple[str, bool]]]] = {
         SCHEMA: (SCHEMAS, _schema),
         LINEAGE: (COLUMN_LINEAGE, partial(_lineage, names.canonical)),
+        SQL: (VALUES, _sql),
     }
     found = refs.withColumns({"value": F.lit(None).cast("string"), "twins": F.lit(False)}).limit(0)
     for kind, (table, step) in read.items():
@@ -93,7 +99,7 @@ class TextContents(ContentsInMemory):
 
     def forget(self) -> None:
         """Let go of everything."""
-        for held in (self._texts, self._lineage, self._schemas):
+        for held in (self._texts, self._lineage, self._schemas, self._sql):
             held.clear()
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
@@ -107,6 +113,13 @@ class TextContents(ContentsInMemory):
         if content_hash not in self._schemas:
             self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
         return super().schema(content_hash)
+
+    def sql(self, content_hash: str) -> SentSql:
+        """Return an `sql` facet."""
+        if content_hash not in self._sql:
+            text = self._texts[SQL + content_hash]
+            self.add_sql(content_hash, SentSql("") if text == _NOTHING else _read_sql.decode(text))
+        return super().sql(content_hash)
 
 
 def exact_keys(columns: str) -> frozenset[str]:
@@ -123,6 +136,10 @@ def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows:
 def _schema(rows: Sequence[Row]) -> tuple[str, bool]:
     text = text_of(schema_columns(rows))
     return text, bool(exact_keys(text))
+
+
+def _sql(rows: Sequence[Row]) -> tuple[str, bool]:
+    return text_of(sent_sql(rows[0][1].encode())), False
 
 
 def _lineage(canonical: Canonical, rows: Sequence[Row]) -> tuple[str, bool]:

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.events.facet_sets import TABLES
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept
-from headwater.spark.silver.content_texts import LINEAGE, SCHEMA, contents_of, stored
+from headwater.spark.silver.content_texts import LINEAGE, SCHEMA, SQL, contents_of, stored
 from headwater.tables import SHAPES
 
 ELSEWHERE = frozenset(TABLES)
@@ -17,6 +17,7 @@ _REFS = f"""array_distinct(filter(concat(
     {_OF_DATASETS.format(kind=SCHEMA, facet="schema")},
     {_OF_DATASETS.format(kind=LINEAGE, facet="lineage")},
     {_OF_DATASETS.format(kind=LINEAGE, facet="declared")},
+    transform(filter(job_facets, f -> f.name = 'sql' AND NOT f.deleted), f -> concat('{SQL}', f.content_hash)),
     array(concat('{LINEAGE}', run_lineage), concat('{LINEAGE}', job_lineage))), x -> length(x) > 1))"""
 """What a shape refers to; a facet that was deleted says nothing."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import CARRIES
+from headwater.lineage.edges.current_candidates import INFERRED
 from headwater.lineage.runs.related_runs import reported
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.ranges import begin, ranges
@@ -128,7 +128,7 @@ class SilverRelations:
         stored = near.unionByName(self._before.select(*near.columns))
         stored = self._folder.few(stored).join(self._counted.select(*_VOTE), _VOTE, "left_anti")
         every = stored.unionByName(self._counted.where("NOT gone").select(*stored.columns))
-        return self._folder.few(every).where(F.col("weight") == CARRIES).join(wanted, by).select("asker", "content")
+        return self._folder.few(every).where(F.col("weight") >= INFERRED).join(wanted, by).select("asker", "content")
 
 
 def _front(frame: DataFrame, by: str) -> tuple[DataFrame, Mapping[str, Any]]:

@@ -1,0 +1,66 @@
+"""Statements of which both SQL and observed column lineage were recorded: what inference is measured against.
+
+A fixed hash of the statement puts each into one of two halves. The half in `HELD_OUT` was set aside before work on the
+inference began: nobody looks at it or tunes on it; the bench only counts how much of it is found.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.samples import EVENTS
+
+RECORDED = EVENTS.parent / "fixtures" / "sql"
+HELD_OUT = Path(__file__).with_name("held_out.txt")
+
+
+class Statement(NamedTuple):
+    """An event with SQL and column lineage; key: of its text, spaces told apart by their being there alone."""
+
+    key: str
+    event: dict[str, Any]
+
+    @property
+    def held_out(self) -> bool:
+        """Tell whether it is of the half that nobody looks at."""
+        return is_held_out(self.key)
+
+
+def statements() -> list[Statement]:
+    """Return every recorded statement once, by its newest event that has column lineage."""
+    found = {key: Statement(key, event) for key, event in _recorded()}
+    return [found[key] for key in sorted(found)]
+
+
+def statement_key(sql: str) -> str:
+    """Return what stands for a statement."""
+    return hashlib.sha256(" ".join(sql.split()).encode()).hexdigest()[:32]
+
+
+def is_held_out(key: str) -> bool:
+    """Tell by a statement's key in which half it is."""
+    return int(key[:2], 16) % 2 == 1
+
+
+def _recorded() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted((*EVENTS.glob("*.ndjson"), *RECORDED.glob("*.ndjson"))):
+        for line in path.read_text(errors="replace").splitlines():
+            event = _event(line)
+            sql = _facets(event.get("job")).get("sql") or {}
+            if sql.get("query") and any(_facets(each).get("columnLineage") for each in event.get("outputs") or []):
+                yield statement_key(sql["query"]), event
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:  # some recorded lines are made invalid on purpose
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _facets(entity: Any) -> dict[str, Any]:
+    found = entity.get("facets") if isinstance(entity, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,122 @@
+"""What an expression does to the columns in it."""
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.column_steps import AGGREGATION, CHANGED, ColumnStep, Made, Relation, add
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.sql_bounds import Budget
+
+CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
+
+_MASKS = frozenset({
+    "md5", "md5_digest", "sha", "sha1", "sha1_digest", "sha2", "sha2_digest", "sha256", "sha512", "sha224", "sha384",
+    "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac", "count",
+    "count_if", "approx_distinct",
+})  # fmt: skip
+"""Functions of which no value can be read back; a count is what Spark's listener says it of, too."""
+
+_NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table, exp.Star)
+
+ReadQuery = Callable[[exp.Expr, Scope], Relation]
+_Todo = tuple[exp.Expr, ColumnStep, frozenset[str]]
+"""An expression, what happens to its value, and names that a lambda gives to what it is called with."""
+
+
+def made_of(
+    expression: exp.Expr, scope: Scope, step: ColumnStep, query: ReadQuery, budget: Budget, *, own_names: bool = False
+) -> Made:
+    """Return what an expression is made of; without recursion, as a sum of 4,000 terms is that deep.
+
+    step: what becomes of its value; own_names: names that the query gives its columns come before those of tables.
+    """
+    made: Made = {}
+    todo: list[_Todo] = [(expression, step, frozenset())]
+    while todo:
+        one, how, bound = todo.pop()
+        budget.spend()
+        if isinstance(one, exp.Column):
+            if one.name.casefold() not in bound and not isinstance(one.this, exp.Star):
+                found = scope.of(one, own_names_first=own_names)
+                budget.spend(len(found))
+                add(made, found, how)
+        elif isinstance(one, exp.Dot) and (path := _path(one)) and (field := scope.path(path)) is not None:
+            add(made, field, how)
+        elif isinstance(one, exp.Query):
+            _add_query(made, query(one, scope), how, budget)
+        elif not isinstance(one, _NOT_VALUES):
+            todo.extend(_parts(one, how, bound))
+    return made
+
+
+def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
+    """Take a query in an expression: its values, and what decides of its rows."""
+    for _, each in relation.columns:
+        budget.spend(len(each))
+        add(made, each, how)
+    add(made, relation.whole, how)
+
+
+def _path(one: exp.Dot) -> list[str]:
+    """Return the names of a field within a column, none where it is of anything else."""
+    names: list[str] = []
+    at: exp.Expr = one
+    while isinstance(at, exp.Dot):
+        if not isinstance(at.expression, exp.Identifier):
+            return []
+        names.append(at.expression.name)
+        at = at.this
+    return [*(part.name for part in at.parts), *reversed(names)] if isinstance(at, exp.Column) else []
+
+
+def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
+    condition = CONDITIONAL if how.direct else how
+    if isinstance(one, (exp.Alias, exp.Paren, exp.Ordered, exp.Aliases)):
+        yield one.this, how, bound
+    elif isinstance(one, (exp.Case, exp.If)):
+        yield from _branches(one, how, condition, bound)
+    elif isinstance(one, exp.Window):
+        yield one.this, how, bound
+        yield from ((each, WINDOW if how.direct else how, bound) for each in _window(one))
+    elif isinstance(one, exp.Filter):
+        yield one.this, how, bound
+        yield one.expression, condition, bound
+    elif isinstance(one, exp.Lambda):
+        names = bound.union(each.name.casefold() for each in one.expressions)
+        yield one.this, how.after(CHANGED), names
+    elif isinstance(one, (exp.Kwarg, exp.PropertyEQ)):
+        yield one.expression, how, bound
+    else:
+        done = _does(one)
+        yield from ((each, how.after(done), bound) for each in one.iter_expressions())
+
+
+def _branches(one: exp.Expr, how: ColumnStep, condition: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
+    """Yield what a CASE or IF gives, and what decides of it."""
+    for name, value in one.args.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, exp.If) and name == "ifs":
+                yield each.this, condition, bound
+                yield each.args["true"], how, bound
+            elif isinstance(each, exp.Expr):
+                yield each, condition if name == "this" else how, bound
+
+
+def _window(one: exp.Window) -> Iterator[exp.Expr]:
+    yield from one.args.get("partition_by") or ()
+    if one.args.get("order"):
+        yield from one.args["order"].expressions
+    if one.args.get("alias"):
+        select = one.find_ancestor(exp.Select)
+        for named in (select.args.get("windows") or ()) if select else ():
+            if named.name.casefold() == one.alias.casefold():
+                yield from _window(named)
+
+
+def _does(one: exp.Expr) -> ColumnStep:
+    if not isinstance(one, exp.Func):
+        return CHANGED
+    name = one.name if isinstance(one, exp.Anonymous) else one.sql_name()
+    masked = name.casefold() in _MASKS
+    return ColumnStep(True, AGGREGATION if isinstance(one, exp.AggFunc) else CHANGED.subtype, masked)

@@ -1,0 +1,88 @@
+"""Rule 13: the lines of column lineage that follow from a run's SQL; one answer for all runs that say the same."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.sql_dialects import dialect_of
+from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.merged_run import Script, ScriptDataset
+
+if TYPE_CHECKING:
+    from headwater.lineage.inferring.column_steps import ColumnStep, Made
+    from headwater.lineage.inferring.sql_statements import MadeOutput
+
+
+class Inferred(NamedTuple):
+    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing."""
+
+    lines: Sequence[SentEdge] = ()
+    unread: str | None = None
+
+
+def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred]:
+    """Return by output what follows from the SQL; outputs that it does not write are left out."""
+    sql = contents.sql(script.sql)
+    tables = tuple(_known(each, contents) for each in script.datasets)
+    written_first = sorted(script.datasets, key=lambda each: not each.is_output)
+    dialect = dialect_of(sql.dialect, (each.dataset.namespace for each in written_first), script.producer)
+    found = _read(sql.query, dialect, tables)
+    if isinstance(found, str):
+        return {each.dataset: Inferred(unread=found) for each in script.datasets if each.is_output}
+    return {
+        script.datasets[place].dataset: (
+            Inferred(unread=said) if isinstance(said, str) else Inferred(_lines(said, place, script.datasets))
+        )
+        for place, said in found.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, MadeOutput | str] | str":
+    """Read a script, or say why it is not read; the parser is loaded by the first run that needs it."""
+    from headwater.lineage.inferring.sql_statements import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
+
+    try:
+        return read_script(query, dialect, tables)
+    except UnreadSql as refusal:
+        return str(refusal)
+
+
+def _known(each: ScriptDataset, contents: Contents) -> KnownTable:
+    columns = contents.schema(each.schema) if each.schema else ()
+    return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output)
+
+
+def _lines(said: "MadeOutput", own: int, datasets: Sequence[ScriptDataset]) -> list[SentEdge]:
+    """Return no line where nothing is read, or only what stays: that says nothing of what other runs bring."""
+    every = [*said.columns.items(), (None, said.whole)]
+    if not any(
+        place != own or (output and column.casefold() != output.casefold())
+        for output, made in every
+        for place, column in made
+    ):
+        return []
+    return [line for output, made in every for line in _of_column(output, made, datasets)]
+
+
+def _of_column(output: str | None, made: "Made", datasets: Sequence[ScriptDataset]) -> Iterator[SentEdge]:
+    if not made and output is not None:
+        yield SentEdge(None, output, None, None, _transformation(None))
+    for (place, column), steps in sorted(made.items()):
+        for step in _told(steps):
+            yield SentEdge(None, output, datasets[place].dataset, column, _transformation(step))
+
+
+def _told(steps: Iterable["ColumnStep"]) -> list["ColumnStep"]:
+    return sorted(set(steps))
+
+
+def _transformation(step: "ColumnStep | None") -> Transformation:
+    return (
+        Transformation(step.direct, step.masked, step.subtype, None)
+        if step
+        else Transformation(True, False, None, None)
+    )

@@ -1,0 +1,49 @@
+"""The SQL of a world's runs: one INSERT each, of a form that a few lines can read (`sql_reading.py`)."""
+
+from collections.abc import Sequence
+
+from tests.reference.draws import Draw
+from tests.reference.records import facets_of
+from tests.reference.world_events import Json, facet
+from tests.reference.world_lineage import COLUMNS
+
+
+def add_sql(draw: Draw, events: Sequence[Json]) -> None:
+    """Give the jobs of some runs an `sql` facet, in some of their events; drawn last, so that all else stays."""
+    runs: dict[str, list[Json]] = {}
+    for event in events:
+        if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
+            runs.setdefault(event["run"]["runId"].lower(), []).append(event)
+    for own in runs.values():
+        if draw.chance(60):
+            told = _facet(draw, own)
+            for event in own:
+                if draw.chance(70):
+                    facets = {**facets_of(event["job"]), "sql": facet(_deleted=True) if draw.chance(5) else told}
+                    event["job"] = {**event["job"], "facets": facets}
+
+
+def _facet(draw: Draw, events: Sequence[Json]) -> Json:
+    targets = [each for event in events for each in event.get("outputs") or []]
+    inputs = [each for event in events for each in event.get("inputs") or []]
+    if draw.chance(5) or not targets:
+        return facet(query="SELEC T FRO M")
+    sources = [_table(draw.choice(inputs or targets)) for _ in range(draw.number(1, 2))]
+    if draw.chance(7):
+        sources.append("t99")
+    columns = [draw.choice(COLUMNS) for _ in range(draw.number(1, 3))]
+    listed = ", ".join(f"`{column}`" for column in dict.fromkeys(columns))
+    values = ", ".join(_value(draw, len(sources)) for _ in dict.fromkeys(columns))
+    tables = ", ".join(f"{table} AS s{place}" for place, table in enumerate(sources))
+    where = f" WHERE s0.`{draw.choice(COLUMNS)}` = 1" if draw.chance(40) else ""
+    query = f"INSERT INTO {_table(draw.choice(targets))} ({listed}) SELECT {values} FROM {tables}{where}"
+    return facet(query=query, dialect="spark")
+
+
+def _table(named: Json) -> str:
+    return str(named["name"].rpartition("/")[2].rpartition(".")[2])
+
+
+def _value(draw: Draw, sources: int) -> str:
+    column = f"s{draw.number(0, sources - 1)}.`{draw.choice(COLUMNS)}`"
+    return draw.choice((column, column, f"md5({column})", "1"))

@@ -1,0 +1,175 @@
+"""Rule 13: columns that follow from SQL; what each kind of statement says, and what is refused in time."""
+
+from importlib.metadata import version
+from random import Random
+
+import pytest
+
+from headwater.lineage.inferring.column_steps import Made
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.sql_dialects import dialect_of
+from headwater.lineage.inferring.sql_statements import PARSER, read_script
+from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.questions.composed import as_of_from, origins_of
+from tests.lineage_world import LineageWorld
+from tests.reference.small_events import A, B, run, with_schema, x_from
+from tests.reference.world_events import Json, deliver, facet
+from tests.test_index_reference import indexed
+
+TABLES = (
+    KnownTable(("shop.customers",), ("id", "email", "name", "country"), is_input=True, is_output=False),
+    KnownTable(("shop.orders",), ("id", "customer_id", "amount", "day"), is_input=True, is_output=False),
+    KnownTable(("dw.out",), ("a", "b"), is_input=False, is_output=True),
+)
+OUT = 2
+
+SAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("INSERT … SELECT goes by place", "INSERT INTO out SELECT name, email FROM customers", {"a": "name", "b": "email"}),
+    ("a list of columns", "INSERT INTO out (b) SELECT email FROM customers", {"b": "email"}),
+    ("a masked value", "CREATE TABLE out AS SELECT md5(email) AS a FROM customers", {"a": "email#"}),
+    ("an aggregate", "CREATE VIEW out AS SELECT sum(amount) AS a FROM orders", {"a": "amount+"}),
+    ("`*`", "CREATE TABLE out AS SELECT * FROM customers",
+     {"id": "id", "email": "email", "name": "name", "country": "country"}),
+    ("a condition", "INSERT INTO out (a) SELECT CASE WHEN country = 'x' THEN name END FROM customers",
+     {"a": "country? name"}),
+    ("a window", "INSERT INTO out (a) SELECT sum(amount) OVER (PARTITION BY day) FROM orders", {"a": "amount+ day?"}),
+    ("a CTE, a join, a filter, a group",
+     "INSERT INTO out (a, b) WITH c AS (SELECT id, name FROM customers WHERE country = 'x') "
+     "SELECT c.name, sum(o.amount) FROM c JOIN orders o ON o.customer_id = c.id GROUP BY c.name",
+     {"a": "name", "b": "amount+", "*": "country? customer_id? id? name?"}),
+    ("UNION", "INSERT INTO out (a) SELECT name FROM customers UNION ALL SELECT day FROM orders", {"a": "day name"}),
+    ("a subquery that looks outwards",
+     "INSERT INTO out (a) SELECT (SELECT max(o.day) FROM orders o WHERE o.customer_id = c.id) FROM customers c",
+     {"a": "customer_id? day+ id?"}),
+    ("MERGE keeps what it does not set",
+     "MERGE INTO out t USING customers s ON s.id = t.a WHEN MATCHED THEN UPDATE SET b = s.email",
+     {"a": "a", "b": "email", "*": "a? id?"}),
+    ("UPDATE … FROM", "UPDATE out SET b = c.name FROM customers c WHERE c.id = out.a",
+     {"a": "a", "b": "name", "*": "a? id?"}),
+    ("a table that the script makes for itself",
+     "CREATE TEMP TABLE t AS SELECT email AS e FROM customers; INSERT INTO out (a) SELECT lower(e) FROM t",
+     {"a": "email~"}),
+    ("a query alone, as dbt sends it", "SELECT name AS a, 1 AS b FROM customers", {"a": "name", "b": ""}),
+    ("Hive's FROM … INSERT", "FROM customers INSERT INTO TABLE out SELECT name, email", {"a": "name", "b": "email"}),
+)  # fmt: skip
+
+REFUSED: tuple[tuple[str, str], ...] = (
+    ("INSERT INTO out (a) SELECT x FROM elsewhere", "elsewhere, which is no dataset"),
+    ("INSERT INTO out (a) SELECT id FROM customers, orders", "several tables"),
+    ("INSERT INTO out (a) SELECT nothing FROM customers, orders", "of which table"),
+    ("COPY INTO out FROM '@stage'", "not read: COPY"),
+    ("CALL refresh()", "not read: CALL"),
+    ("INSERT INTO out (a) SELECT {{ column }} FROM customers", "template"),
+    ("INSERT INTO out (a) SELECT (name FROM customers", "none that sqlglot"),
+    ("INSERT INTO out (a) SELECT 'open", "end missing"),
+)
+
+
+@pytest.mark.parametrize(("sql", "wanted"), [(sql, wanted) for _, sql, wanted in SAYS], ids=[each[0] for each in SAYS])
+def test_a_statement_says_what_its_columns_are_made_of(sql: str, wanted: dict[str, str]) -> None:
+    said = read_script(sql, "hive" if sql.startswith("FROM") else "", TABLES)[OUT]
+    assert not isinstance(said, str), said
+    found = {name: text(made) for name, made in said.columns.items()}
+    assert found | ({"*": text(said.whole)} if said.whole else {}) == wanted
+
+
+@pytest.mark.parametrize(("sql", "reason"), REFUSED)
+def test_what_cannot_be_told_is_refused_with_its_reason(sql: str, reason: str) -> None:
+    assert reason in refusal(sql)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("INSERT INTO out (a) SELECT " + "(" * 3000 + "1" + ")" * 3000, "nested"),
+        ("INSERT INTO out (a) SELECT '" + "x" * 1_000_000 + "'", "longer"),
+        (" UNION ALL ".join(["SELECT name FROM customers"] * 10_000), "longer"),
+        ("SELECT " + ",".join(["a"] * 40_000), "tokens"),
+        ("SELECT " + "NOT " * 5000 + "1", "nested"),
+        ("SELECT CAST(name AS " + "ARRAY<" * 500 + "INT" + ">" * 500 + ") FROM customers", "nested"),
+        ("SELECT " + "interval " * 3000 + "1", "none that sqlglot"),
+        ("INSERT INTO out (a) SELECT name" + "::int" * 2500 + " FROM customers", "nested"),
+        (
+            "INSERT INTO out SELECT count(*) FROM " + ", ".join(f"(SELECT * FROM wide) x{n}" for n in range(600)),
+            "steps",
+        ),
+    ],
+    ids=["brackets", "1 MB", "10,000 UNIONs", "40,000 columns", "NOTs", "types", "words", "casts", "stars"],
+)
+def test_hostile_sql_is_refused_before_it_costs_much(sql: str, reason: str) -> None:
+    wide = KnownTable(("wide",), tuple(f"c{n}" for n in range(4000)), is_input=True, is_output=False)
+    try:
+        found = str(read_script(sql, "", (*TABLES, wide))[OUT])
+    except UnreadSql as refused:
+        found = str(refused)
+    assert reason in found
+
+
+def test_more_columns_than_anybody_has_are_refused() -> None:
+    wide = KnownTable(("wide",), tuple(f"c{n}" for n in range(100_000)), is_input=True, is_output=False)
+    with pytest.raises(UnreadSql, match="columns"):
+        read_script("SELECT 1", "", (wide,))
+
+
+def test_the_dialect_is_that_of_the_facet_else_of_the_producer_else_of_the_datasets() -> None:
+    spark = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
+    assert dialect_of("Snowflake", ["postgres://db"], spark) == "snowflake"
+    assert dialect_of(None, ["hive://meta"], spark) == "spark"
+    assert [dialect_of(None, [each], "https://acme.org/jobs") for each in (
+        "postgres://db:5432", "trino://t:8080", "bigquery", "mssql://db", "unitycatalog://h", "s3://lake",
+    )] == ["postgres", "trino", "bigquery", "tsql", "databricks", ""]  # fmt: skip
+
+
+def test_the_parser_is_the_one_that_the_rules_were_written_for() -> None:
+    assert f"sqlglot {version('sqlglot')}" == PARSER
+
+
+SQL: Json = {"sql": facet(query="INSERT INTO b (x) SELECT y FROM a", dialect="spark")}
+
+
+def test_what_is_inferred_displaces_nothing_that_was_observed() -> None:
+    inferred = run(2, 2, with_schema(B, "x"), reads=[with_schema(A, "x y")], job_facets=SQL)
+    assert reached([inferred]) == {(*B, "x")}
+    assert reached([run(1, 1, x_from(A, B)), inferred], "x") == {(*B, "x")}
+    assert reached([run(1, 1, x_from(A, B)), inferred]) == {(*B, "x")}
+    own = run(2, 2, x_from(A, B), reads=[with_schema(A, "x y")], job_facets=SQL)
+    assert reached([own]) == set()
+
+
+@pytest.mark.slow
+def test_without_inferred_edges_a_run_is_as_opaque_as_if_it_had_sent_no_sql() -> None:
+    events = deliver([run(2, 2, with_schema(B, "x"), reads=[with_schema(A, "x y")], job_facets=SQL)])
+    with indexed(events, Random(0)) as views:
+        for origins, carries in ((None, [True]), ("observed,declared", [False]), ("inferred", [True])):
+            with views.look(as_of_from(origins=origins)) as here:
+                said = [lineage for _, lineage in here.snapshot.graph.sets.values()]
+                assert [(each.carries, bool(each.opaque)) for each in said] == [(each, not each) for each in carries]
+
+
+def reached(events: list[Json], column: str = "y") -> set[tuple[str, str, str]]:
+    """Return where a column of A ends up."""
+    return {edge[4:6] + edge[7:8] for edge in LineageWorld(deliver(events)).column_edges if edge[3] == column}
+
+
+def test_origins_are_words_that_there_are() -> None:
+    assert origins_of("observed, declared") == {"observed", "declared"}
+    assert origins_of(None) == {"observed", "declared", "inferred"}
+
+
+def refusal(sql: str) -> str:
+    try:
+        return str(read_script(sql, "", TABLES)[OUT])
+    except UnreadSql as refused:
+        return str(refused)
+
+
+def text(made: Made) -> str:
+    """Write columns with what happened to them: `?` indirect, `#` masked, `+` aggregated, `~` changed."""
+    found = set()
+    for (_, column), steps in made.items():
+        for step in steps:
+            marks = {"AGGREGATION": "+", "TRANSFORMATION": "~"}
+            mark = "#" if step.masked else marks.get(step.subtype, "") if step.direct else "?"
+            found.add(column + mark)
+    return " ".join(sorted(found))

@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # compiled code is kept, also where the environment says otherwise: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE :=
-# three at once on two cores: tests wait for processes, too; what shares a Spark or a Headwater stays in one (tests/conftest.py)
-SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses 3
+# what shares a Spark or a Headwater stays in one process (tests/conftest.py); three at once on two cores, as tests wait for
+# others, but two of quick ones, which do not: each process imports and collects all tests
+SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
-	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py
+	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py
 
-JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar
+JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
+JARS4 := jvm/connector/target/headwater-connector-spark4.jar
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
@@ -41,13 +43,13 @@ $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/a
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
 
-jvm: $(JARS)  ## the jars of the OneLake transport and of the Spark plugin, with their own tests
+jvm: $(JARS)  ## the jars of the OneLake transport, the Spark plugin and the Spark source, with their own tests
 
 .SECONDEXPANSION:
 jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src jvm/testing -type f)
 	@command -v mvn >/dev/null || { echo "mvn is missing, which builds our jars: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
 	@echo "Building $(@F) and running its tests (a minute; the first time it fetches Spark and Hadoop)"
-	@mvn -B -q -f $< package
+	@mvn -B -q -f $< $(if $(findstring spark4,$@),-Pspark4) package
 	@touch $@
 
 setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
@@ -85,19 +87,20 @@ test: setup-test  ## check, then every test
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:
-	$(BIN)/pytest -m "not long" $(SPREAD) --durations=15
+	$(BIN)/pytest -m "not long" $(SPREAD) 3 --durations=15
 
 # what it says stands together, amid the lines of pytest
 test-page-in-one-piece:
 	@said=$$(cd web && npm run --silent test 2>&1); status=$$?; echo "$$said"; exit $$status
 
 test-fast: setup-test  ## the quick tests, under a minute
-	$(BIN)/pytest -m "not slow and not long" $(SPREAD)
+	$(BIN)/pytest -m "not slow and not long" $(SPREAD) 2
 
 screenshots: setup-test  ## the pictures of docs/dashboard.md, from the recorded pipeline
 	cd web && npm run --silent tools bench/screenshots.ts
+	@$(BIN)/python -m tools.small_pictures docs/images/*.png
 
-test-spark4: setup $(JARS)  ## the Spark tests on Spark 4.1, in an environment of its own
+test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an environment of its own
 	@$(BIN)/python -m tools.spark4
 	PYTHONPATH=. .cache/spark4/venv/bin/python -m pytest -m "slow and not long" $(SPARK_TESTS)
 

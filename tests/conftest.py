@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
     from tests.azurite import Storage
+    from tests.connecting import Connected
     from tests.kafka_broker import Broker
     from tests.shop import Asker
     from tests.sink_server import SinkServer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tests.spark_cases import LakeOfCases
 
 
-SHARED = ("lake_of_cases", "spark", "shop_to_read", "marquez_to_read")
+SHARED = ("lake_of_cases", "spark", "connectors", "shop_to_read", "marquez_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
@@ -131,6 +132,14 @@ def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactor
     from tests import spark_cases
 
     return spark_cases.lake_of_cases(spark, tmp_path_factory.mktemp("cases"))
+
+
+@pytest.fixture(scope="session")
+def connectors(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[str], Connected]":
+    """Run one Spark session for each listener that is asked for, with our connector and Iceberg's."""
+    from tests.connecting import connected
+
+    return cache(lambda listener: connected(tmp_path_factory.mktemp("connector") / listener, listener))
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from tests.lake_check import Found, check_audit, check_lake, log_tail
 from tests.producers import CLAIM_BYTES, Producers
 from tests.running import Running, headwater
+from tests.waiting import rest
 
 SERVE_POINTS = ("log.before_sync", "log.after_sync")
 PARSER_POINTS = (
@@ -82,6 +83,7 @@ class Siege:
             rate = self._producers.ledger.acknowledged() / (time.monotonic() - self._started)
             while json.loads(headwater("audit", "--json", "--data", str(self._folder)).stdout)["pending"]:
                 assert running.process.poll() is None
+                rest()
             running.stop()
         audit = headwater("audit", "--json", "--data", str(self._folder))
         check_audit(self._folder, json.loads(audit.stdout))

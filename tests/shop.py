@@ -11,6 +11,7 @@ from tests.reference.small_events import CLEAR, FILTERED, HASHED, Named, changed
 from tests.reference.world_events import Json, at, dataset, facet, schema, source, symlinks, uuid
 from tests.running import Running
 from tests.samples import body
+from tests.waiting import rest
 
 API = "/api/headwater/v1"
 LAKE = "s3://lake"
@@ -114,6 +115,7 @@ class Asker:
         while (answer := self.get(question, **parameters)).status_code != status:
             assert time.monotonic() < deadline, answer.text
             assert answer.status_code in (200, 404, 503), answer.text
+            rest()
         return answer.json()
 
     def get(self, question: str, **parameters: Any) -> httpx.Response:

@@ -9,6 +9,7 @@ import pytest
 from tests.reference.small_events import changed, run
 from tests.reference.world_events import Json, at, dataset, dataset_event, facet, uuid
 from tests.shop import Asker, up
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -157,5 +158,5 @@ def test_a_tag_that_is_taken_off_and_what_no_run_said(asker: Asker) -> None:
 def test_a_job_that_was_deleted_by_hand_is_gone_until_it_runs_again(asker: Asker) -> None:
     asker.client.delete("/api/v1/namespaces/jobs/jobs/brand_new").raise_for_status()
     while not (items := asker.ask("changes", **{"from": at(500)})["items"]):
-        pass
+        rest()
     assert ("removed", "job", "brand_new") in [(each["change"], each["thing"], each["name"]) for each in items]

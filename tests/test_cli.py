@@ -18,6 +18,7 @@ from tests.commanding import commanded
 from tests.parsing import World
 from tests.running import Running, headwater
 from tests.samples import EVENTS, body, run_event
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow  # a running Headwater, and commands
 
@@ -50,7 +51,7 @@ def test_one_command_takes_an_event_and_the_next_ones_find_it(tmp_path: Path) ->
         assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 5)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:
-                pass
+                rest()
             assert client.get("/api/headwater/v1/freshness").json()["log"] == 0
             found = client.get("/api/headwater/v1/events", params={"limit": 2}).json()
         assert (len(found["items"]), found["totalCount"], found["truncated"]) == (2, 5, True)
@@ -71,7 +72,7 @@ def test_events_are_found_by_run_and_job_and_time_whatever_quotes_they_hold(here
         client.post("/api/v1/lineage", content=body(run_event(job={"namespace": "n'1", "name": name})))
         client.post("/api/v1/lineage", content=body(run_event(run_id="AAAA")))
         while client.get("/api/headwater/v1/audit").json()["pending"]:
-            pass
+            rest()
 
         def count(**query: str) -> int:
             found: int = client.get("/api/headwater/v1/events", params=query).json()["totalCount"]
@@ -189,7 +190,7 @@ def test_what_was_rejected_can_be_sent_again_and_lands_once(tmp_path: Path) -> N
             assert (sent.returncode, json.loads(sent.stdout)["accepted"]) == (0, 1)
         with httpx.Client(base_url=url) as client:
             while client.get("/api/headwater/v1/audit").json()["pending"]:
-                pass
+                rest()
     audit = json.loads(commanded("audit", "--data", tmp_path / "data", "--json", cwd=tmp_path).stdout)
     assert (audit["stored"], audit["duplicates"], audit["rejected"], audit["balanced"]) == (1, 1, 2, True)
 

@@ -15,6 +15,7 @@ from tests.gateway import Gateway, running
 from tests.hub_server import SECRET, Fault, HubServer
 from tests.lake_check import bronze_of
 from tests.made_events import body, run_event, with_raw
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,7 @@ def test_all_that_was_acknowledged_under_faults_and_kills_ends_in_the_lake_once(
             assert client.get("/api/headwater/v1/audit").status_code == 503
             hub.up()
             while client.get("/health/ready").status_code != 200:
-                pass
+                rest()
             large = with_raw(run_event(), b'"%b"' % (b"x" * (300 << 10)))
             assert client.post(ONE, content=large).status_code == 200
             assert client.post(BATCH, content=body([run_event() for _ in range(100)])).status_code == 204
@@ -112,6 +113,7 @@ def await_parsed(gateway: Gateway) -> dict[str, Any]:
             if answer.status_code == 200 and not audit["pending"]:
                 return audit
             assert time.monotonic() < deadline, audit
+            rest()
 
 
 def check(gateway: Gateway, hub: HubServer, clients: Clients) -> None:

@@ -45,6 +45,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.events.*validation", {"server"}),
     ("headwater.spark.notebook.plots", {"spark", "notebooks"}),
     ("headwater.spark.*", {"spark"}),
+    ("headwater.contracts.*", set()),
     ("headwater.lineage.*", set()),
     ("headwater.questions.*", set()),
     ("headwater.events.*", set()),

@@ -15,6 +15,7 @@ from headwater.errors import HeadwaterError
 from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.test_cli import fails_in_one_line
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow  # a Headwater, and a process for each command
 
@@ -71,7 +72,7 @@ def test_a_folder_is_taken_once_and_a_bad_line_is_found_by_file_and_line(folder:
     assert (first.returncode, json.loads(first.stdout)["events"]) == (1, 2)
     assert (again.returncode, json.loads(again.stdout)["events"]) == (0, 0)
     while client.get("/api/headwater/v1/freshness").json()["log"]:
-        pass
+        rest()
     (rejected,) = client.get("/api/headwater/v1/rejected").json()["items"]
     assert rejected["origin"] == json.loads(rejected["http"])["origin"] == f"{folder.path}/a.ndjson:2"
     assert (rejected["reason"], rejected["body"]) == ("not_json", "{spoiled")
@@ -90,10 +91,12 @@ def test_follow_takes_what_comes_and_ends_well_when_it_is_told_to(folder: Folder
         file.write(body(event) + b"\n")
         while not found(client, event):
             assert process.poll() is None
+            rest()
         second = run_event()
         file.write(body(second) + b"\n")
         while not found(client, second):
             assert process.poll() is None
+            rest()
     process.send_signal(signal.SIGTERM)
     said, errors = process.communicate(timeout=TIMEOUT_S)
 
@@ -110,7 +113,7 @@ def test_files_are_deleted_once_the_server_says_that_their_events_are_in_bronze(
     path.write_bytes(lines(body(event)))
     assert json.loads(folder.ingest("--keep", "7d").stdout)["deleted"] == 0
     while not found(client, event):
-        pass
+        rest()
 
     assert json.loads(folder.ingest("--keep", "7d").stdout)["deleted"] == 0
     assert path.exists()
@@ -123,7 +126,7 @@ def test_two_at_once_on_one_state_are_refused(folder: Folder, client: httpx.Clie
     (folder.path / "a.ndjson").write_bytes(lines(body(event)))
     first = folder.follow()
     while not found(client, event):
-        pass
+        rest()
 
     fails_in_one_line(folder.ingest(), "Another `headwater ingest` uses", "--state")
 

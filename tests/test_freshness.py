@@ -28,6 +28,7 @@ from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import LAKE, Asker, up
 from tests.until_end import until_end
+from tests.waiting import rest
 
 EVENTS = 2_000
 NOTHING = WaitingEvents()
@@ -44,6 +45,7 @@ def caught_up(asker: Asker) -> Any:
     deadline = time.monotonic() + 120
     while (found := asker.ask("freshness"))["seconds"]:
         assert time.monotonic() < deadline, found
+        rest()
     return found
 
 
@@ -86,6 +88,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
             assert asker.client.post("/api/v1/lineage", json=lineage(2)).status_code == 200
             found = asker.ask("freshness")
             while not found[station]:  # from the log to the lake, where the index stands still
+                rest()
                 found = asker.ask("freshness")
             assert found["seconds"] == found[station] > 0
             for question, parameters in (

@@ -23,6 +23,7 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, source, uuid
 from tests.running import Running, headwater
 from tests.shop import DROPPED, EVENTS, LAKE, LAST, MAILING, Asker, bodies, told, up
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow  # each starts a server, some kill it
 
@@ -64,6 +65,7 @@ def eventually(asker: Asker, holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline, asker.get("rules").text
+        rest()
 
 
 @pytest.fixture
@@ -228,4 +230,5 @@ def test_while_the_index_is_built_questions_wait_for_it(data: Path, shop: tuple[
         while (answer := asker.get("coverage")).status_code != 200:
             assert answer.status_code == 503
             assert "still being built" in answer.json()["error"]
+            rest()
         assert over_http(asker) == found, "the first answer is already whole"

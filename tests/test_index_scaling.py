@@ -106,6 +106,25 @@ def test_the_index_does_work_linear_in_what_events_say(tmp_path: Path, world: st
     assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
 
 
+WRITERS: dict[str, Callable[[int], Sequence[Json]]] = {
+    "a dataset": WORLDS["jobs that write one dataset"],
+    "a dataset that is dropped now and then": lambda n: [
+        run(i, i, changed(B, "DROP") if i % (n // 4) == 0 else x_from(A, B), job=f"job{i}") for i in range(n)
+    ],
+    "a dataset that statements write, too": lambda n: [
+        run(i, i, dataset(B), job=f"app.{'create_data_source_table_as_select' if i < 4 else i}.b") for i in range(n)
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WRITERS)
+def test_a_batch_costs_what_it_says_however_many_jobs_write_its_datasets(tmp_path: Path, world: str) -> None:
+    few, many = (work_of_indexing(tmp_path / str(count), WRITERS[world](count), FEW // 10) for count in (FEW, MANY))
+    ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
+    assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
+
+
 @pytest.mark.timeout(60)
 def test_a_name_of_a_million_characters_is_found_by_its_last_part(tmp_path: Path) -> None:
     """Where a pattern looks for the last part from every character on, this takes an hour."""
@@ -155,8 +174,8 @@ def take(indexer: Indexer, events: Sequence[Json], behind: int = 0) -> None:
     indexer.add(Source("local", "1", "0"), last, stored, lambda asked: {number: bodies[number] for number in asked})
 
 
-def work_of_indexing(folder: Path, events: Sequence[Json]) -> tuple[int, int]:
-    """Return hundreds of steps of SQLite's machine, and calls of Python, while events are indexed in one batch."""
+def work_of_indexing(folder: Path, events: Sequence[Json], batch: int | None = None) -> tuple[int, int]:
+    """Return hundreds of steps of SQLite's machine, and calls of Python, while events are indexed, so many at once."""
     bound = Counting(every=100)
     indexer = until_end(Indexer(folder / "index.sqlite", default_rules(), bound))
     calls = 0
@@ -167,7 +186,8 @@ def work_of_indexing(folder: Path, events: Sequence[Json]) -> tuple[int, int]:
 
     sys.setprofile(call)
     try:
-        take(indexer, events)
+        for start in range(0, len(events), batch or len(events)):
+            take(indexer, events[start : start + (batch or len(events))], start)
     finally:
         sys.setprofile(None)
     return bound.looks, calls

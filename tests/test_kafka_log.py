@@ -27,6 +27,7 @@ from tests.kafka_log import PATIENCE_S, address, append, secured, with_log
 from tests.lake_check import rows
 from tests.made_events import body, run_event, with_raw
 from tests.parsing import event
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +229,7 @@ def test_the_audit_balances_over_holes_gaps_repeats_and_records_of_others(
     bronze = Bronze(str(tmp_path / "lake" / "bronze"))
     parser = Parser(reader, bronze, FolderClaims(tmp_path / "claims"), "test")
     while parser.step(3):
-        pass
+        rest()
     found = audit([reader], bronze)
     assert found.balanced
     assert (found.received, found.stored, found.duplicates, found.rejected, found.pending) == (9, 2, 1, 6, 0)
@@ -280,7 +281,7 @@ def test_headwater_up_on_kafka_keeps_what_it_acknowledged_while_the_broker_is_ki
         assert "Kafka" in client.get("/health/ready").json()["components"]["log"]
         kafka.start()
         while client.get("/health/ready").status_code != 200:
-            pass
+            rest()
         acknowledged |= {post(client, 200) for _ in range(20)}
         found = gateway.settled()
     assert PASSWORD not in gateway.said()

@@ -21,6 +21,7 @@ from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
 from tests.lake_check import rows_at
 from tests.parsing import World, event
 from tests.running import Running, headwater
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -169,12 +170,12 @@ def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tm
                 fault.wait_met(6)
                 assert client.get("/health/ready").status_code == 200
             while post("6", 5000) != 200:
-                pass  # as producers do: the storage, too, may be slow on a busy machine
+                rest()  # as producers do: the storage, too, may be slow on a busy machine
             audit = settled(client)
             assert audit | {"stored": 5, "duplicates": 1, "rejected": 0, "balanced": True} == audit
             asked = {"namespace": "n", "dataset": "source", "column": "a"}
             while (found := client.get("/api/headwater/v1/impact", params=asked)).status_code != 200:
-                pass
+                rest()
             assert "target" in found.text
         assert headwater("audit", "--data", data, environment=environment).returncode == 0
         listed = headwater("events", "--json", "--data", data, environment=environment)
@@ -194,6 +195,7 @@ def settled(client: httpx.Client) -> dict[str, Any]:
         asked = client.get("/api/headwater/v1/audit")
         if asked.status_code == 200 and not asked.json()["pending"]:
             return dict(asked.json())
+        rest()
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from headwater.questions.facet_values import newest_facets
 from headwater.questions.moments import moment_us
 from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from headwater.tables import DATASETS, FACETS, FIELDS
+from tests.few_of_many import few_of
 from tests.lake_check import rows
 from tests.lineage_world import read_facts
 from tests.newest_cases import NAMES, NOMINAL, case_of, expected, place, shuffled
@@ -67,7 +68,7 @@ class Lake:
         return {case_of(item.get("runId") or item["name"]): item["facet"]["text"] for item in items}
 
 
-@pytest.fixture(scope="module", params=range(3))
+@pytest.fixture(scope="module", params=few_of(range(3), 1))
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     """Give an index that took the events of all cases in another order, in small batches."""
     world = World(tmp_path_factory.mktemp("newest"))

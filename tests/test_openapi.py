@@ -23,10 +23,12 @@ from schemathesis.specs.openapi.checks import (
 
 from headwater.api import api_routes, openapi
 from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
+from headwater.api.contract_routes import contract_yaml
 from headwater.eventlog import RecordKind
 from headwater.questions.answers.list_answers import Events, RefusedRequests, RejectedEvents
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
+from tests.contract_judge import is_valid
 from tests.parsing import World, event
 from tests.reference.world_events import at, dataset, dataset_event, uuid
 from tests.running import Running
@@ -69,7 +71,9 @@ def test_every_route_of_the_document_is_served(shop_to_read: Asker, document: An
 
 
 @pytest.mark.parametrize(
-    "route", [route for route in ROUTES if route.answer and route not in OF_A_SINK], ids=lambda route: route.name
+    "route",
+    [route for route in ROUTES if route.answer and route not in OF_A_SINK and route != contract_yaml],
+    ids=lambda route: route.name,
 )
 def test_an_answer_that_says_something_is_of_its_schema(shop_to_read: Asker, document: Any, route: Any) -> None:
     asked = {each.name: ASKED[each.name] for each in route.parameters if each.required} | MORE.get(route.name, {})
@@ -78,6 +82,15 @@ def test_an_answer_that_says_something_is_of_its_schema(shop_to_read: Asker, doc
     assert answer.status_code == 200, answer.text
     schema = {"$ref": f"#/components/schemas/{route.answer.__name__}", "components": document["components"]}
     jsonschema_rs.validate(schema, answer.json())
+
+
+def test_a_contract_is_a_file_of_its_own_standard(shop_to_read: Asker) -> None:
+    answer = shop_to_read.client.get(f"{BASE}/contract.yml", params={"dataset": "silver/customers"})
+    assert (answer.headers["content-type"], "silver_customers.yml" in answer.headers["content-disposition"]) == (
+        "application/yaml",
+        True,
+    )
+    is_valid(answer.text)
 
 
 def test_lists_of_what_is_stored_and_what_is_not_are_of_their_shapes(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from headwater.events.transport_losses import loss_event
 from tests.commanding import commanded
 from tests.reconciling import SPARK, Json, kinds, land, reconcile, run_events, stamp
 from tests.running import Running, headwater
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow  # what imports the whole command, and a running Headwater
 
@@ -160,6 +161,7 @@ def test_a_running_headwater_is_asked_over_http_with_a_key(tmp_path: Path) -> No
         command = ("reconcile", "--server", running.url, "--history", history, "--json", "--grace", "1s")
         found = commanded(*command, environment=key)
         while json.loads(found.stdout)["looked"]["runs"] == 0:  # it says itself up to when events have landed
+            rest()
             found = commanded(*command, environment=key)
         found = headwater(*command, environment=key)  # as CI runs it
         refused = commanded(*command)
@@ -188,6 +190,7 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
                 found: Json = httpx.get(f"{running.url}/api/headwater/v1/unreported").json()
                 if [each["findings"] for each in found["comparisons"]] == list(findings):
                     return found
+                rest()
 
         assert told()["items"] == []
         kept(silent, "nightly")

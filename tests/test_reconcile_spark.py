@@ -18,6 +18,7 @@ import pytest
 from demo.run import when_caught_up
 from tests.reconciling import Json
 from tests.running import Running, headwater
+from tests.waiting import rest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -75,6 +76,7 @@ def history_server(ran: Ran) -> Iterator[str]:
     try:
         while len(httpx.get(f"{url}/api/v1/applications", timeout=60).json()) < 4:
             assert process.poll() is None
+            rest()
         yield url
     finally:
         process.kill()
@@ -97,6 +99,7 @@ def test_of_event_logs_the_silent_and_the_killed_application_are_named(ran: Ran)
     ]
 
 
+@pytest.mark.long  # `test_reconcile_history` reads its answers
 def test_of_a_history_server_the_same_are_named(ran: Ran, history_server: str) -> None:
     found = reconciled(ran, "--history", f"historyserver:{history_server}")
 

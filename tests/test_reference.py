@@ -577,7 +577,7 @@ def many() -> list[Reference]:
     return [Reference(random_world(seed)) for seed in range(500)]
 
 
-@pytest.mark.slow
+@pytest.mark.long  # of a few the next test holds it
 @pytest.mark.parametrize("feature", FEATURES)
 def test_worlds_have(feature: str, many: list[Reference]) -> None:
     assert sum(bool(FEATURES[feature](lineage)) for lineage in many) >= len(many) // 100

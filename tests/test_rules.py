@@ -757,3 +757,27 @@ def test_ten_thousand_columns_make_no_hundred_million_edges() -> None:
     assert len(lineage.impact((*A, "c5"), "any")) == 10_001
     assert lineage.unused(B)["c78"] == "unused"
     assert sum(map(len, lineage.graph.out.values())) == 3 * (3 * 10_000 + 1)
+
+
+METADATA = {
+    "snapshots": "committed_at snapshot_id parent_id operation manifest_list summary",
+    "history": "made_current_at snapshot_id parent_id is_current_ancestor",
+    "metadata_log_entries": "timestamp file latest_snapshot_id latest_schema_id latest_sequence_number",
+    "refs": "name type snapshot_id max_reference_age_in_ms min_snapshots_to_keep max_snapshot_age_in_ms",
+    "files": "content file_path file_format spec_id record_count file_size_in_bytes column_sizes",
+    "entries": "status snapshot_id sequence_number file_sequence_number data_file readable_metrics",
+    "manifests": "content path length partition_spec_id added_snapshot_id added_data_files_count",
+    "partitions": "partition spec_id record_count file_count position_delete_record_count",
+    "position_deletes": "file_path pos row partition spec_id delete_file_path",
+}
+
+
+@pytest.mark.parametrize("columns", METADATA.values(), ids=METADATA)
+def test_rule_12_metadata_of_iceberg_that_is_read_is_no_schema_of_its_table_but_that_of_what_keeps_it(
+    columns: str,
+) -> None:
+    first, *_ = columns.split()
+    copied = made(B, {first: [source(A, first, CLEAR)]}, columns=columns)
+    found = world(run(1, 0, with_schema(A, "id email")), run(2, 9, copied, reads=[with_schema(A, columns)]))
+    assert set(found.unused(A)) == {"id", "email"}
+    assert set(found.unused(B)) == set(columns.split())

@@ -178,6 +178,30 @@ def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headw
         assert server.taken[1]["data"]["dataset"] == names[2][1]
 
 
+def test_a_contract_is_told_once_when_it_breaks(headwater: Running, tmp_path: Path) -> None:
+    world, name = SinkWorld(tmp_path), (LAKE, "exposed/contract")
+    file = headwater.folder / "contracts" / "contract.yml"
+    file.parent.mkdir()
+    try:
+        with Asker(headwater.url) as asker, sink_server() as server, a_door(headwater) as door:
+            asker.post(wrote(60, name, HASHED, "agreed"))
+            file.write_text(asker.get("contract.yml", dataset=name[1]).text)
+            out = hook(server, door.url, notices=["contract.broken"])
+            world.settle(out, ENVIRONMENT)
+            assert server.taken == []  # kept
+            asker.post(broke := wrote(61, name, CLEAR, "agreed"))
+            world.settle(out, ENVIRONMENT)
+            world.settle(out, ENVIRONMENT)
+            (notice,) = server.taken
+            (found,) = notice["data"]["breaks"]
+            (listed,) = asker.ask("contracts")["items"]
+        assert (notice["type"], notice["data"]["file"]) == ("contract.broken", "contract.yml")
+        assert (found["kind"], found["run"]) == ("mask.removed", broke["run"]["runId"])
+        assert (listed["state"], listed["breaks"]) == ("broken", [found])
+    finally:
+        file.unlink(missing_ok=True)
+
+
 def test_a_kill_before_a_look_is_kept_repeats_its_notices_with_their_ids(headwater: Running, tmp_path: Path) -> None:
     world, name = SinkWorld(tmp_path), (LAKE, "exposed/killed")
     with Asker(headwater.url) as asker, sink_server() as server:

@@ -101,6 +101,7 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.highest_mb < MOST_MB
 
 
+@pytest.mark.long
 def test_a_batch_too_large_for_one_task_is_worked_out_by_many(lake: SparkLake) -> None:
     """Spark then plans all steps of a pass as one, from the events to the edges."""
     large = [event(1_000 + minute, "COMPLETE", job="large") for minute in range(LARGE)]

@@ -87,6 +87,7 @@ TABLES = [("silver", table) for table in SILVER if table is not STATE]
 TABLES += [("gold", table) for table in GOLD if table is not EDGE_RUNS]
 
 
+@pytest.mark.long  # `test_spark_bounds` counts as many
 def test_rows_of_a_hot_output_share_their_texts(spark: SparkSession) -> None:
     """Of 100,000 candidates that say the same, a worker holds what they say once."""
     to = Table("held", {"rows": "long", "texts": "long"})

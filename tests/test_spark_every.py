@@ -37,7 +37,11 @@ ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    lake = SparkLake(spark, tmp_path_factory.mktemp("every"))
+    return lake_of_copies(spark, tmp_path_factory.mktemp("every"))
+
+
+def lake_of_copies(spark: SparkSession, folder: Path) -> SparkLake:
+    lake = SparkLake(spark, folder)
     lake.store(hostile_names.copies())
     return lake
 
@@ -69,8 +73,29 @@ def rows(lake: SparkLake) -> dict[str, list[tuple[object, ...]]]:
     return {f"{layer}/{table.name}": lake.plain(layer, table) for layer, table in wanted}
 
 
+def test_it_takes_what_is_new_until_it_is_interrupted(lake: SparkLake) -> None:
+    found = []
+    for taken, _ in passes(lake.spark, lake.uri, lambda: RULES, every_s=0.1):
+        found.append(taken)
+        if len(found) == 1:
+            lake.store(more(1))
+        else:
+            signal.raise_signal(signal.SIGINT)
+    assert found == [len(hostile_names.copies()), 1]
+
+
+def test_what_one_session_has_taken_the_command_does_not_take_again(lake: SparkLake) -> None:
+    prepare_folder(lake.world.settings)  # closes what this process made
+    done = lake.command("--json")
+    assert (done.returncode, json.loads(done.stdout)["events"]) == (0, 0), done.stderr
+
+
+@pytest.mark.long
 @pytest.mark.usefixtures("usual_umask")
-def test_it_goes_on_after_a_pass_that_failed_and_ends_within_the_batch_that_is_under_way(lake: SparkLake) -> None:
+def test_it_goes_on_after_a_pass_that_failed_and_ends_within_the_batch_that_is_under_way(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = lake_of_copies(spark, tmp_path)
     halt = {failpoints.VARIABLE: "spark.after_runs:halt", "SPARK_SUBMIT_OPTS": ONE_COMPILER}
     with alone(lake.spark, lake.uri):
         prepare_folder(lake.world.settings)  # closes what this process made
@@ -87,17 +112,6 @@ def test_it_goes_on_after_a_pass_that_failed_and_ends_within_the_batch_that_is_u
     assert (only["events"], only["lake"]) == (len(hostile_names.copies()), lake.uri)
     assert list(lake.world.folder.glob("lake/silver/*"))
     assert open_to_others(lake.world.folder / "lake") == {}, "the umask alone would leave it open"
-
-
-def test_it_takes_what_is_new_until_it_is_interrupted(lake: SparkLake) -> None:
-    found = []
-    for taken, _ in passes(lake.spark, lake.uri, lambda: RULES, every_s=0.1):
-        found.append(taken)
-        if len(found) == 1:
-            lake.store(more(1))
-        else:
-            signal.raise_signal(signal.SIGINT)
-    assert found == [0, 1], "what another session has taken is not taken again"
 
 
 @pytest.mark.long

@@ -18,9 +18,11 @@ from rich.console import Console
 from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
+from tests.contract_judge import every_contract
 from tests.four_doors import answers, bodies_in, events_in, fill, layers, take_in
 from tests.lake_check import bronze_of
 from tests.lineage_world import recorded
+from tests.parsing import World
 from tests.running import Running
 from tests.spark_noise import SPARK_NOISE
 
@@ -123,6 +125,12 @@ def test_the_demo_prints_where_the_address_is_readable_what_the_metric_is_made_o
 ) -> None:
     for expected in ("exposed", "masked", "Where does", "What is", "unused"):
         assert expected in landed.report
+
+
+def test_contracts_of_every_dataset_are_valid_by_the_standard_and_kept(landed: Landed) -> None:
+    contracts = every_contract(World(landed.folder / "data"))
+    (revenue,) = (text for name, text in contracts.items() if name.endswith("/platinum/revenue"))
+    assert all(f"{layer}/" in revenue for layer in ("landing", "bronze", "silver", "gold"))
 
 
 def test_all_runs_belong_to_one_application_that_ends_well_although_jobs_failed(landed: Landed) -> None:

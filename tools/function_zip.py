@@ -21,6 +21,7 @@ SHIPPED = (
     "headwater/__init__.py",
     "headwater/api/**/*.py",
     "headwater/api/docs.html",
+    "headwater/contracts/*.py",
     "headwater/eventlog/*.py",
     "headwater/events/*.py",
     "headwater/file_intake/**/*.py",

@@ -20,7 +20,7 @@ CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
 SPARK4 = "spark4"
-_SIZES_MB = {BASE: 135, SPARK4: 63, "runtimes": 6}
+_SIZES_MB = {BASE: 184, SPARK4: 63, "runtimes": 6}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
@@ -29,6 +29,12 @@ TRANSPORT = JVM / "transport" / "target" / "headwater-transport.jar"
 
 PLUGIN = JVM / "plugin" / "target" / "headwater-plugin.jar"
 """Spark's plugin that takes lineage into a table; `make jvm` builds it, too."""
+
+CONNECTOR = JVM / "connector" / "target" / "headwater-connector.jar"
+"""A source that says its lineage by OpenLineage's Spark extensions; `make jvm` builds it, too."""
+
+CONNECTOR4 = CONNECTOR.with_stem("headwater-connector-spark4")
+"""The same for Spark 4.1, which is of another Scala."""
 
 JAVA = 17
 INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
@@ -55,6 +61,19 @@ def class_path(listener: str) -> str:
     return os.pathsep.join(map(str, wanted))
 
 
+def connector_path(*, iceberg: bool) -> str:
+    """Return what goes beside a listener on the class path for our connector, and Iceberg's runtime for Spark 3.5.
+
+    Raises Missing if the connector was not built or the jars were not fetched.
+    """
+    folders = ("spark-extension", "iceberg") if iceberg else ("spark-extension",)
+    wanted = [CACHE / path for path in _listed(BASE) if path.parts[0] in folders]
+    absent = [path for path in wanted if not path.exists()]
+    if absent:
+        raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")
+    return os.pathsep.join(map(str, [built(CONNECTOR4 if _of_this_spark() == SPARK4 else CONNECTOR), *wanted]))
+
+
 def listeners() -> tuple[str, ...]:
     """Return the versions of the listener that there are for the Spark of this Python."""
     folders = {path.parts[0] for path in _listed(_of_this_spark())}
@@ -66,7 +85,7 @@ def _of_this_spark() -> str:
 
 
 def built(jar: Path) -> Path:
-    """Return one of our own jars, `TRANSPORT` or `PLUGIN`; raise Missing if it was not built."""
+    """Return one of our own jars, such as `TRANSPORT`; raise Missing if it was not built."""
     if not jar.exists():
         raise Missing(f"{jar.name} is not in {jar.parent.relative_to(ROOT)}. Run `make jvm`.")
     return jar

@@ -2,15 +2,16 @@
 import { cleanup } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 
-import { layOut, type Graph } from './src/graph/layout';
+import { drafting, type Wanted } from './src/graph/drafting';
 
 const WINDOW_PX = 2_700; // eighty rows of a table are in sight
 const ROW_PX = 34;
 
 /** The layout's worker without a thread. */
 class LayoutWorker extends EventTarget {
-  postMessage({ turn, graph }: { turn: number; graph: Graph }): void {
-    queueMicrotask(() => this.dispatchEvent(new MessageEvent('message', { data: { turn, layout: layOut(graph) } })));
+  private readonly draft = drafting();
+  postMessage(wanted: Wanted): void {
+    queueMicrotask(() => this.dispatchEvent(new MessageEvent('message', { data: this.draft(wanted) })));
   }
 }
 

@@ -17,7 +17,7 @@ from headwater.events.times import iso
 from headwater.index.stored.set_aside import SetAside
 from headwater.lake.row_lists import list_rows
 from headwater.paging import Cut, ListPage, RowOrder
-from headwater.questions import contract_questions, declared
+from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
 from headwater.questions.composed import NewestPage
@@ -176,7 +176,6 @@ def _shown(cell: Any) -> Any:
 
 LINEAGE_ROUTES = (
     *questions_in(vars(declared)),
-    *questions_in(vars(contract_questions)),
     *questions_in(vars(contract_routes)),
 )
 SINK_ROUTES = questions_in(vars(sink_routes))

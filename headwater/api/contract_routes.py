@@ -18,8 +18,8 @@ from headwater.contracts.odcs_text import yaml_of
 from headwater.errors import GiveUp
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import parameters as p
-from headwater.questions.contract_questions import facts_of
 from headwater.questions.declared import QuestionSources
+from headwater.questions.declared.contract_questions import facts_of
 from headwater.questions.declaring import question
 from headwater.questions.resolved_moments import resolved_after
 from headwater.questions.subjects import Subject

@@ -48,7 +48,7 @@ def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
     if isinstance(error, WrongQuestion):
         return 400, {**said, "fix": "Correct the parameter."}
     if isinstance(error, NotKnown):
-        return 404, {**said, "fix": _KNOWN, "nearest": error.nearest}
+        return 404, {**said, "fix": _KNOWN if error.nearest else _UNLIKE, "nearest": error.nearest}
     if isinstance(error, Behind):
         return 503, {**said, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
     return 503, {**said, "fix": "Ask again in a moment."}
@@ -58,6 +58,7 @@ AGAIN = {"retry-after": "1"}
 """Header of an answer that may be another one soon: an event that comes alone can be asked about within a second."""
 
 _KNOWN = "Use a name that is known; `nearest` has some."
+_UNLIKE = "Use a name that is known: search for a part of it."
 _BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
 
 

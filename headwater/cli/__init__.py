@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,21 +15,23 @@ from headwater.cli import (
     backup_commands,
     contract_commands,
     declare_command,
+    event_commands,
     fabric_command,
     forget_command,
     ingest_command,
     keys_commands,
     lineage_commands,
+    log_commands,
+    plan_command,
     reconcile_command,
     replay_command,
     sinks_commands,
     spark_commands,
     watch_command,
 )
-from headwater.cli.asking import address_asked, asking, print_answer
-from headwater.cli.data_folder import DataFolder
+from headwater.cli.asking import address_asked, asking
 from headwater.cli.failing import say_failure, warn
-from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
+from headwater.cli.printing import show, table
 from headwater.cli.question_commands import (
     BUILD,
     FEED,
@@ -41,7 +42,6 @@ from headwater.cli.question_commands import (
     Key,
     Server,
     Wide,
-    command,
     example,
     option,
     other_commands,
@@ -79,14 +79,15 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     epilog="Example: `headwater impact silver/customers email --server http://127.0.0.1:5000`",
 )
-log_app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
-app.add_typer(log_app, name="log", rich_help_panel=BUILD)
+app.add_typer(event_commands.app)
+app.add_typer(log_commands.app, name="log", rich_help_panel=BUILD)
 app.add_typer(backup_commands.app)
 app.add_typer(declare_command.app)
 app.add_typer(contract_commands.app, rich_help_panel=LOOK)
 app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
+app.add_typer(plan_command.app)
 app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(watch_command.app)
@@ -144,102 +145,6 @@ def up(
 
     overrides = {"data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None}
     sys.exit(run(_settings(overrides)))
-
-
-@app.command(rich_help_panel=FEED, epilog=example("headwater", "send", "events.ndjson"))
-def send(
-    files: Annotated[list[Path], typer.Argument(help="NDJSON, one document or an array; plain or gzip.")],
-    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="Address of a running Headwater.")] = LOCAL,
-    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Send events from files, however often they were sent; prints what was taken and refused. See also `ingest`."""
-    from headwater.local.send import send_files
-
-    outcome = send_files(files, to, key, progress=not as_json)
-    show(outcome, as_json, lambda: pairs("Sent", outcome))
-    sys.exit(1 if outcome["refused"] else 0)
-
-
-def _audit(found: Any, as_json: bool, given: Given) -> None:
-    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
-    del flat["index"]
-    any_answer("Audit")(found if as_json else flat, as_json, given)
-    sys.exit(0 if found["balanced"] else 1)
-
-
-command(app, api_routes.audit, _audit, also="Status 1 if not.")
-_EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
-command(app, api_routes.events, listed("Events", _EVENTS))
-
-
-@app.command(rich_help_panel=OPERATE, epilog=example("headwater", "rejected", "--since", "2026-03-01"))
-def rejected(
-    index: Annotated[bool, typer.Option("--index", help="List what is stored, but the index could not take.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
-    to: Annotated[str | None, typer.Option("--to", help="Where to send them, if not to --server.")] = None,
-    since: Annotated[str | None, option(api_routes.rejected, "since")] = None,
-    limit: Annotated[int, option(api_routes.rejected, "limit")] = 100,
-    server: Server = None,
-    key: Key = None,
-    data: Data = None,
-    _wide: Wide = False,
-    as_json: Json = False,
-) -> None:
-    """List what was acknowledged but could not be stored, and why; or send it again."""
-    from headwater.local.send import send_bodies
-
-    question, title, columns = _REJECTED[index]
-    with asking(server, key, data) as source:
-        found = source.ask(question, {"since": since or "", "limit": str(limit)})
-        if not retry or index:
-            print_answer(source, question, found, lambda found: listed(title, columns)(found, as_json, {}))
-            return
-        bodies = [item["body"].encode() for item in found["items"] if item["body"]]
-        to = to or asked_server(server) or LOCAL
-        outcome = send_bodies(bodies, to, key, progress=not as_json)
-        if isinstance(source, DataFolder):
-            source.record("rejected retry", to, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
-    show(outcome, as_json, lambda: pairs("Sent again", outcome))
-    sys.exit(1 if outcome["refused"] else 0)
-
-
-_REJECTED = {
-    False: (
-        api_routes.rejected, "Rejected",
-        ("received_at", "sequence", "to_sequence", "reason", "field", "message", "origin"),
-    ),
-    True: (
-        api_routes.set_aside, "Set aside",
-        ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message"),
-    ),
-}  # fmt: skip
-"""What is asked without and with --index."""
-
-
-@app.command(rich_help_panel=FEED, epilog=example("headwater", "validate", "events.ndjson"))
-def validate(
-    files: Annotated[list[Path], typer.Argument(help="Files of events: NDJSON, one document or an array.")],
-    infos: Annotated[bool, typer.Option("--infos", help="Also show what is only remarkable.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Check events and facets against the published schemas, offline. Status 1 if any is not valid."""
-    from headwater.events.file_validation import validate_file
-
-    items = []
-    checked = invalid = 0
-    for path in files:
-        for event in validate_file(path):
-            checked += 1
-            invalid += not event.is_valid
-            shown = [problem for problem in event.problems if infos or problem.severity == "error"]
-            items += [{"file": str(path), "line": event.line, **asdict(problem)} for problem in shown]
-    found = {"checked": checked, "invalid": invalid, "items": items}
-    show(found, as_json, lambda: table(f"{checked} events checked, {invalid} not valid", found, _PROBLEM))
-    sys.exit(1 if invalid else 0)
-
-
-_PROBLEM = ("file", "line", "path", "message")
 
 
 @app.command(rich_help_panel=LOOK, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
@@ -316,36 +221,6 @@ def completion(
 ) -> None:
     """Print what makes a shell complete commands and options: `source <(headwater completion bash)`."""
     sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
-
-
-@log_app.command("show")
-def log_show(data: Data = None, as_json: Json = False) -> None:
-    """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
-    from headwater.api.operation_lists import log_state
-
-    folder = DataFolder(data)
-    found = log_state(folder.readers(), folder.bronze)
-    columns = ("partition", "head", "tail", "passed", "pending", "bytes")
-    show(found, as_json, lambda: table(f"Event log {found['incarnation']}", found, columns))
-
-
-@log_app.command("new-epoch")
-def log_new_epoch(
-    data: Data = None,
-    route: Annotated[
-        Literal["parser", "function", "spark"], typer.Option(help="What feeds the lake from now on.")
-    ] = "parser",
-    as_json: Json = False,
-) -> None:
-    """Go on with a log that was deleted or restored behind its lake, or by another route. Stop what feeds it first.
-
-    Everything in the log is parsed again; what the lake already has is recognised and counted as duplicate.
-    """
-    from headwater.lake.ownership import ROUTES
-    from headwater.local.log_epochs import begin_epoch
-
-    found = begin_epoch(_settings({"data": data}), ROUTES[route])
-    show(found, as_json, lambda: pairs("New epoch", found))
 
 
 def _settings(overrides: dict[str, Any]) -> Settings:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from headwater.api import sink_routes
 from headwater.cli import agent_answers as short
+from headwater.cli import agent_shapes as shapes
 from headwater.cli.server_answers import ServerAnswers
 from headwater.errors import HeadwaterError
 from headwater.questions import declared
@@ -46,13 +47,13 @@ class Offer(NamedTuple):
 
 
 _OFFERS = {
-    declared.search: Offer(("q", "kinds", "limit"), short.search, short.NamesFound),
-    declared.impact: Offer(_WALK, short.reach, short.ColumnsReached),
-    declared.upstream: Offer(_WALK, short.reach, short.ColumnsReached),
-    declared.path: Offer(_ENDS, short.path, short.WayShown),
-    declared.surface: Offer(("tag", "dataset", "column", "exposure"), short.surface, short.ColumnsExposed),
-    declared.diff: Offer(("from_", "to"), short.diff, short.EdgesChanged),
-    declared.changes: Offer(("from_", "to"), short.changes, short.ThingsChanged),
+    declared.search: Offer(("q", "kinds", "limit"), short.search, shapes.NamesFound),
+    declared.impact: Offer(_WALK, short.reach, shapes.ColumnsReached),
+    declared.upstream: Offer(_WALK, short.reach, shapes.ColumnsReached),
+    declared.path: Offer(_ENDS, short.path, shapes.WayShown),
+    declared.surface: Offer(("tag", "dataset", "column", "exposure"), short.surface, shapes.ColumnsExposed),
+    declared.diff: Offer(("from_", "to"), short.diff, shapes.EdgesChanged),
+    declared.changes: Offer(("from_", "to"), short.changes, shapes.ThingsChanged),
 }
 """All other questions are tools with all their parameters."""
 
@@ -81,7 +82,7 @@ class AgentTools:
 
     def tools(self) -> list[Tool]:
         """Return all tools: of one question each, and those that put more together."""
-        own = _made(self.unused, _schema(short.ColumnsJudged)), _made(self.describe, _schema(short.DatasetTold))
+        own = _made(self.unused, _schema(shapes.ColumnsJudged)), _made(self.describe, _schema(shapes.DatasetTold))
         named = {made.name for made in own}
         others = (
             each

@@ -25,7 +25,7 @@ from headwater.contracts.odcs_document import document_of
 from headwater.contracts.odcs_text import read_yaml, yaml_of
 from headwater.errors import WrongQuestion, WrongSetting
 from headwater.questions.answers.contract_answers import ContractFacts
-from headwater.questions.contract_questions import contract
+from headwater.questions.declared.contract_questions import contract
 
 _MAKE = "of"
 

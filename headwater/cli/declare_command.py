@@ -1,11 +1,12 @@
 """`headwater declare`: lineage that nobody sees."""
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,6 +22,7 @@ from headwater.settings import load_settings
 
 if TYPE_CHECKING:
     from headwater.declarations.declaration import Declaration
+    from headwater.declarations.declaration_file import DeclarationFile
     from headwater.declarations.declaration_ledger import StandingDeclaration
 
 app = typer.Typer()
@@ -67,11 +69,13 @@ def declare(
         known = _standing(source)
         if not wanted and not withdraw and not prune:
             return _show("Declared", [_row(each, "stands") for each in known.values()], as_json)
-        check_apart([each for each, _ in wanted], known)
-        gone = _gone(known, withdraw or [], wanted, {*(path.resolve().name for path in paths or [])} if prune else set())
+        check_apart([each.declaration for each in wanted], known)
+        gone = _gone(
+            known, withdraw or [], wanted, {*(path.resolve().name for path in paths or [])} if prune else set()
+        )
         now = now_text()
         rows, events = [], []
-        for each, collection in wanted:
+        for _, each, collection in wanted:
             sent = events_to_declare(each, known.get(each.name), collection, now)
             did = "declared" if each.name not in known else "changed" if sent else "unchanged"
             rows.append({"declaration": each.name, "did": did, "jobs": len(each.jobs), "datasets": len(each.datasets)})
@@ -84,7 +88,15 @@ def declare(
         return _show("Would be" if dry_run else "Declared", rows, as_json, events=len(events))
 
 
-def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> "list[tuple[Declaration, str]]":
+class GivenDeclaration(NamedTuple):
+    """What is to stand: as it is said, whole, and of which folder it comes."""
+
+    said: "DeclarationFile"
+    declaration: "Declaration"
+    collection: str
+
+
+def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> list[GivenDeclaration]:
     """Return what is to stand, each with the collection that it comes with."""
     from headwater.declarations.declaration import resolved
     from headwater.declarations.declaration_file import read_declaration_file
@@ -93,14 +105,17 @@ def _wanted(paths: Sequence[Path], *, prune: bool, powerbi: Any) -> "list[tuple[
         from headwater.declarations.powerbi.powerbi_files import read_powerbi
 
         read = [(str(path), _read(path)) for each in paths for path in _files(each, (".json", ".csv"))]
-        return [(resolved(each, each.name or ""), "") for each in read_powerbi(read, *powerbi, warn)]
+        return [GivenDeclaration(each, resolved(each, ""), "") for each in read_powerbi(read, *powerbi, warn)]
     if prune and not all(path.is_dir() for path in paths or [Path("/nowhere")]):
-        raise WrongSetting("--prune withdraws what is no longer in a folder. Name the folder: headwater declare FOLDER --prune")
+        raise WrongSetting(
+            "--prune withdraws what is no longer in a folder. Name the folder: headwater declare FOLDER --prune"
+        )
     found = []
     for path in paths:
         collection = path.resolve().name if path.is_dir() else ""
         for file in _files(path, (".yml", ".yaml")):
-            found.append((resolved(read_declaration_file(_read(file), str(file)), file.stem), collection))
+            said = read_declaration_file(_read(file), str(file))
+            found.append(GivenDeclaration(said, resolved(said, file.stem), collection))
     return found
 
 
@@ -118,14 +133,14 @@ def _read(path: Path) -> bytes:
 
 
 def _gone(
-    known: "dict[str, StandingDeclaration]", names: Sequence[str], wanted: Any, folders: set[str]
+    known: "dict[str, StandingDeclaration]", names: Sequence[str], wanted: Sequence[GivenDeclaration], folders: set[str]
 ) -> "list[StandingDeclaration]":
     """Return what is to be withdrawn: by name, and what came from these folders and is not in them."""
     unknown = [name for name in names if name not in known]
     if unknown:
         there = ", ".join(map(repr, sorted(known)[:20])) or "nothing"
         raise WrongSetting(f"Nothing is declared under the name {unknown[0]!r}. What stands: {there}.")
-    stay = {each.name for each, _ in wanted}
+    stay = {each.declaration.name for each in wanted}
     both = stay & {*names}
     if both:
         raise WrongSetting(f"{min(both)!r} is to be declared and withdrawn. Leave out one of them.")
@@ -157,8 +172,8 @@ def _send(bodies: list[bytes], url: str | None, key: str | None, data: Path | No
     outcome = send_bodies(bodies, url, key, progress=False)
     if outcome["refused"]:
         raise WrongSetting(
-            f"{outcome['refused']} of {outcome['sent']} events were refused: {' '.join(outcome['reasons'][:3])} Use a key "
-            "with the roles read and write, for the namespaces of these jobs and datasets and for `headwater`."
+            f"{outcome['refused']} of {outcome['sent']} events were refused: {' '.join(outcome['reasons'][:3])} Use a "
+            "key with the roles read and write, for the namespaces of these jobs and datasets and for `headwater`."
         )
     _until_seen(lambda: float(source.ask(api_routes.freshness, {})["seconds"]))
 
@@ -172,8 +187,19 @@ def _until_seen(age_s: Callable[[], float]) -> None:
         time.sleep(_LOOK_AGAIN_S)
 
 
-def _write(folder: Path, wanted: Any, as_json: bool) -> None:
-    raise NotImplementedError
+def _write(folder: Path, wanted: Sequence[GivenDeclaration], as_json: bool) -> None:
+    """Write declarations as files, which then are yours to correct and to keep."""
+    import yaml
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for each in wanted:
+        name = re.sub(r"[^\w.-]+", "_", each.declaration.name).strip("_") + ".yml"
+        told = {"version": 1, "name": each.declaration.name}
+        told |= each.said.model_dump(by_alias=True, exclude_defaults=True, exclude={"version", "name"})
+        (folder / name).write_text(yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=120), "utf-8")
+        rows.append({"declaration": each.declaration.name, "did": f"written to {folder / name}"})
+    _show("Written", rows, as_json)
 
 
 def _row(each: "StandingDeclaration", did: str) -> dict[str, Any]:

@@ -32,14 +32,14 @@ def breaks_of(promise: Promise, facts: ContractFacts) -> list[Break]:
     name = dataset_text(facts.dataset)
     if facts.dropped is not None:
         return [Break("dataset.missing", promise.asked.text, None, "it was dropped", facts.dropped)]
+    if facts.renamed is not None and facts.called is not None:
+        said = f"it was renamed to {dataset_text(facts.called)}"
+        return [Break("dataset.renamed", promise.asked.text, None, said, facts.renamed)]
     found = [
         Break(each.kind, name, each.column, _said(each), _by(each, facts))
         for each in changes_of(promise, promises_of(document_of(facts), name)[0])
         if each.breaks
     ]
-    if facts.renamed is not None:
-        said = f"it is called {name} now"
-        found.insert(0, Break("dataset.renamed", promise.asked.text, None, said, facts.renamed))
     return [*_service(promise, facts, name), *found]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from headwater.contracts.policy_breaks import KnownDataset
-from headwater.errors import NotKnown, ServerRefusal, WrongQuestion
+from headwater.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion
 from headwater.questions import declared
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.contract_answers import Broke, ContractFacts
-from headwater.questions.contract_questions import contract
+from headwater.questions.declared.contract_questions import contract
 from headwater.questions.declaring import Question
 from headwater.questions.parameters import MAX_LIMIT
 
@@ -33,13 +33,21 @@ class ObservedAnswers:
             asked = {"dataset": dataset, "namespace": namespace or "", "against": self._against or ""}
             try:
                 found = self._ask(contract, {name: value for name, value in asked.items() if value})
+            except NotKnown as error:
+                raise self._not_known(str(error), dataset, error.nearest) from error
             except ServerRefusal as error:
                 if "nearest" in error.said and "behind" not in error.said:
-                    raise NotKnown("dataset", dataset, error.said["nearest"]) from error
+                    raise self._not_known(str(error), dataset, error.said["nearest"]) from error
                 raise
             self._facts[key] = msgspec.convert(found, ContractFacts)
             self._as_of = self._facts[key].as_of or self._as_of
         return self._facts[key]
+
+    def _not_known(self, said: str, dataset: str, nearest: list[str]) -> HeadwaterError:
+        """Return what is not known: the dataset, which breaks a promise, or the moment, by which nothing is held."""
+        if said.startswith("No dataset"):
+            return NotKnown("dataset", dataset, nearest)
+        return WrongQuestion(f"Nothing can be checked against {self._against!r}. {said}")
 
     def facts(self, dataset: Dataset) -> ContractFacts:
         """Return what is observed of a dataset by its canonical name."""

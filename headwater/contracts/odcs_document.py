@@ -128,10 +128,15 @@ def _step(step: StepTransformation) -> Json:
 def _way_back(column: ContractColumn) -> str | None:
     """Return the way back to the sources in words, the nearest first."""
     lines = [
-        f"{column_text(each.into)} is made of {column_text(each)} by job {each.job.name} ({_how(each.steps)})"
+        f"{_short(each.into)} is made of {_short(each)} by job {each.job.name} ({_how(each.steps)})"
         for each in column.sources
     ]
     return "\n".join(lines) or None
+
+
+def _short(column: Column | ContractSource) -> str:
+    """Return what people call a column: the end of its dataset's name."""
+    return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
 
 
 def _how(steps: Iterable[StepTransformation]) -> str:

@@ -14,17 +14,20 @@ _LOGICAL = {
     "string": "string str varchar char character text nvarchar nchar clob uuid json jsonb variant xml binary varbinary "
     "bytes bytea blob interval",
     "array": "array list",
-    "map": "map",
-    "object": "struct record row object",
+    "object": "struct record row object map",
 }
 _BY_WORD = {word: logical for logical, words in _LOGICAL.items() for word in words.split()}
 _WORD = re.compile(r"[a-z_0-9]+")
 
 
-def logical_type(sent: str | None) -> str | None:
-    """Return the logical type of a type as sent, such as `decimal(10,2)`; None where it is not known."""
+def logical_type(sent: str | None) -> str:
+    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` where it is not known.
+
+    The standard's JSON Schema asks of a column without one to be a map, and of a map to say of what, which events do
+    not: a map is an object here.
+    """
     text = (sent or "").strip().casefold()
     if text.endswith("[]"):
         return "array"
     found = _WORD.match(text)
-    return _BY_WORD.get(found[0]) if found else None
+    return _BY_WORD.get(found[0], "string") if found else "string"

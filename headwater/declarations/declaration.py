@@ -110,13 +110,16 @@ def _job(said: DeclaredJob, owners: Sequence[DeclaredOwner], spaces: _Spaces) ->
         outputs.append(_reader(said, [(spaces.whole(each), each.column) for each in said.reads]))
     if not outputs:
         raise WrongSetting(
-            f"Declaration {spaces.declaration!r}: job {said.name!r} writes nothing, so nothing follows from it. Name its "
-            "`outputs`, or, of what only reads, the columns under `reads`."
+            f"Declaration {spaces.declaration!r}: job {said.name!r} writes nothing, so nothing follows of it. Name "
+            "its `outputs`, or, of what only reads, the columns under `reads`."
         )
     steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
-    reads = [each for each in map(spaces.whole, said.reads)]
-    inputs = dict.fromkeys([*map(spaces.whole, said.inputs), *(step.source for step in steps), *reads])
-    return ResolvedJob(Name(said.namespace, said.name), [*inputs], outputs, said.owners or owners, said.description, said.tags)
+    inputs = dict.fromkeys(
+        [*map(spaces.whole, said.inputs), *(step.source for step in steps), *map(spaces.whole, said.reads)]
+    )
+    return ResolvedJob(
+        Name(said.namespace, said.name), [*inputs], outputs, said.owners or owners, said.description, said.tags
+    )
 
 
 def _output(said: DeclaredOutput, spaces: _Spaces) -> ResolvedOutput:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -150,5 +151,5 @@ def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], output
 
 def _dataset_event(name: Name, declaration: str, facets: Mapping[str, Json], time: str) -> Json:
     dataset = {**name.shown, "facets": facets}
-    producer = f"{PRODUCER}:{declaration}"
+    producer = f"{PRODUCER}:{quote(declaration, safe='')}"
     return {"eventTime": time, "producer": producer, "schemaURL": f"{_EVENTS}DatasetEvent", "dataset": dataset}

@@ -73,7 +73,7 @@ def standing(facets: Iterable[Any]) -> dict[str, StandingDeclaration]:
 
 
 def check_apart(wanted: Sequence[Declaration], known: dict[str, StandingDeclaration]) -> None:
-    """Raise WrongSetting where two declarations are of one name, or speak of one job: the later would take its place."""
+    """Raise WrongSetting where two declarations are of one name, or of one job: the later would take its place."""
     holders: dict[Name, str] = {}
     names: set[str] = set()
     for each in wanted:
@@ -97,9 +97,7 @@ def _held(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Nam
     return dict.fromkeys(listed, name)
 
 
-def events_to_declare(
-    wanted: Declaration, known: StandingDeclaration | None, collection: str, time: str
-) -> list[Json]:
+def events_to_declare(wanted: Declaration, known: StandingDeclaration | None, collection: str, time: str) -> list[Json]:
     """Return the events that make a declaration stand, the ledger's last; none where it stands so already."""
     before = known or StandingDeclaration(wanted.name)
     jobs = [LedgerEntry(*each.name.parts, _digest(each)) for each in wanted.jobs]

@@ -103,10 +103,10 @@ class IssuerKeys:
 class TokenCheck:
     """Tells whose a token is; what was checked is remembered until it ends."""
 
-    def __init__(self, issuer: Issuer, keys: IssuerKeys | None = None):
+    def __init__(self, issuer: Issuer):
         """Ask for nothing yet."""
         self._issuer = issuer
-        self.keys = keys or IssuerKeys(issuer.url)
+        self.keys = IssuerKeys(issuer.url)
         self._known: dict[bytes, tuple[float, Caller]] = {}
 
     async def caller(self, token: str) -> Caller | None:

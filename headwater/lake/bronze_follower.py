@@ -1,7 +1,6 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from headwater.collector import paused
@@ -11,6 +10,7 @@ from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.query_rows import QueryRows
+from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.runs.run_facts import TERMINAL
 
 Progress = Mapping[tuple[str, str], int]
@@ -116,7 +116,7 @@ def first_behind(bronze: Bronze, source: Source, after: int) -> int | None:
 
 def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
     """Return the events that have this id, or are of this run, in the order in which they were received."""
-    is_it = f"event_id = '{_quoted(name)}' OR run_id = '{_quoted(name)}'"
+    is_it = f"event_id = {quoted(name)} OR run_id = {quoted(name)}"
     return _placed_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
 
 
@@ -144,13 +144,13 @@ def events_of_runs(
 
     since_us: received since that day (UTC); most: of each run the first ones and the last ones, half as many of each.
     """
-    named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    named = ", ".join(quoted(each) for each in run_ids)
     placed = ", ".join(
         f"row_number() OVER (PARTITION BY run_id ORDER BY sequence {way}) AS from_{way}" for way in ("asc", "desc")
     )
     found = bronze.events.query(
         f"SELECT * FROM (SELECT {_HEAD}, body, {placed} FROM t WHERE {_of(source)} AND sequence < {before} "
-        f"AND received_date >= '{_day_of(since_us)}' AND run_id IN ({named})) "
+        f"AND received_date >= '{day_of(since_us)}' AND run_id IN ({named})) "
         f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
     )
     return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
@@ -207,11 +207,11 @@ def heads_of_families(
 
     since_us: received since that day (UTC); until_us: received until then; alone: of the runs themselves.
     """
-    named = ", ".join(f"'{_quoted(each)}'" for each in run_ids)
+    named = ", ".join(quoted(each) for each in run_ids)
     of = f"run_id IN ({named})" if alone else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
     found = bronze.events.query(
         f"SELECT {_HEAD}, log, incarnation, partition, parent_run_id FROM t "
-        f"WHERE received_date >= '{_day_of(since_us)}' AND cast(received_at AS bigint) <= {until_us} "
+        f"WHERE received_date >= '{day_of(since_us)}' AND cast(received_at AS bigint) <= {until_us} "
         f"AND {of} ORDER BY received_at, partition, sequence"
     )
     sources = map(Source, *(found.column(each).to_pylist() for each in ("log", "incarnation", "partition")))
@@ -220,13 +220,9 @@ def heads_of_families(
 
 def _received(from_us: int, to_us: int) -> str:
     return (
-        f"received_date BETWEEN '{_day_of(from_us)}' AND '{_day_of(to_us)}' "
+        f"received_date BETWEEN '{day_of(from_us)}' AND '{day_of(to_us)}' "
         f"AND cast(received_at AS bigint) > {from_us} AND cast(received_at AS bigint) <= {to_us}"
     )
-
-
-def _day_of(time_us: int) -> date:
-    return datetime.fromtimestamp(time_us / 1e6, UTC).date()
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:
@@ -258,7 +254,3 @@ def _of(source: Source) -> str:
 
 def _stored_heads(found: QueryRows) -> list[StoredHead]:
     return list(map(StoredHead, *(found.column(name).to_pylist() for name in StoredHead._fields)))
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")

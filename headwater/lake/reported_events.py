@@ -1,11 +1,11 @@
 """Rows of bronze by the run that they are of, within a window of receipt."""
 
 from collections.abc import Collection, Iterator
-from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
+from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.runs.newest_first import newest_events_first
 from headwater.tables import SHAPES
 
@@ -26,7 +26,7 @@ class ReceiptWindow(NamedTuple):
     def sql(self) -> str:
         """The condition."""
         return (
-            f"received_date BETWEEN '{_day_of(self.since_us)}' AND '{_day_of(self.until_us)}' "
+            f"received_date BETWEEN '{day_of(self.since_us)}' AND '{day_of(self.until_us)}' "
             f"AND cast(received_at AS bigint) >= {self.since_us} AND cast(received_at AS bigint) < {self.until_us}"
         )
 
@@ -41,7 +41,7 @@ def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: in
 
 def reported_rows(bronze: Bronze, window: ReceiptWindow, after: str | None, last: str) -> list[dict[str, Any]]:
     """Return the events of the runs of a page, without bodies, in the order of their times."""
-    where = f"{_runs(window, after)} AND lower(run_id) <= {_quoted(last)}"
+    where = f"{_runs(window, after)} AND lower(run_id) <= {quoted(last)}"
     return bronze.events.query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
 
 
@@ -49,7 +49,7 @@ def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, An
     """Return what recurs of events, by hash."""
     if not shapes:
         return {}
-    named = ", ".join(map(_quoted, sorted(shapes)))
+    named = ", ".join(map(quoted, sorted(shapes)))
     rows = bronze.tables[SHAPES.name].query(
         f"SELECT shape, processing_type, run_facets, outputs FROM t WHERE shape IN ({named})"
     )
@@ -68,7 +68,7 @@ def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[s
 
 def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the newest JobEvent (rule 1) of each job whose name begins so, by its name. Reads no other body."""
-    is_it = f"event_kind = 'JOB' AND job_namespace = {_quoted(namespace)} AND starts_with(job_name, {_quoted(prefix)})"
+    is_it = f"event_kind = 'JOB' AND job_namespace = {quoted(namespace)} AND starts_with(job_name, {quoted(prefix)})"
     rows = bronze.events.query(
         f"SELECT job_name, log, incarnation, partition, sequence FROM t WHERE {is_it} ORDER BY {newest_events_first()}"
     ).to_pylist()
@@ -79,13 +79,5 @@ def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[t
 
 
 def _runs(window: ReceiptWindow, after: str | None) -> str:
-    behind = f" AND lower(run_id) > {_quoted(after)}" if after else ""
+    behind = f" AND lower(run_id) > {quoted(after)}" if after else ""
     return f"event_kind = 'RUN' AND run_id IS NOT NULL AND {window.sql}{behind}"
-
-
-def _day_of(time_us: int) -> date:
-    return datetime.fromtimestamp(time_us / 1e6, UTC).date()
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

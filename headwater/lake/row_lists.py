@@ -4,7 +4,8 @@ from typing import Any
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.lake.row_pages import by_number, by_text, by_time, quoted, row_list, rows_page
+from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
+from headwater.lake.sql_words import quoted
 from headwater.paging import Cut, ListPage
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 

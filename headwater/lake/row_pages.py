@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.sql_words import quoted
 from headwater.paging import Cell, Cut, ListOrder, ListPage, Way, wrong_cursor
 
 _FIRST = -(1 << 63)
@@ -81,8 +82,3 @@ def _behind(way: Way[SortedBy], places: Sequence[SortedBy], after: Sequence[Cell
 def _having(columns: Sequence[str], text: str) -> list[str]:
     found = " OR ".join(f"strpos(lower(coalesce({column}, '')), {quoted(text)}) > 0" for column in columns)
     return [f"({found})"] if text else []
-
-
-def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"

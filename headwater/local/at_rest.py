@@ -22,7 +22,9 @@ def take_at_rest(settings: Settings, bodies: Sequence[bytes]) -> None:
     """
     folder = existing_folder(settings)
     if settings.log != "sqlite":
-        raise WrongSetting(f"The log of {folder} is a service ({settings.log}). Name a running Headwater with --server.")
+        raise WrongSetting(
+            f"The log of {folder} is a service ({settings.log}). Name a running Headwater with --server."
+        )
     try:
         with folder_lock(folder, "up", wait_s=0), folder_lock(folder, "serve", wait_s=0):
             _append(settings, bodies)

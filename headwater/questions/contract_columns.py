@@ -99,6 +99,10 @@ class TagAges:
         order = self._since.get((column, key))
         return self._told(order) if order else NOBODY
 
+    def every(self) -> list[tuple[Marked, Broke]]:
+        """Return all tags that hold, each with what put it there."""
+        return [(marked, self._told(order)) for marked, order in self._since.items()]
+
     def ended(self) -> list[EndedTag]:
         """Return the tags that no producer puts there any more."""
         gone = {marked: order for marked, order in self._ended.items() if marked not in self._since}

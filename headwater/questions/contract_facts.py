@@ -59,9 +59,12 @@ class ContractReader:
         about, tags = about_of(facets), TagAges(history.tags(), self._told)
         ages = ColumnAges(self._live, history, self._told)
         columns, cut = self._columns(name, ages, tags)
+        renamed = history.renamed()
         owned_us = history.facet_since_us("ownership")
         return ContractFacts(
-            Dataset(*name.parts), self._dropped(name), self._renamed(asked, name, history), about.description,
+            Dataset(*name.parts), self._dropped(name),
+            self._by(renamed.run_key, renamed.time_us) if renamed else None,
+            Dataset(*renamed.to.parts) if renamed else None, about.description,
             sorted(about.owners, key=lambda owner: (owner.name, owner.type or "")),
             self._under_way(name, owned_us), self._tags(name, None, tags), columns, ages.ended(),
             self._lineage.ended(name), tags.ended(), self._lineage.influences(name), self._lineage.writers(name),
@@ -120,13 +123,6 @@ class ContractReader:
             return None
         ends = snapshot.naming.generations.ends(name)
         return self._by(ends[-1][1], ends[-1][0]) if ends else NOBODY
-
-    def _renamed(self, asked: Subject, name: Name, history: ContractHistory) -> Broke | None:
-        if asked.namespace is None:
-            return None
-        sent = self._here.rules.names.canonical(asked.namespace, asked.dataset)
-        found = history.renamed(sent) if sent != name else None
-        return self._by(found[1], found[0]) if found else None
 
     def _service(self, name: Name) -> ContractService:
         """Return how it is served; `counted` adds its rows."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, partial
 
 from headwater.errors import NotKnown
+from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.run_history import RunHistory
 from headwater.lineage.edges.declared_masking import remasked
@@ -23,6 +24,7 @@ from headwater.questions.answers.contract_answers import (
     ContractWriter,
     EndedStep,
 )
+from headwater.questions.contract_columns import TagAges, runs_told
 from headwater.questions.exposure import Exposed, all_tags, look_for
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.parameters import MAX_DEPTH
@@ -51,6 +53,8 @@ class ContractLineage:
         self._ages = cache(lambda dataset: StepAges(runs, dataset, until_us, remask))
         self._steps_into = cache(self._read_steps)
         self._surface = cache(self._look_for)
+        told = runs_told(live)
+        self._tag_ages = cache(lambda dataset: TagAges(ContractHistory(live, dataset, until_us).tags(), told))
         self._links = TableLinks(here.snapshot, here.counted, nothing_hidden)
 
     def sources(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
@@ -123,7 +127,7 @@ class ContractLineage:
             surface = self._surface(tag)
             for each in surface.columns if surface else ():
                 if each.dataset == number and each.key is not None and surface is not None:
-                    since = self._since_exposed(each, surface)
+                    since = self._since_exposed(each, surface, tag)
                     found[each.key].append(ContractExposure(tag, each.exposure, since))
         return found
 
@@ -141,7 +145,8 @@ class ContractLineage:
         except NotKnown:
             return None
 
-    def _since_exposed(self, each: Surfaced, surface: Exposed) -> Broke:
+    def _since_exposed(self, each: Surfaced, surface: Exposed, tag: str) -> Broke:
+        """Return what brought a tag's values to a column: the newest step of the way, or who put the tag there."""
         if each.hit is None:
             number = each.opaque
             if number is None:
@@ -149,16 +154,28 @@ class ContractLineage:
             output = self._graph.sets[number][0]
             age = self._ages(self._graph.names[each.dataset].plain).writers.get(output.job)
             return self._told(age.opaque if age else None)
-        return self._told(self._age_forward(each.hit, surface.ways))
+        turn, source = self._age_forward(each.hit, surface.ways)
+        return max(self._told(turn), self._tagged_since(source, tag), key=lambda by: by.time or "")
 
-    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> Turn | None:
-        """Return what made a way from a tagged column as it is: of its steps the newest."""
+    def _tagged_since(self, node: int, tag: str) -> Broke:
+        number, key = self._graph.columns[node]
+        dataset = self._graph.names[number].plain
+        columns = self._snapshot.shown_columns(dataset)
+        found = [
+            by
+            for (column, put), by in self._tag_ages(dataset).every()
+            if put.casefold() == tag and (column is None or columns.key(column) == key)
+        ]
+        return min(found, key=lambda by: by.time or "", default=NOBODY)
+
+    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> tuple[Turn | None, int]:
+        """Return what made a way from a tagged column as it is, of its steps the newest; and that column."""
         newest, at, seen = None, hit, {hit.node}
         while True:
             newest = _newer(newest, self._age(at.parent, at.node, at))
             before = ways.get(at.parent)
             if before is None or before.node in seen:
-                return newest
+                return newest, at.parent
             seen.add(before.node)
             at = before
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from headwater.errors import NotKnown
@@ -56,6 +57,8 @@ def job_graph(
 ) -> JobGraph:
     """Answer jobs, the datasets that pass between them, and which waits for which.
 
+    Of more than the bound those that hang together: a cut by name would leave jobs without any flow.
+
     Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if counted.says(number)}
@@ -72,7 +75,8 @@ def job_graph(
     if bounds.job is not None:
         start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
         far = _around(start, [*passed, *waits], bounds)
-    shown = sorted(far or every, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))[: bounds.limit]
+    kept = islice(_together(far or every, [*passed, *waits], far), bounds.limit)
+    shown = sorted(kept, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
         JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), stands_for[job], far.get(job))
@@ -94,6 +98,30 @@ def job_graph(
         len(far or every),
         cut or len(shown) < len(far or every),
     )
+
+
+def _together(jobs: Iterable[Name], pairs: Iterable[Pair], far: Mapping[Name, int]) -> Iterator[Name]:
+    """Yield jobs, the nearest first, else from the one with most flows on to what these lead to or come from."""
+    beside: defaultdict[Name, set[Name]] = defaultdict(set)
+    for before, behind in pairs:
+        beside[before].add(behind)
+        beside[behind].add(before)
+
+    def weight(job: Name) -> tuple[int, int, Name]:
+        return abs(far.get(job, 0)), -len(beside.get(job, ())), job
+
+    if far:
+        yield from sorted(jobs, key=weight)
+        return
+    seen: set[Name] = set()
+    for start in sorted(jobs, key=weight):
+        todo = deque([start])
+        while todo:
+            job = todo.popleft()
+            if job not in seen:
+                seen.add(job)
+                yield job
+                todo.extend(sorted(beside.get(job, set()) - seen, key=weight))
 
 
 def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namespace: str | None, name: str) -> Name:

@@ -68,7 +68,7 @@ class StepAges:
     def ended(self) -> list[tuple[Line, Turn]]:
         """Return the steps that count no more with what ended them, the newest first."""
         gone = [(line, turn) for line, turn in self._ends.items() if line not in self._standing]
-        return sorted(gone, key=lambda each: (-each[1].time_us, each))[:ENDED]
+        return sorted(gone, key=lambda each: (-each[1].time_us, str(each)))[:ENDED]
 
     def _take(self, runs: RunHistory, output: JobOutput, known: Sequence[_Written], remask: Remask) -> None:
         history: ValidityHistory[int] = ValidityHistory(output.layer)

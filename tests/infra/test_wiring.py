@@ -48,6 +48,7 @@ NOT_IN_AZURE = {
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
     "ingest_options": "the identity opens the folders",
+    "contracts": "a folder of one machine; of an app contracts are checked with --server",
     "keys_file": "a file of one machine; keys are in the vault, as hashes",
     **dict.fromkeys(
         ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),

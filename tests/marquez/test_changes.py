@@ -12,6 +12,7 @@ from tests.marquez.lake import COLONS, DIGIT, EVENTS, JOB, RAW, STORE, TABLE
 from tests.reference.world_events import at, dataset, facet, run_event, uuid
 from tests.running import Running
 from tests.shop import Asker, up
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +112,7 @@ def test_reading_needs_the_role_read_and_changing_admin(tmp_path: Path) -> None:
         sent = client.post("/lineage", json=EVENTS[1], headers=boss)
         assert sent.status_code == 200, sent.text
         while client.get("/tags", headers=reader).status_code == 503:
-            pass
+            rest()
         assert client.get("/tags", headers=reader).status_code == 200
         refused = client.put("/tags/x", headers=reader, json={})
         assert (refused.status_code, refused.json()["code"]) == (403, 403)

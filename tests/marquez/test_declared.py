@@ -14,6 +14,7 @@ from marquez_client.models import DatasetId, DatasetType, JobType
 from tests.marquez.conftest import Marquez
 from tests.running import Running
 from tests.shop import Asker, up
+from tests.waiting import rest
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 SPACE, SOURCE, URL = "my space", "my source", "jdbc:postgresql://localhost:5432/db"
@@ -175,7 +176,7 @@ def test_a_key_declares_in_its_own_namespaces(tmp_path: Path) -> None:
     ):
         own, writer = ({"authorization": f"Bearer {name}-secret"} for name in ("own", "writer"))
         while client.get("/tags", headers=own).status_code == 503:
-            pass
+            rest()
         assert client.put("/namespaces/mine/jobs/j", json=job, headers=own).status_code == 200
         assert client.put("/namespaces/other/jobs/j", json=job, headers=own).status_code == 403
         assert client.put("/namespaces/mine/jobs/j", json=job, headers=writer).status_code == 403  # it may not read

@@ -4,17 +4,18 @@ import { writeFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
 
-import { drawn, launch, settled } from '../tests/browser';
+import { drawn, launch } from '../tests/browser';
+import { consumers, tables, WIDE as CORE } from '../tests/cases';
 import { run } from '../tests/events';
 import { Headwater } from '../tests/headwater';
 import { at } from '../tests/places';
+import { heapOf, pagesCpu, traced, type Task } from '../tests/tasks';
 
 const ROUNDS = Number(process.env.HEADWATER_BENCH_ROUNDS ?? 5);
 const OUT = process.env.HEADWATER_BENCH_OUT ?? 'dashboard.json';
 const LAKE = 's3://wide';
 const WIDE = { tables: 10, columns: 100 };
-const MANY = { tables: 2_000, schemas: 40 };
-const BROAD = 50;
+const [MANY, MORE, BROAD, CONSUMERS, A_POST] = [2_000, 10_000, 50, 999, 1_000];
 const [A_STREAM, MESSAGES] = [20_000, 1_000_000];
 
 const figures: Record<string, number> = {};
@@ -31,10 +32,8 @@ beforeAll(async () => {
   const time = '2026-11-21T10:00:00Z';
   const wide = Array.from({ length: WIDE.tables }, (_, at) => run(`wide_${at}`, named(`wide/t${at}`), named(`wide/t${at + 1}`), columns((each) => (at ? `c${each}` : 'c0')), time));
   const broad = Array.from({ length: BROAD - 1 }, (_, at) => run(`broad_${at}`, named('broad/t0'), named(`broad/t${at + 1}`), columns((each) => `c${each}`), time));
-  const name = (at: number) => `schema_${at % MANY.schemas}/t${at}`;
-  const many = Array.from({ length: MANY.tables - 1 }, (_, at) => run(`many_${at}`, named(name(Math.floor(at / 3))), named(name(at + 1)), { c: 'c' }, time));
-  await headwater.post([...wide, ...broad]);
-  await headwater.post(many);
+  await headwater.post([...wide, ...broad, ...consumers(CONSUMERS)]);
+  await headwater.post(tables(MANY));
 }, 300_000);
 
 afterAll(async () => {
@@ -44,25 +43,30 @@ afterAll(async () => {
 });
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+const most = (tasks: readonly Task[], by: 'wall' | 'cpu'): number => Math.max(0, ...tasks.map((task) => task[by]));
+const now = (page: Page): Promise<number> => page.evaluate(() => performance.now());
 
-/** Open a page in a window without a cache, with long tasks of the main thread noted. */
-async function fresh<T>(path: string, look: (page: Page) => Promise<T>): Promise<T> {
-  const context = await browser.newContext({ viewport: { width: 1600, height: 1000 } });
-  const page = await context.newPage();
-  await page.addInitScript(() => {
-    const tasks: { start: number; took: number }[] = [];
-    new PerformanceObserver((list) => tasks.push(...list.getEntries().map((each) => ({ start: each.startTime, took: each.duration })))).observe({ type: 'longtask', buffered: true });
-    Object.assign(window, { tasks });
-  });
-  await page.goto(headwater.url + path);
-  const found = await look(page);
-  await context.close();
-  return found;
+type Figures = Record<string, number>;
+
+async function rounds(look: () => Promise<Figures>): Promise<void> {
+  const found: Record<string, number[]> = {};
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const [name, value] of Object.entries(await look())) (found[name] ??= []).push(value);
+  for (const [name, values] of Object.entries(found)) figures[name] = median(values);
 }
 
-/** The longest task behind a moment (ms since the page began). */
-const longest = (page: Page, since: number): Promise<number> =>
-  page.evaluate((from) => Math.max(0, ...(window as unknown as { tasks: { start: number; took: number }[] }).tasks.filter((task) => task.start >= from).map((task) => task.took)), since);
+/** Open a page in a window without a cache; the tasks of its main thread are noted until it was looked at. */
+async function fresh<T>(path: string, look: (page: Page) => Promise<T>): Promise<{ found: T; tasks: Task[]; cpu: number }> {
+  const context = await browser.newContext({ viewport: { width: 1600, height: 1000 } });
+  const page = await context.newPage();
+  const before = await pagesCpu(browser);
+  const { found: [found, cpu], tasks } = await traced(browser, page, async () => {
+    await page.goto(headwater.url + path);
+    return [await look(page), (await pagesCpu(browser)) - before] as const;
+  }); // prettier-ignore
+  await context.close();
+  return { found, tasks, cpu };
+}
 
 /** When the answer to a question had come (ms since the page began). */
 const answered = (page: Page, question: string): Promise<number> =>
@@ -71,82 +75,113 @@ const answered = (page: Page, question: string): Promise<number> =>
     return (found as PerformanceResourceTiming | undefined)?.responseEnd ?? NaN;
   }, question);
 
-const now = (page: Page): Promise<number> => page.evaluate(() => performance.now());
+/** A graph: from its answer and from opening the page to drawn, and the longest tasks meanwhile. */
+const graph = (name: string, path: string): Promise<void> =>
+  rounds(async () => {
+    const { found: { start, end }, tasks, cpu } = await fresh(path, async (page) => {
+      await drawn(page);
+      return { end: await now(page), start: await answered(page, path.includes('dataset=') ? 'lineage' : 'graph') };
+    }); // prettier-ignore
+    const drawing = tasks.filter((task) => task.start + task.wall > start && task.start < end);
+    return { [name]: end - start, [`${name}Whole`]: end, [`${name}Task`]: most(drawing, 'wall'), [`${name}TaskCpu`]: most(drawing, 'cpu'), [`${name}OpenTaskCpu`]: most(tasks, 'cpu'), [`${name}Cpu`]: cpu };
+  });
 
-async function rounds(look: () => Promise<Record<string, number>>): Promise<void> {
-  const found: Record<string, number[]> = {};
-  for (let round = 0; round < ROUNDS; round += 1)
-    for (const [name, value] of Object.entries(await look())) (found[name] ??= []).push(value);
-  for (const [name, values] of Object.entries(found)) figures[name] = median(values);
-}
+const painted = (page: Page): Promise<number> =>
+  page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime).then((found) => found.jsonValue() as Promise<number>);
 
-test('the first page', () =>
-  rounds(() =>
-    fresh('/', async (page) => {
-      await settled(page);
-      await page.locator('.recharts-surface').first().waitFor();
-      return page.evaluate(() => {
+test('the first page: painted before its script has come, then its first answer', () =>
+  rounds(async () => {
+    const { found, tasks, cpu } = await fresh('/', async (page) => {
+      await page.locator('.card-value').first().waitFor();
+      const answer = await now(page);
+      const script = await page.evaluate(() => {
         const scripts = performance.getEntriesByType('resource').filter((each) => each.name.endsWith('.js')) as PerformanceResourceTiming[];
-        return { paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN, shown: performance.now(), script: scripts.reduce((sum, each) => sum + each.encodedBodySize, 0) / 1_000 };
+        return scripts.reduce((sum, each) => sum + each.encodedBodySize, 0) / 1_000;
       });
-    }),
-  ));
+      return { paint: await painted(page), answer, script };
+    });
+    return { ...found, firstTaskCpu: most(tasks, 'cpu'), firstCpu: cpu };
+  }));
 
-test('a column graph of 1,000 nodes', () =>
-  rounds(() =>
-    fresh(at('/lineage', { namespace: LAKE, dataset: 'wide/t0', column: 'c0' }), async (page) => {
-      await drawn(page);
-      const [end, start] = [await now(page), await answered(page, 'lineage')];
-      return { columns: end - start, columnsTask: await longest(page, start) };
-    }),
-  ));
+test('what any page takes: one that has a line of text and no script', () => rounds(async () => ({ floor: (await fresh('/health/live', painted)).found })));
 
-test('the map of 2,000 tables', () =>
-  rounds(() =>
-    fresh('/lineage?group=schema', async (page) => {
+test('what any graph takes: two tables', () => graph('two', at('/lineage', { namespace: CORE, dataset: 'marts/department_1/orders_1', up: '1', down: '0' })));
+
+test('a column graph of 1,000 nodes', () => graph('columns', at('/lineage', { namespace: LAKE, dataset: 'wide/t0', column: 'c0' })));
+
+test('1,000 tables, none folded', () => graph('tables', at('/lineage', { namespace: CORE, dataset: 'core/orders', stacks: 'open' })));
+
+test('the map of 2,000 tables', () => graph('map', '/lineage?group=schema'));
+
+test('2,000 tables around one, folded', () => graph('around', at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', down: '1000' })));
+
+const UNFOLDED = at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', down: '1000', stacks: 'open' });
+test('2,000 tables around one, none folded', () => graph('unfolded', UNFOLDED));
+
+test('saving 2,000 tables as a picture', () =>
+  rounds(async () => {
+    const { found: start, tasks } = await fresh(UNFOLDED, async (page) => {
       await drawn(page);
-      const [end, start] = [await now(page), await answered(page, 'graph')];
-      return { groups: end - start, groupsWhole: end, groupsTask: await longest(page, start) };
-    }),
-  ));
+      const began = await now(page);
+      for (const form of ['SVG', 'PNG']) {
+        const saved = page.waitForEvent('download');
+        await page.getByRole('button', { name: form }).click();
+        await saved;
+      }
+      return began;
+    });
+    const meanwhile = tasks.filter((task) => task.start >= start);
+    return { save: most(meanwhile, 'wall'), saveCpu: most(meanwhile, 'cpu') };
+  }));
 
 test('panning and scrolling 50 tables of 100 columns', () =>
-  rounds(() =>
-    fresh(at('/lineage', { namespace: LAKE, dataset: 'broad/t0', up: '0', down: '1' }), async (page) => {
+  rounds(async () => {
+    const { found: start, tasks } = await fresh(at('/lineage', { namespace: LAKE, dataset: 'broad/t0', up: '0', down: '1' }), async (page) => {
       await drawn(page);
       await page.mouse.move(800, 700);
       for (let steps = 0; steps < 6; steps += 1) await page.mouse.wheel(0, -400); // zoom in to where columns are read
-      const start = await now(page);
+      const began = await now(page);
       await page.mouse.down();
       for (let steps = 0; steps < 40; steps += 1) await page.mouse.move(800 - 12 * steps, 700 - 8 * steps);
       await page.mouse.up();
       for (let steps = 0; steps < 20; steps += 1) await page.mouse.wheel(0, steps % 2 ? 150 : -150);
-      return { pan: await longest(page, start) };
-    }),
-  ));
+      return began;
+    });
+    const meanwhile = tasks.filter((task) => task.start >= start);
+    return { pan: most(meanwhile, 'wall'), panCpu: most(meanwhile, 'cpu') };
+  }));
+
+test('the map of 10,000 tables', async () => {
+  const further = tables(MORE).slice(MANY - 1);
+  for (let at = 0; at < further.length; at += A_POST) await headwater.post(further.slice(at, at + A_POST));
+  await graph('more', '/lineage?group=schema');
+});
 
 test('1,000,000 live messages', async () => {
   const line = (id: number) => `id: ${id}\nevent: run\ndata: {"run":"r${id}","state":"COMPLETE","job":{"namespace":"n","name":"job ${id % 50}"}}\n\n`;
   const body = Array.from({ length: A_STREAM }, (_, id) => line(id)).join('');
   const context = await browser.newContext();
   const page = await context.newPage();
-  let streams = 0;
+  let [streams, allowed] = [0, 0];
+  let [go, reached] = [(): void => undefined, (): void => undefined];
   await page.route('**/api/headwater/v1/live', async (route) => {
+    if (streams === allowed) {
+      reached(); // it asks for more, so it has heard these; nothing is on the way while memory is read
+      await new Promise<void>((resolve) => (go = resolve));
+    }
     streams += 1;
     await route.fulfill({ status: 200, contentType: 'text/event-stream', body });
   });
   await page.goto(`${headwater.url}/`);
   const session = await context.newCDPSession(page);
-  const heap = async () => {
-    await session.send('HeapProfiler.collectGarbage');
-    return (await session.send('Runtime.getHeapUsage')).usedSize / 1e6;
-  };
   const heard = async (messages: number) => {
-    while (streams <= messages / A_STREAM) await page.waitForTimeout(100); // the next stream begins where one has ended
+    const all = new Promise<void>((resolve) => (reached = resolve));
+    allowed = messages / A_STREAM;
+    go();
+    await all;
+    return heapOf(session);
   };
-  await heard(A_STREAM);
-  figures.heapBefore = await heap();
-  await heard(MESSAGES);
-  figures.heapAfter = await heap();
+  const [before, after] = [await heard(A_STREAM), await heard(MESSAGES)];
+  Object.assign(figures, { heapBefore: before.all, heapAfter: after.all, dataBefore: before.all - before.code, dataAfter: after.all - after.code });
   await context.close();
 });

@@ -1,24 +1,43 @@
 // The pictures of docs/dashboard.md: every page of the routes' table and the cases below, light and dark, on the recorded
-// pipeline's lake. `npm run tools bench/screenshots.ts -- -t NAME` makes some of them.
+// pipeline's lake, or on one of tables that are wide and deep. `npm run tools bench/screenshots.ts -- -t NAME` makes some.
 import { join } from 'node:path';
 
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, test } from 'vitest';
 
 import { browsing, drawn, settled } from '../tests/browser';
+import { circle, consumers, inputs, layers, tables, WIDE } from '../tests/cases';
 import { recorded } from '../tests/events';
 import { Headwater, ROOT, SINKS } from '../tests/headwater';
 import { at, EMAIL, PAGES, SILVER } from '../tests/places';
 
-const headwater = new Headwater({}, SINKS);
 const { open } = browsing();
 const SIZE = { width: 1280, height: 760 };
+const WHOLE = { width: 1280, height: 1040 }; // the map in the corner, too
 
-beforeAll(async () => {
-  await headwater.start();
-  await headwater.post(recorded());
-}, 300_000);
-afterAll(() => headwater.end());
+/** What each Headwater has; one starts when the first picture of it is made. */
+const LAKES = {
+  recorded,
+  wide: () => [...consumers(500), ...inputs(1_000), ...layers(30), ...circle(), ...tables(2_000)],
+} as const;
+type Lake = keyof typeof LAKES;
+const running = new Map<Lake, Promise<Headwater>>();
+
+function lake(name: Lake): Promise<Headwater> {
+  const known = running.get(name) ?? started(name);
+  running.set(name, known);
+  return known;
+}
+
+async function started(name: Lake): Promise<Headwater> {
+  const headwater = await new Headwater({}, SINKS).start();
+  await headwater.post(LAKES[name]());
+  return headwater;
+}
+
+afterAll(async () => {
+  for (const each of running.values()) await (await each).end();
+});
 
 const SEARCH = async (page: Page) => {
   await page.keyboard.press('Control+k');
@@ -27,20 +46,41 @@ const SEARCH = async (page: Page) => {
   await page.getByRole('menuitem').first().waitFor();
 };
 
-type Case = [address: string, act?: (page: Page) => Promise<void>];
-
-/** Views that are no page of their own; those that need a lake of their own belong here with what makes it. */
-const CASES: Record<string, Case> = {
-  search: ['/settings', SEARCH],
-  columns: [at('/lineage', { ...EMAIL, mode: 'any' })],
-  compare: [at('/lineage', { ...SILVER, up: '2', down: '2', since: '2026-11-21T10:44:30.000Z' })],
+/** A box of what is folded, opened. */
+const FOLDED = async (page: Page) => {
+  await page.getByRole('button', { name: 'List and filter' }).first().click();
+  await page.locator('.panel').waitFor();
 };
 
-const PICTURES: Record<string, Case> = { ...Object.fromEntries(Object.entries(PAGES).map(([name, address]) => [name, [address] as Case])), ...CASES };
+interface Case {
+  address: string;
+  act?: (page: Page) => Promise<void>;
+  of?: Lake;
+}
+
+const ALL_AROUND = { up: '1000', down: '1000' };
+const around = (dataset: string, more: Record<string, string> = {}): string => at('/lineage', { namespace: WIDE, dataset, ...more });
+
+/** Views that are no page of their own. */
+const CASES: Record<string, Case> = {
+  search: { address: '/settings', act: SEARCH },
+  columns: { address: at('/lineage', { ...EMAIL, mode: 'any' }) },
+  compare: { address: at('/lineage', { ...SILVER, up: '2', down: '2', since: '2026-11-21T10:44:30.000Z' }) },
+  'consumers-500': { address: around('core/orders'), of: 'wide' },
+  'consumers-500-listed': { address: around('core/orders'), of: 'wide', act: FOLDED },
+  'inputs-1000': { address: around('core/all_sales'), of: 'wide' },
+  'layers-30': { address: around('deep/step_15', ALL_AROUND), of: 'wide' },
+  'tables-2000': { address: at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', ...ALL_AROUND }), of: 'wide' },
+  'tables-2000-unfolded': { address: at('/lineage', { namespace: 's3://many', dataset: 'schema_0/t0', ...ALL_AROUND, stacks: 'open' }), of: 'wide' },
+  'map-2000': { address: '/lineage?group=lakehouse', of: 'wide' },
+  circles: { address: around('circle/a', { up: '3', down: '3' }), of: 'wide' },
+};
+
+const PICTURES: Record<string, Case> = { ...Object.fromEntries(Object.entries(PAGES).map(([name, address]) => [name, { address }])), ...CASES };
 
 test.each(Object.keys(PICTURES))('%s', async (name) => {
-  const [path, act] = PICTURES[name] ?? [''];
-  const page = await open(headwater.url + path, { ...SIZE, expected: /404|400/ });
+  const { address: path, act, of = 'recorded' } = PICTURES[name] ?? { address: '' };
+  const page = await open((await lake(of)).url + path, { ...(of === 'wide' ? WHOLE : SIZE), expected: /404|400/ });
   for (const theme of ['light', 'dark']) {
     await page.evaluate((chosen) => localStorage.setItem('headwater-theme', chosen), theme);
     await page.reload();

@@ -89,15 +89,21 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
 }
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
 /** What axe finds, be it minor. Sizes inside a graph are what one zooms to. */
-export async function barriers(page: Page): Promise<string[]> {
+export const barriers = (page: Page): Promise<string[]> => found(page, { type: 'tag', values: RULES });
+
+/** What axe finds of colours: of all its rules only these see another theme. */
+export const contrasts = (page: Page): Promise<string[]> => found(page, { type: 'rule', values: OF_COLOURS });
+
+async function found(page: Page, runOnly: axe.RunOnly): Promise<string[]> {
   await page.evaluate(axe.source);
-  return page.evaluate(async (runOnly) => {
+  return page.evaluate(async (only) => {
     const run = (window as unknown as { axe: typeof axe }).axe.run;
-    const found = await run(document, { runOnly, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
-    return found.violations.map((each) => `${each.impact ?? ''} ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
-  }, RULES);
+    const { violations } = await run(document, { runOnly: only, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
+    return violations.map((each) => `${each.impact ?? ''} ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+  }, runOnly);
 }
 
 /** Wait until a page has answered: nothing loads any more. */

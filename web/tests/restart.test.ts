@@ -51,6 +51,7 @@ test('what was not loaded yet comes after a restart, without a reload, and the p
     await mark(page);
   }
   await headwater.stop();
+  await coverage.getByRole('button', { name: 'Trust', exact: true }).click();
   await coverage.getByRole('link', { name: 'Coverage' }).click();
   await graph.getByRole('link', { name: 'Lineage', exact: true }).click();
   await search.keyboard.press('Control+k');
@@ -87,6 +88,7 @@ test('an upgrade is told of; a reload leads where one was going', async () => {
   await drawn(idle);
   await settled(going);
   await headwater.stop();
+  await going.getByRole('button', { name: 'Columns', exact: true }).click();
   await going.getByRole('link', { name: 'Masking surface' }).click();
   environment.PYTHONPATH = newer;
   await headwater.start();

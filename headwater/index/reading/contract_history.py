@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import NamedTuple
 
 from headwater.index.reading.described import set_from
 from headwater.index.reading.live_graph import LiveGraph
@@ -15,6 +16,14 @@ from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
 
 LOOKED_AT = 5_000
 """Newest mentions of a dataset that are looked at, of each kind."""
+
+
+class Renamed(NamedTuple):
+    """What a dataset was renamed to, when (us, UTC), and by which run."""
+
+    to: Name
+    time_us: int
+    run_key: str
 
 
 class ContractHistory:
@@ -62,8 +71,14 @@ class ContractHistory:
         told = [(first_us, text) for first_us, text in texts if text is not None]
         return min((first_us for first_us, text in told if text == told[0][1]), default=None)
 
-    def renamed(self, location: Name) -> tuple[int, str] | None:
-        """Return when something was last renamed away from a location, and by which run; None: nothing was."""
-        query = "SELECT time_us, run FROM lives WHERE location = ? AND renamed AND time_us <= ? ORDER BY time_us DESC"
-        found = self._sql.execute(query, (self._live.names.known(location) or 0, self._until)).fetchone()
-        return (found[0], str(found[1])) if found else None
+    def renamed(self) -> Renamed | None:
+        """Return what the dataset was renamed to, when, and by which run; None: it was not, or was written since."""
+        number = self._live.names.known(self._dataset) or 0
+        found = self._sql.execute(
+            "SELECT renamed, time_us, run FROM lives r WHERE location = ?1 AND renamed AND time_us <= ?2 "
+            "AND NOT EXISTS (SELECT 1 FROM lives WHERE location = ?1 AND written AND time_us > r.time_us "
+            "AND time_us <= ?2) "
+            "ORDER BY time_us DESC LIMIT 1",
+            (number, self._until),
+        ).fetchone()
+        return Renamed(self._live.names.name(found[0]).plain, found[1], str(found[2])) if found else None

@@ -12,6 +12,7 @@ from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
 from headwater.index.writing.candidate_batch import CandidateBatch, Cells
 from headwater.lineage.edges.current_candidates import WEIGHTS, Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import is_statement
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_derivation import Derived
@@ -32,6 +33,7 @@ class CandidateTable:
         self._job_outputs: dict[JobOutput, int] = {}
         self._by_number: dict[int, JobOutput] = {}
         self._alone: dict[int, int] = {}
+        self._statements: dict[int, list[int]] = {}
         self._borrowing = {
             row[0]
             for row in connection.execute("SELECT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE v.borrowed")
@@ -108,6 +110,8 @@ class CandidateTable:
             query = "SELECT id FROM groups WHERE layer = ? AND job = ? AND output = ?"
             found = int(made.lastrowid or 0) if made.rowcount else self._sql.execute(query, key).fetchone()[0]
             self._job_outputs[job_output], self._by_number[found] = found, job_output
+            if made.rowcount and key[2] in self._statements and is_statement(job_output):
+                self._statements[key[2]].append(found)
         return found
 
     def number(self, job_output: JobOutput) -> int:
@@ -129,12 +133,24 @@ class CandidateTable:
         query = "SELECT id FROM groups WHERE output IN ({})"
         return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
 
-    def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
-        """Return the candidates of the newest executions of each job output, and what those say in the others.
+    def statements(self, output: Name) -> Sequence[int]:
+        """Return the job outputs about a dataset whose job is a statement that other runs may explain."""
+        number = self._names.number(output)
+        found = self._statements.get(number)
+        if found is None:
+            own = ((each, self.job_output(each)) for each in self.job_outputs_of([output]))
+            found = self._statements[number] = [each for each, job_output in own if is_statement(job_output)]
+        return found
 
-        All that `edge_sets.outcome` looks at, however long the history. Most job outputs of a wide event have one.
+    def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
+        """Return the candidates of the newest executions of each job output; of statements what those say beside.
+
+        All that `edge_sets.outcome` looks at for these job outputs, however long the history and however many other
+        jobs write the dataset. Most job outputs of a wide event have one candidate.
         """
-        if len(job_outputs) == 1:
+        explained = {each.output for number in job_outputs if is_statement(each := self.job_output(number))}
+        beside = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
+        if len(beside) == 1:
             only = f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? LIMIT 2"
             rows = self._sql.execute(only, job_outputs).fetchall()
             if len(rows) == 1:
@@ -151,7 +167,7 @@ class CandidateTable:
         }
         found: dict[JobOutput, list[Candidate[int]]] = {}
         for some in chunks(sorted(executions)):
-            for job_output, *candidate in self._of(some, job_outputs):
+            for job_output, *candidate in self._of(some, sorted(beside)):
                 found.setdefault(self.job_output(job_output), []).append(Candidate(*candidate))
         return found
 

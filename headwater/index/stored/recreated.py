@@ -1,7 +1,8 @@
 """Outputs that are made anew again and again: where a job last wrote one, without a look at every generation of it.
 
-A table that is rebuilt every night has a job output of each job for each night. What counts is asked of the generation
-that changed, of those where its jobs wrote last, and of those that counted as such until now (rule 6, current readers).
+A table that is rebuilt every night has a job output of each job for each night. What counts is asked of the job outputs
+that changed, of those where their jobs wrote last, and of those that counted as such until now (rule 6, current
+readers); of all the others that write the table only of statements, which what others say may explain (rule 4).
 """
 
 import sqlite3
@@ -61,22 +62,23 @@ class Recreated:
         self._job_of: dict[int, _Everywhere] = {}
 
     def around(self, changed: Iterable[JobOutput]) -> list[int]:
-        """Return the job outputs about one output that must be looked at together when these have changed."""
+        """Return the job outputs about one output for which something else may count when these have changed."""
         changed = list(changed)
         output = changed[0].output
         if output is None:
             return [self._candidates.number(job_output) for job_output in changed]
+        todo = {self._candidates.number(job_output) for job_output in changed}
         if len(self._names.generations(output)) < 2:
-            return self._candidates.job_outputs_of([output])
+            return sorted(todo.union(self._candidates.statements(output)))
         self._load(output.plain, changed)
         found: set[int] = set()
-        seen, todo = set[Name](), {job_output.output for job_output in changed if job_output.output}
         while todo:
-            generation = todo.pop()
-            seen.add(generation)
-            own = self._candidates.job_outputs_of([generation])
-            found.update(own)
-            todo |= {name for number in own for name in self._elsewhere(self._job_of[number])} - seen
+            number = todo.pop()
+            found.add(number)
+            if (generation := self._candidates.job_output(number).output) is not None:
+                todo.update(self._candidates.statements(generation))
+            todo |= self._elsewhere(self._job_of[number])
+            todo -= found
         return sorted(found)
 
     def settle(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
@@ -113,12 +115,9 @@ class Recreated:
             job.reading.add(number)
         return job
 
-    def _elsewhere(self, job: _Everywhere) -> Iterable[Name]:
-        """Yield the generations in which a job's newest executions wrote an output, and those that counted so far."""
-        job_outputs = {number for newest in job.newest() for number in self._together(job, *newest)}
-        for number in job_outputs | job.reading:
-            if (output := self._candidates.job_output(number).output) is not None:
-                yield output
+    def _elsewhere(self, job: _Everywhere) -> set[int]:
+        """Return the job outputs in which a job's newest executions wrote an output, and those that counted so far."""
+        return {number for newest in job.newest() for number in self._together(job, *newest)} | job.reading
 
     def _together(self, job: _Everywhere, number: int, weight: int) -> set[int]:
         """Return the job outputs of a job about an output in which its newest candidate's execution says something."""

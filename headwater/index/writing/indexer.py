@@ -170,9 +170,10 @@ class Indexer:
         self._store.search.flush()
 
     def _settle(self, job_outputs: Sequence[int]) -> None:
-        """Mark which edge sets of the job outputs about one output count now."""
+        """Mark which edge sets of some job outputs about one output count now."""
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
-        counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations)
+        asked = [candidates.job_output(number) for number in job_outputs]
+        counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations, asked)
         before = edge_sets.counted(job_outputs)
         after = {counting.lineage: _counted(counting) for own_sets in counting_sets.values() for counting in own_sets}
         for number in before.keys() | after.keys():

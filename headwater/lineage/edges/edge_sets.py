@@ -1,7 +1,7 @@
 """What all jobs together say about one dataset they write: which edge sets count, and what explains the opaque ones."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput, standing
@@ -53,13 +53,20 @@ ContentOf = Callable[[T], OutputLineage]
 
 
 def outcome(
-    candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns
+    candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns, of: Iterable[JobOutput] | None = None
 ) -> dict[JobOutput, list[EdgeSet[T]]]:
-    """Return the edge sets that count of all job outputs about one dataset."""
+    """Return the edge sets that count of all job outputs about one dataset, or `of` some.
+
+    For some, `candidates` has theirs, and of what their job says of other generations, and a statement's execution of
+    its output, all that could count.
+    """
     reading = _reading(candidates)
     return {
-        job_output: _edge_sets(job_output, own, candidates, _Explains(content_of, relations), reading)
-        for job_output, own in candidates.items()
+        job_output: _edge_sets(
+            job_output, candidates[job_output], candidates, _Explains(content_of, relations), reading
+        )
+        for job_output in (candidates if of is None else of)
+        if job_output in candidates
     }
 
 
@@ -132,11 +139,11 @@ class _Explains(Generic[T]):
 
     def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
         """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
-        if not _is_statement(job_output):
+        if not is_statement(job_output):
             return frozenset()
         same = [(other, each) for other, own in candidates.items() if other.output == job_output.output for each in own]
         beside = [(other, each) for other, each in same if each.execution == candidate.execution]
-        instants = sorted(each.last_us for other, each in beside if _is_statement(other) and _is_instant(each))
+        instants = sorted(each.last_us for other, each in beside if is_statement(other) and _is_instant(each))
         return frozenset(
             name
             for other, each in beside
@@ -148,7 +155,8 @@ class _Explains(Generic[T]):
 _HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
 
 
-def _is_statement(job_output: JobOutput) -> bool:
+def is_statement(job_output: JobOutput) -> bool:
+    """Tell whether a job is a statement whose column lineage another run of its execution may report."""
     return is_statement_half(job_output.job)
 
 
@@ -190,5 +198,5 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     return found | {
         (job_output, candidate.run_key)
         for job_output, candidate in every
-        if candidate.execution in opaque and (candidate.carries or _is_statement(job_output))
+        if candidate.execution in opaque and (candidate.carries or is_statement(job_output))
     }

@@ -179,3 +179,23 @@ def is_noise(name: Name) -> bool:
     """Rule 11: what Delta reads of itself is no dataset."""
     last = name.name.rpartition("/")[2]
     return last == "_delta_log" or last.startswith(_NOISE)
+
+
+_OF_METADATA = (
+    frozenset(("committed_at", "snapshot_id", "parent_id", "manifest_list")),  # snapshots
+    frozenset(("made_current_at", "snapshot_id", "is_current_ancestor")),  # history
+    frozenset(("latest_snapshot_id", "latest_schema_id", "latest_sequence_number")),  # metadata_log_entries
+    frozenset(("snapshot_id", "max_reference_age_in_ms", "min_snapshots_to_keep")),  # refs
+    frozenset(("content", "file_path", "file_format", "file_size_in_bytes")),  # files, data_files, delete_files
+    frozenset(("status", "snapshot_id", "sequence_number", "data_file")),  # entries
+    frozenset(("path", "partition_spec_id", "added_snapshot_id")),  # manifests
+    frozenset(("record_count", "file_count", "position_delete_record_count")),  # partitions
+    frozenset(("file_path", "pos", "delete_file_path")),  # position_deletes
+)
+"""Columns by which the metadata tables of Iceberg 1.9 are known: listeners give `t.snapshots` the name of `t`."""
+
+
+def is_of_metadata(columns: Sequence[Path]) -> bool:
+    """Rule 12: tell whether what was read under the name of a table are Iceberg's notes on it, not its rows."""
+    names = {path[0] for path in columns}
+    return any(known <= names for known in _OF_METADATA)

@@ -8,12 +8,20 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
-from headwater.lineage.edges.facet_contents import Canonical, Contents, is_noise, schema_columns, sent_edges, sent_sql
+from headwater.lineage.edges.facet_contents import (
+    Canonical,
+    Contents,
+    is_noise,
+    is_of_metadata,
+    schema_columns,
+    sent_edges,
+    sent_sql,
+)
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
@@ -101,7 +109,8 @@ class FactsReader:
         if found is not None:
             return found
         self._keep(contents)
-        uses = [self._use(each) for each in (*shape.inputs, *shape.outputs)]
+        uses = [self._as_read(self._use(each)) for each in shape.inputs]
+        uses += [self._use(each) for each in shape.outputs]
         places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
         declared = tuple(self._declared(shape))
         said = ReadShape(
@@ -189,6 +198,12 @@ class FactsReader:
             previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
             rows_confirmed=of.landed,
         )
+
+    def _as_read(self, use: DatasetUse) -> DatasetUse:
+        """Leave the schema out where what was read is a metadata table, which has the name of the table."""
+        if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
+            return structs.replace(use, schema=None)
+        return use
 
     def _schema(self, content_hash: str | None) -> str | None:
         """Return a hash; none where the facet says nothing, so that it cannot displace one that does."""

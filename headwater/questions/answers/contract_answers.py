@@ -123,13 +123,14 @@ class ContractService(AnswerStruct):
 class ContractFacts(AnswerStruct):
     """All that a contract of a dataset is made of and held against.
 
-    dropped: what dropped it, null while it is there; renamed: what renamed it, where it was asked for by a name that it
-    had before; truncated: columns or sources were left out.
+    dropped: what dropped it, null while it is there; renamed: what gave it another name, `called`, under which it
+    goes on; truncated: columns or sources were left out.
     """
 
     dataset: Dataset
     dropped: Broke | None
     renamed: Broke | None
+    called: Dataset | None
     description: str | None
     owners: list[Owner]
     owned: Broke

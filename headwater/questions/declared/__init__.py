@@ -12,6 +12,7 @@ from headwater.questions.declared.list_questions import datasets, listed_jobs, l
 from headwater.questions.declared.run_questions import run, run_details, hierarchy
 from headwater.questions.declared.health_questions import health, health_shown, readers
 from headwater.questions.declared.report_questions import reported, unreported
+from headwater.questions.declared.contract_questions import contract
 from headwater.questions.declared.setup_questions import names, rules, connect
 from headwater.questions.declared.picture_questions import graph, around, jobs
 
@@ -20,6 +21,7 @@ __all__ = [
     "around",
     "changes",
     "connect",
+    "contract",
     "coverage",
     "datasets",
     "diff",

@@ -9,16 +9,16 @@ from typing import IO, Any
 _CHUNK = 256 << 10
 _SMALL = 4 << 10
 """Of a stream that gives nothing of the piece in which it ends too early."""
-LONGEST = 1 << 20
+_LONGEST = 1 << 20
 """Bytes of a line that are kept."""
 
 _LZ4_HEADER = 21
 """`LZ4Block`, a byte of method and level, lengths compressed and plain, checksum: LZ4BlockOutputStream of lz4-java."""
 
 
-def line_heads(path: Path, longest: int = LONGEST) -> Iterator[bytes]:
+def line_heads(path: Path) -> Iterator[bytes]:
     """Yield the beginning of each line; what is torn ends the file. Constant memory."""
-    return heads_of_lines(_readable(_chunks(path)), longest)
+    return heads_of_lines(_readable(_chunks(path)), _LONGEST)
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ type Json<O> = O extends { responses: { 200: { content: { 'application/json': in
 type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? NonNullable<Query> : never;
 
 /** The questions of our own API that have no variable part in their address. */
-export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry' | 'keys/add'>;
+export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry' | 'keys/add' | 'contract.yml'>;
 export type Answer<N extends Question> = Json<Get<N>>;
 export type Asked<N extends Question> = Partial<Record<keyof QueryOf<Get<N>>, Value>>;
 export type SentAgain = Json<operations['rejected-retry']>;
@@ -110,8 +110,28 @@ export function queryText(query: object): string {
 /** A name as one part of an address; half a character, which none can hold, is written as queries write it. */
 export const part = (name: string): string => encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\ufffd'));
 
+interface Options {
+  method?: string;
+  signal?: AbortSignal;
+  body?: string;
+}
+
 /** Ask an address; throws Refused or Unreachable. */
-export async function request<T>(path: string, query: object = {}, options: { method?: string; signal?: AbortSignal; body?: string } = {}): Promise<T> {
+export async function request<T>(path: string, query: object = {}, options: Options = {}): Promise<T> {
+  const answer = await fetched(path, query, options);
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok) throw refusal(answer.status, body);
+  return body as T;
+}
+
+/** The contract of a dataset as a file; throws as `request` does. */
+export async function contractFile(asked: { namespace: string; dataset: string }): Promise<Blob> {
+  const answer = await fetched('/api/headwater/v1/contract.yml', asked, {});
+  if (!answer.ok) throw refusal(answer.status, await answer.json().catch(() => null));
+  return answer.blob();
+}
+
+async function fetched(path: string, query: object, options: Options): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(path + queryText(query), { ...options, headers: options.body === undefined ? headers() : { ...headers(), ...OF_JSON } });
@@ -120,9 +140,7 @@ export async function request<T>(path: string, query: object = {}, options: { me
     throw new Unreachable();
   }
   if (answer.status === 401 && !isLeft) want({ why: key.get() === null ? 'Headwater has keys.' : 'That key was not taken: it is wrong, or has ended.' });
-  const body: unknown = await answer.json().catch(() => null);
-  if (!answer.ok) throw refusal(answer.status, body);
-  return body as T;
+  return answer;
 }
 
 function refusal(status: number, body: unknown): Error {

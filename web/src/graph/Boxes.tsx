@@ -6,7 +6,7 @@ import { count } from '../parts/format';
 import { HealthBadge } from './HealthBadge';
 import { MASKED_ON_THE_WAY, type PictureColumn, type PictureTable } from './picture';
 import { hasFoot, hiddenColumns, shownColumns } from './shape';
-import { headingOf, subtitleOf } from './words';
+import { degrees, headingOf, spoken, subtitleOf } from './words';
 
 export interface Acts {
   onTable: (table: PictureTable) => void;
@@ -18,19 +18,23 @@ export interface Acts {
   onFurther: (table: PictureTable, side: 'up' | 'down') => void;
 }
 
-export type TableNode = Node<{ table: PictureTable; open: boolean; chosen: boolean; spoken: string; hub: string }, 'table'>;
+export type TableNode = Node<{ table: PictureTable; open: boolean; chosen: boolean; ins: number; outs: number }, 'table'>;
 
 export const ActsContext = createContext<Acts | null>(null);
 
-export function TableBox({ data: { table, open, chosen, spoken, hub } }: NodeProps<TableNode>) {
+/** So many neighbours make a box a hub. */
+const HUB = 20;
+
+export function TableBox({ data: { table, open, chosen, ins, outs } }: NodeProps<TableNode>) {
   const acts = useContext(ActsContext);
   if (!acts) return null;
+  const [said, hub] = [spoken(table, ins, outs), ins + outs < HUB ? '' : degrees(ins, outs)];
   const marks = [table.kind, table.subject && 'subject', table.change, chosen && 'chosen', hub && 'hub', !table.columnLineage && 'bare'];
   return (
     <div className={`node ${marks.filter(Boolean).join(' ')}`}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
       <Handle type="source" position={Position.Right} isConnectable={false} />
-      <button type="button" className="node-head nodrag" title={table.members ? spoken : `${table.namespace}/${table.name}`} aria-label={spoken} onClick={() => acts.onTable(table)}>
+      <button type="button" className="node-head nodrag" title={table.members ? said : `${table.namespace}/${table.name}`} aria-label={said} onClick={() => acts.onTable(table)}>
         <bdi className="node-name">{headingOf(table)}</bdi>{' '}
         <bdi className="node-where">{subtitleOf(table)}{hub && `, ${hub}`}</bdi>
       </button>

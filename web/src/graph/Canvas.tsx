@@ -2,22 +2,23 @@
 import '@xyflow/react/dist/base.css';
 
 import {
-  BaseEdge, ControlButton, Controls, EdgeLabelRenderer, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow,
+  BaseEdge, ControlButton, Controls, EdgeLabelRenderer, Position, ReactFlow, ReactFlowProvider, useReactFlow,
   type Edge, type EdgeProps,
 } from '@xyflow/react'; // prettier-ignore
-import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
+import { memo, useCallback, useDeferredValue, useEffect, useMemo, useState, type KeyboardEvent } from 'react';
 
 import { count } from '../parts/format';
 import { visible } from '../shown/odd';
 import { ActsContext, TableBox, type Acts, type TableNode } from './Boxes';
 import { lineOf, type Line } from './line';
+import { MiniMap } from './MiniMap';
 import { edgeWords, type PictureEdge } from './picture';
-import { shownColumns, type Box } from './shape';
-import { sight } from './sight';
+import { isAround, shownColumns, type Box } from './shape';
+import { inSight, sight } from './sight';
 import { isTravel, nextBox } from './travel';
 import type { Laid } from './useLayout';
 import { neighbours } from './ways';
-import { degrees, headingOf, spoken } from './words';
+import { headingOf } from './words';
 
 type LineEdge = Edge<{ edge: PictureEdge; line: Line; chosen: boolean }, 'line'>;
 
@@ -45,12 +46,14 @@ export function Canvas(props: Props) {
 }
 
 function Flow({ laid, opened, chosen, acts, about }: Props) {
+  const [pane, setPane] = useState<HTMLElement | null>(null);
+  const isSeen = useSeenFirst(pane, laid);
   const nodes = useMemo(() => nodesOf(laid, opened, chosen), [laid, opened, chosen]);
-  const edges = useMemo(() => edgesOf(laid, chosen), [laid, chosen]);
   const rows = laid.picture.tables.reduce((sum, table) => sum + 1 + shownColumns(table, opened.has(table.id)).length, 0);
-  const nodesShown = useRevealed(nodes, Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
-  const edgesShown = useRevealed(nodesShown === nodes ? edges : NO_EDGES, EDGES_A_FRAME);
-  const pane = useRef<HTMLDivElement>(null);
+  const nodesShown = useRevealed(nodes, useCallback((node: TableNode) => isSeen(node.id), [isSeen]), Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
+  const isReady = useDeferredValue(nodesShown === nodes); // edges are worked out in a task of their own
+  const edges = useMemo(() => (isReady ? edgesOf(laid, chosen) : NO_EDGES), [laid, chosen, isReady]);
+  const edgesShown = useRevealed(edges, useCallback((edge: LineEdge) => isSeen(edge.source, edge.target), [isSeen]), EDGES_A_FRAME);
   const look = useSight(pane, laid);
   const travel = useTravel(pane, laid);
   useEffect(() => {
@@ -59,8 +62,8 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
   }, [look, about]);
   return (
     <ReactFlow<TableNode, LineEdge>
-      ref={pane}
-      nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={MIN_ZOOM} maxZoom={2} onlyRenderVisibleElements
+      ref={setPane}
+      nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && isReady && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={MIN_ZOOM} maxZoom={2} onlyRenderVisibleElements
       nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable onKeyDown={travel}
       onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && acts.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} boxes and ${count(edges.length)} edges. Arrows left and right follow edges, up and down go along a layer.`}
@@ -68,7 +71,7 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
       <Controls showInteractive={false} showFitView={false}>
         <ControlButton onClick={look} title="Show what was asked" aria-label="Show what was asked"><svg viewBox="0 0 12 12"><path d="M0 0h4v2H2v2H0zM8 0h4v4h-2V2H8zM0 8h2v2h2v2H0zM10 8h2v4H8v-2h2zM5 5h2v2H5z" /></svg></ControlButton>
       </Controls>
-      <MiniMap pannable zoomable style={MINI} nodeClassName={miniClass} ariaLabel="Map of the whole graph" />
+      <MiniMap laid={laid} />
     </ReactFlow>
   );
 }
@@ -76,28 +79,39 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
 const NO_EDGES: LineEdge[] = [];
 const [ROWS_A_FRAME, EDGES_A_FRAME] = [60, 40];
 
-/** Give more of a long list with each frame, so that a large graph is not drawn in one go; an empty canvas comes first. */
-function useRevealed<T>(items: readonly T[], step: number): readonly T[] {
+/** Give what is seen first, a part with each frame, then all else at once, which is not drawn: an empty canvas comes before. */
+function useRevealed<T>(items: readonly T[], isSeen: (item: T) => boolean, step: number): readonly T[] {
   const [many, setMany] = useState(0);
+  const seen = useMemo(() => items.filter(isSeen), [items, isSeen]);
   useEffect(() => {
-    if (many >= items.length) return undefined;
+    if (many > seen.length) return undefined;
     const frame = requestAnimationFrame(() => setMany((before) => before + step));
     return () => cancelAnimationFrame(frame);
-  }, [many, items.length, step]);
-  return many >= items.length ? items : items.slice(0, many);
+  }, [many, seen.length, step]);
+  return many > seen.length ? items : seen.slice(0, many);
+}
+
+/** Tell whether a box, or what leads from one to another, is in sight when the graph opens. */
+function useSeenFirst(pane: HTMLElement | null, { places, picture }: Laid): (from: string, to?: string) => boolean {
+  return useMemo(() => {
+    const seen = pane ? inSight(sight(picture, places, pane.clientWidth, pane.clientHeight), pane.clientWidth, pane.clientHeight) : undefined;
+    return (from, to = from) => {
+      const [a, b] = [places.get(from), places.get(to)];
+      return seen !== undefined && a !== undefined && b !== undefined && isAround(seen, a, b);
+    };
+  }, [pane, places, picture]);
 }
 
 /** Bring into sight: all of it where it can be read then, else what was asked. */
-function useSight(paneRef: RefObject<HTMLDivElement | null>, { places, picture }: Laid): () => void {
+function useSight(pane: HTMLElement | null, { places, picture }: Laid): () => void {
   const { setViewport } = useReactFlow();
   return useCallback(() => {
-    const { clientWidth = 0, clientHeight = 0 } = paneRef.current ?? {};
-    if (places.size) void setViewport(sight(picture, places, clientWidth, clientHeight));
-  }, [setViewport, paneRef, places, picture]);
+    if (pane && places.size) void setViewport(sight(picture, places, pane.clientWidth, pane.clientHeight));
+  }, [setViewport, pane, places, picture]);
 }
 
 /** Arrow keys lead from box to box; what is out of sight comes into it. */
-function useTravel(paneRef: RefObject<HTMLDivElement | null>, { places, picture }: Laid): (event: KeyboardEvent) => void {
+function useTravel(pane: HTMLElement | null, { places, picture }: Laid): (event: KeyboardEvent) => void {
   const { setCenter, getZoom } = useReactFlow();
   return useCallback(
     (event) => {
@@ -108,11 +122,11 @@ function useTravel(paneRef: RefObject<HTMLDivElement | null>, { places, picture 
       const next = nextBox(here, event.key, places, neighbours(picture));
       const box = places.get(next ?? '');
       if (next === undefined || !box) return;
-      const isSeen = () => inPane(paneRef.current, find(paneRef.current, next));
+      const isSeen = () => inPane(pane, find(pane, next));
       if (!isSeen()) void setCenter(box.x + box.width / 2, box.y + Math.min(box.height / 2, 200), { zoom: getZoom() });
-      focusSoon(() => find(paneRef.current, next)?.querySelector<HTMLElement>('.node-head'));
+      focusSoon(() => find(pane, next)?.querySelector<HTMLElement>('.node-head'));
     },
-    [setCenter, getZoom, paneRef, places, picture],
+    [setCenter, getZoom, pane, places, picture],
   );
 }
 
@@ -131,11 +145,6 @@ function focusSoon(found: () => HTMLElement | null | undefined, frames = 30): vo
   else if (frames) requestAnimationFrame(() => focusSoon(found, frames - 1));
 }
 
-/** So many neighbours make a box a hub. */
-const HUB = 20;
-const MINI = { width: 140, height: 96 };
-
-const miniClass = ({ data }: TableNode): string => (data.table.subject ? 'mini subject' : `mini ${data.table.change ?? ''}`);
 
 function nodesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen: string | undefined): TableNode[] {
   const beside = neighbours(picture);
@@ -149,7 +158,7 @@ function nodesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen:
     return [{
       id: table.id, type: 'table', selectable: false, position: { x: box.x, y: box.y }, ...size, measured: size,
       handles: [handle('target', Position.Left, 0, box), handle('source', Position.Right, box.width, box)],
-      data: { table, open: opened.has(table.id), chosen: table.id === chosen, spoken: spoken(table, ins, outs), hub: ins + outs < HUB ? '' : degrees(ins, outs) },
+      data: { table, open: opened.has(table.id), chosen: table.id === chosen, ins, outs },
     }]; // prettier-ignore
   });
 }
@@ -182,7 +191,7 @@ function LineOfEdge({ data }: EdgeProps<LineEdge>) {
   const marks = [edge.control && 'control', edge.indirect && 'indirect', edge.masked && 'masked', edge.opaque && 'opaque', edge.change, chosen && 'chosen'];
   return (
     <>
-      <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} strokeWidth={1.3 + Math.min(4, Math.log2(edge.many))} interactionWidth={12} />
+      <BaseEdge path={line.path} className={`line ${marks.filter(Boolean).join(' ')}`} style={{ strokeWidth: 1.3 + Math.min(4, Math.log2(edge.many)) }} interactionWidth={12} />
       {edgeWords(edge) && (
         <EdgeLabelRenderer>
           <span className={`line-label ${edge.change ?? ''}`} style={{ transform: `translate(-50%, -50%) translate(${line.label.x}px, ${line.label.y}px)` }}>

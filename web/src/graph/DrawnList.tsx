@@ -14,9 +14,7 @@ interface Row {
 
 export function DrawnList({ picture, view }: { picture: Picture; view: View }) {
   const [open, setOpen] = useState(false);
-  const rows = picture.tables.flatMap((table): Row[] =>
-    view.column && table.columns.length ? table.columns.map((column) => ({ table, column })) : [{ table, column: undefined }],
-  );
+  const rows = open ? rowsOf(picture, view) : [];
   return (
     <details className="section" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>What is drawn, as a table</summary>
@@ -37,6 +35,12 @@ export function DrawnList({ picture, view }: { picture: Picture; view: View }) {
         />
       )}
     </details>
+  );
+}
+
+function rowsOf(picture: Picture, view: View): Row[] {
+  return picture.tables.flatMap((table): Row[] =>
+    view.column && table.columns.length ? table.columns.map((column) => ({ table, column })) : [{ table, column: undefined }],
   );
 }
 

@@ -3,6 +3,7 @@ import { Link } from 'react-router';
 
 import type { Answer } from '../api/client';
 import { count } from '../parts/format';
+import { useFaring } from '../parts/health';
 import { HealthSection } from '../parts/HealthSection';
 import { to as linkTo } from '../parts/links';
 import { DatasetLink, JobLink } from '../parts/Names';
@@ -33,15 +34,16 @@ export function ChosenJob({ id, picture, answer, onPin, onClose }: ChosenProps) 
 }
 
 function JobPanel({ table }: { table: PictureTable }) {
+  const isUnheard = useFaring('job', table).data === null;
   return (
     <>
       <p className="whole"><bdi>{table.name}</bdi></p>
       <p className="whole dim"><bdi>{subtitleOf(table)}</bdi></p>
       <div className="actions">
-        <Link className="button" to={linkTo.job(table)}>Open the job</Link>
+        {isUnheard ? <p>Others name it; it sent no event itself.</p> : <Link className="button" to={linkTo.job(table)}>Open the job</Link>}
         {!table.subject && <Link className="button" to={linkTo.jobGraph(table)}>Jobs around it</Link>}
       </div>
-      <HealthSection asked={{ namespace: table.namespace, job: table.name }} />
+      {!isUnheard && <HealthSection asked={{ namespace: table.namespace, job: table.name }} />}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { between, chains, neighbours } from './ways';
 
 /** How many boxes are drawn at most, if stacks can do it; and the ever smaller stacks and depths that are tried. */
 const BOXES = 150;
-const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4]] as const; // prettier-ignore
+const STEPS = [[20, Infinity], [12, Infinity], [6, Infinity], [3, Infinity], [3, 12], [2, 6], [1, 4], [1, 3], [1, 2]] as const; // prettier-ignore
 const CHAIN = 4;
 const ALONE = 3;
 const [DENSE, HEAVIEST] = [4, 1];
@@ -57,9 +57,10 @@ function withAlone(picture: Picture, pinned: ReadonlySet<string>): Picture {
   const joined = new Set(picture.edges.flatMap((edge) => [edge.from, edge.to]));
   const isAlone = (table: PictureTable) => !joined.has(table.id) && !table.subject && !table.inside;
   const members = picture.tables.filter((table) => isAlone(table) && !pinned.has(table.id)).map((table) => table.id);
-  const tables = picture.tables.map((table) => (isAlone(table) ? { ...table, alone: true } : table));
+  // of a picture that was cut nobody can tell: their edges may lead to what is not there
+  const tables = picture.truncated ? picture.tables : picture.tables.map((table) => (isAlone(table) ? { ...table, alone: true } : table));
   const marked = { ...picture, tables };
-  return members.length > ALONE ? gathered(marked, [{ id: 'stack:alone', kind: 'stack', members }]) : marked;
+  return members.length > ALONE ? gathered(marked, [{ id: picture.truncated ? 'stack:apart' : 'stack:alone', kind: 'stack', members }]) : marked;
 }
 
 /** Without an asked table: those with the same neighbours on both sides. */
@@ -163,15 +164,13 @@ function stackTable({ id, kind }: Stack, first: PictureTable, members: readonly 
   }; // prettier-ignore
 }
 
-
-
 /** Add up the edges of columns whose rows are folded: they meet their tables at the same row. */
 export function foldRows(picture: Picture, opened: ReadonlySet<string>): Picture {
   const rows = new Map(picture.tables.map((table) => [table.id, new Set(shownColumns(table, opened.has(table.id)).map((column) => column.name))]));
   const end = (id: string, column: string | undefined) => [id, column === undefined || rows.get(id)?.has(column) ? column : null];
   const found = new Map<string, PictureEdge>();
   for (const edge of picture.edges) {
-    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn)]);
+    const ends = JSON.stringify([end(edge.from, edge.fromColumn), end(edge.to, edge.toColumn), edge.control ?? false]);
     const known = found.get(ends);
     found.set(ends, known ? added(known, edge) : edge);
   }

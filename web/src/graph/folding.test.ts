@@ -1,13 +1,16 @@
 // Pictures of every size, laid out: no edge crosses a box, no box covers another, and what is folded is counted.
 import { expect, test } from 'vitest';
 
+import { count } from '../parts/format';
 import { fold } from './fold';
 import { withJobs } from './jobs';
 import { layOut, type Layout, type Point } from './layout';
 import { lineOf } from './line';
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 import { graphOf, WIDTH, type Box } from './shape';
+import { sight } from './sight';
 import { neighbours } from './ways';
+import { headingOf, subtitleOf } from './words';
 
 const NOTHING = { pinned: new Set<string>(), between: [] };
 const BOXES = 170;
@@ -50,6 +53,13 @@ function layered(layers: number, wide: number): Picture {
   return picture(tables, [...new Map(edges.map((each) => [each.id, each])).values()]);
 }
 
+/** So many tables, three made of each. */
+function tree(tables: number): Picture {
+  const name = (at: number) => (at ? `t${at}` : 'asked');
+  const depth = (at: number): number => (at ? 1 + depth(Math.floor((at - 1) / 3)) : 0);
+  return picture(many(tables).map((at) => table(name(at), depth(at))), many(tables - 1).map((at) => edge(name(Math.floor(at / 3)), name(at + 1))));
+}
+
 const columns = many(30).map((at) => `c${at}`);
 const groups = many(40).map((at): PictureTable => ({ ...table(`g${at}`), kind: 'group', datasets: 50, inside: 9 }));
 
@@ -60,6 +70,7 @@ const CASES: Record<string, Picture> = {
   '30 layers in a row': layered(30, 1),
   '30 layers of 30': layered(30, 30),
   '2,000 tables': random(2_000, 3_000, 1),
+  '2,000 tables in a tree': tree(2_000),
   '60 tables without an asked one': { ...random(60, 80, 1), tables: random(60, 80, 1).tables.map((each) => ({ ...each, subject: false })) },
   'a circle': picture(['asked', 'b', 'c', 'd'].map((name) => table(name)), [edge('asked', 'b'), edge('b', 'c'), edge('c', 'asked'), edge('c', 'd'), edge('d', 'b')]),
   'to itself': picture([table('asked', 0, columns)], [edge('asked', 'asked'), edge('asked', 'asked', { fromColumn: 'c1', toColumn: 'c3' })]),
@@ -72,6 +83,9 @@ const CASES: Record<string, Picture> = {
   'hostile names': picture(['asked', '["x","y"]', '__proto__', 'group:', '\u202e', 'x'.repeat(5_000)].map((name) => table(name)), [edge('asked', '__proto__'), edge('["x","y"]', 'asked'), edge('\u202e', 'x'.repeat(5_000)), edge('__proto__', '["x","y"]')]),
   ...Object.fromEntries(many(12).map((seed) => [`by chance, ${seed}`, random(5 + 3 * seed, 4 + 5 * seed, seed + 7)])),
 };
+
+/** Drawn with nothing folded, too; all with fewer edges are. */
+const WHOLE = new Set(['500 consumers', '1,000 inputs', '30 layers of 30', '2,000 tables in a tree']);
 
 const inside = (point: Point, box: Box): boolean => point.x > box.x + 0.5 && point.x < box.x + box.width - 0.5 && point.y > box.y + 0.5 && point.y < box.y + box.height - 0.5;
 
@@ -101,13 +115,27 @@ function grouped(places: Layout['places']): Map<number, [string, Box][]> {
 }
 
 function hidden({ places, routes }: Layout): string[] {
-  const columns = [...grouped(places)];
+  const columns = [...grouped(places)].map(([x, boxes]): [number, [string, Box][]] => [x, boxes.sort(([, a], [, b]) => a.y - b.y)]);
   const found: string[] = [];
   for (const [id, route] of routes)
     for (const point of pointsOf(lineOf(route).path))
-      for (const [x, boxes] of columns)
-        if (point.x > x && point.x < x + WIDTH) for (const [name, box] of boxes) if (inside(point, box)) found.push(`${id} behind ${name}`);
+      for (const [x, boxes] of columns) {
+        if (point.x <= x || point.x >= x + WIDTH) continue;
+        const [name, box] = lastAbove(boxes, point.y) ?? [];
+        if (box && inside(point, box)) found.push(`${id} behind ${name}`);
+      }
   return found;
+}
+
+/** Of boxes from the top down, which do not cover each other, the only one that may have a point of this height. */
+function lastAbove(boxes: readonly [string, Box][], y: number): [string, Box] | undefined {
+  let [low, high] = [0, boxes.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((boxes[middle]?.[1].y ?? 0) <= y) low = middle + 1;
+    else high = middle;
+  }
+  return boxes[low - 1];
 }
 
 function covered({ places }: Layout): string[] {
@@ -118,16 +146,33 @@ function covered({ places }: Layout): string[] {
   });
 }
 
+const PANE = { width: 1_200, height: 600 };
+const LEGIBLE = 11 / 12; // the smallest text of a box has 12 px
+
+/** What was asked is seen when it opens, and can be read. */
+function looked(drawn: Picture, { places }: Layout): void {
+  const asked = places.get(drawn.tables.find((each) => each.subject)?.id ?? '');
+  const { x, y, zoom } = sight(drawn, places, PANE.width, PANE.height);
+  expect(zoom).toBeGreaterThanOrEqual(LEGIBLE);
+  if (!asked) return;
+  expect(asked.x * zoom + x).toBeGreaterThanOrEqual(0);
+  expect((asked.x + asked.width) * zoom + x).toBeLessThanOrEqual(PANE.width);
+  expect(asked.y * zoom + y).toBeGreaterThanOrEqual(0);
+  expect((asked.y + Math.min(asked.height, 46)) * zoom + y).toBeLessThanOrEqual(PANE.height);
+}
+
 test.each(Object.keys(CASES))('%s: no edge behind a box, whole or folded', (name) => {
   const whole = CASES[name] ?? picture([], []);
   const drawn = fold(whole, NOTHING);
-  for (const each of [...(whole.edges.length < 500 ? [whole, withJobs(whole)] : []), drawn]) {
+  for (const each of [...(WHOLE.has(name) || whole.edges.length < 500 ? [whole] : []), ...(whole.edges.length < 500 ? [withJobs(whole)] : []), drawn]) {
     const layout = layOut(graphOf(each, new Set()));
     expect(layout.places.size).toBe(each.tables.length);
     expect(layout.routes.size).toBe(each.edges.length);
     expect(hidden(layout)).toEqual([]);
     expect(covered(layout)).toEqual([]);
+    looked(each, layout);
   }
+  for (const box of drawn.tables) if (box.members) expect(headingOf(box)).toContain(count(box.members.length));
   const counted = drawn.tables.flatMap((box) => box.members ?? [box]).map((box) => box.id);
   expect(counted.sort()).toEqual(whole.tables.map((each) => each.id).sort());
   if (whole.tables.some((each) => each.subject)) {
@@ -166,6 +211,8 @@ test('a table without an edge is marked, many of them are one stack', () => {
   expect(fold(few, NOTHING).tables.map((each) => each.alone ?? false)).toEqual([false, false, true]);
   const lonely = fold(picture(many(9).map((at) => table(`t${at}`)), []), NOTHING);
   expect(lonely.tables.map((each) => [each.kind, each.alone, each.members?.length])).toEqual([['stack', true, 9]]);
+  const cutOff = fold({ ...picture(many(9).map((at) => table(`t${at}`)), []), truncated: true }, NOTHING);
+  expect(cutOff.tables.map((each) => [each.kind, each.alone, subtitleOf(each)])).toEqual([['stack', false, 'no edge among what is drawn']]); // its edges may lead to what was left out
 });
 
 test('groups joined to most others are drawn by their heaviest edges, the others are kept for when one is chosen', () => {

@@ -89,9 +89,9 @@ export function frame(picture: Picture, caption: Caption, colours: Colours, draw
   const legend = [...samples(picture, colours), ...(caption.notes ?? []).map((said): Sample => ({ said, stroke: 'none', width: 0 }))];
   const [title, said] = [cut(caption.title, MOST / 2), cut(caption.said, MOST)];
   const longest = Math.max(title.length * 10, said.length * CHARACTER_PX, ...legend.map((each) => 60 + each.said.length * CHARACTER_PX));
-  const [width, height] = [Math.max(drawing.width, longest), TOP + drawing.height + legend.length * LINE + LINE];
+  const [width, height] = [Math.max(drawing.width, longest), TOP + drawing.height + (legend.length + 2) * LINE];
   const lines = legend.map((each, at) => {
-    const y = TOP + drawing.height + (at + 0.5) * LINE;
+    const y = TOP + drawing.height + (at + 1.2) * LINE;
     return (
       `<line x1="0" x2="38" y1="${y}" y2="${y}" stroke="${each.stroke}" stroke-width="${each.width}"${each.dash ? ` stroke-dasharray="${each.dash}"` : ''}/>` +
       `<text x="48" y="${y + 4}" fill="${colours.text}">${escaped(each.said)}</text>`

@@ -1,6 +1,8 @@
-// The layout in a thread of its own: the page stays quick meanwhile.
-import { layOut, type Graph } from './layout';
+// Folding and layout in a thread of their own: the page stays quick meanwhile.
+import { drafting, type Wanted } from './drafting';
 
-addEventListener('message', ({ data }: MessageEvent<{ turn: number; graph: Graph }>) => {
-  postMessage({ turn: data.turn, layout: layOut(data.graph) });
+const draft = drafting();
+
+addEventListener('message', ({ data }: MessageEvent<Wanted>) => {
+  postMessage(draft(data));
 });

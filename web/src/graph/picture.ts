@@ -80,12 +80,14 @@ export function pictureOf(answer: Around): Picture {
     of.push({ name: column, distance, subject, maskedOnTheWay: masked });
     related.set(table, of);
   }
+  const written = new Set(answer.tableEdges.map((edge) => edge.to));
   const tables = answer.tables.map((table, at): PictureTable => {
     const columns = asksColumn ? sortedColumns(related.get(at) ?? []) : table.columns.map(plainColumn);
     return {
       id: ids[at] ?? '', kind: 'table', namespace: table.namespace, name: table.dataset, columns,
       more: Math.max(0, table.columnCount - columns.length), distance: table.distance,
-      moreUp: table.moreUp, moreDown: table.moreDown, columnLineage: table.columnLineage, subject: table.distance === 0,
+      moreUp: table.moreUp, moreDown: table.moreDown, subject: table.distance === 0,
+      columnLineage: table.columnLineage || (!written.has(at) && !table.moreUp), // what nobody writes lacks none
     }; // prettier-ignore
   });
   const edges = asksColumn ? [...columnEdges(answer, ids), ...onwardEdges(answer, ids)] : tableEdges(answer.tableEdges, ids);

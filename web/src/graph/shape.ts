@@ -21,6 +21,21 @@ export interface Box {
   height: number;
 }
 
+/** The smallest box around some; where there is none, at the origin. */
+export function around(boxes: readonly Box[]): Box {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { x, y, width, height } of boxes) {
+    [left, top] = [Math.min(left, x), Math.min(top, y)];
+    [right, bottom] = [Math.max(right, x + width), Math.max(bottom, y + height)];
+  }
+  return boxes.length ? { x: left, y: top, width: right - left, height: bottom - top } : { x: 0, y: 0, width: 0, height: 0 };
+}
+
+/** Whether the smallest box around two others meets this one. */
+export const isAround = (seen: Box, a: Box, b: Box): boolean =>
+  Math.min(a.x, b.x) <= seen.x + seen.width && Math.max(a.x + a.width, b.x + b.width) >= seen.x &&
+  Math.min(a.y, b.y) <= seen.y + seen.height && Math.max(a.y + a.height, b.y + b.height) >= seen.y; // prettier-ignore
+
 /** The columns that are drawn: the first few until the table is opened. */
 export function shownColumns(table: PictureTable, open: boolean): PictureTable['columns'] {
   return table.columns.slice(0, open ? OPEN_ROWS : closedRows(table));

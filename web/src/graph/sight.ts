@@ -27,6 +27,11 @@ export function sight(picture: Picture, places: Layout['places'], width: number,
   };
 }
 
+/** What of the graph a pane of a size shows then. */
+export function inSight({ x, y, zoom }: Sight, width: number, height: number): Box {
+  return { x: -x / zoom, y: -y / zoom, width: width / zoom, height: height / zoom };
+}
+
 /** The asked table; on the map what has most edges. */
 function mainBox(picture: Picture): string {
   const subject = picture.tables.find((table) => table.subject);

@@ -87,6 +87,7 @@ function tableBox(table: PictureTable, box: Box | undefined, open: boolean, colo
 
 const PNG_SIDE = 8_000;
 const PNG_PIXELS = 40e6; // 160 MB while it is painted
+const STRIP_PIXELS = 1e6;
 
 const TOO_LARGE = 'The picture is too large for a PNG. Save an SVG.';
 
@@ -101,11 +102,27 @@ export async function pngOf(svg: string): Promise<Blob> {
     const canvas = document.createElement('canvas');
     canvas.width = Math.ceil(image.width * scale);
     canvas.height = Math.ceil(image.height * scale);
-    canvas.getContext('2d')?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    await paint(image, canvas);
     return await new Promise((resolve, reject) =>
       canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(TOO_LARGE)))),
     );
   } finally {
     URL.revokeObjectURL(url);
+  }
+}
+
+/** Paint strip by strip, each in a task of its own: the page answers meanwhile. */
+async function paint(image: HTMLImageElement, canvas: HTMLCanvasElement): Promise<void> {
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  const rows = Math.ceil(STRIP_PIXELS / canvas.width);
+  for (let top = 0; context && top < canvas.height; top += rows) {
+    context.save();
+    context.beginPath();
+    context.rect(0, top, canvas.width, rows);
+    context.clip();
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    context.restore();
+    context.getImageData(0, top, 1, 1); // paints now; else all is painted when the file is asked for
+    await new Promise((resolve) => setTimeout(resolve));
   }
 }

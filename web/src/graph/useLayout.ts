@@ -1,51 +1,49 @@
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useState } from 'react';
 
-import { layOut, type Graph, type Layout } from './layout';
+import { drafting, type Drafted, type Wanted } from './drafting';
+import type { Folding } from './fold';
+import type { Layout } from './layout';
 import type { Picture } from './picture';
-import { graphOf } from './shape';
 
 export interface Laid extends Layout {
+  /** What is drawn of the whole. */
   picture: Picture;
 }
 
 let worker: Worker | undefined;
 let turns = 0;
 
-/** Lay out in the worker; in the page where the worker is not to be had. */
-function inWorker(graph: Graph, done: (layout: Layout) => void): void {
+/** Fold and lay out in the worker; in the page where the worker is not to be had. */
+function inWorker(wanted: Omit<Wanted, 'turn'>, done: (drafted: Drafted) => void): void {
   worker ??= new Worker(new URL('./layoutWorker.ts', import.meta.url), { type: 'module' });
   const [asked, turn] = [worker, (turns += 1)];
-  const answered = ({ data }: MessageEvent<{ turn: number; layout: Layout }>) => data.turn === turn && ended(data.layout);
+  const answered = ({ data }: MessageEvent<Drafted>) => data.turn === turn && ended(data);
   const failed = () => {
     worker = undefined; // the next one tries again
-    ended(layOut(graph));
+    ended(drafting()({ ...wanted, turn }));
   };
-  function ended(layout: Layout): void {
+  function ended(drafted: Drafted): void {
     asked.removeEventListener('message', answered);
     asked.removeEventListener('error', failed);
-    done(layout);
+    done(drafted);
   }
   asked.addEventListener('message', answered);
   asked.addEventListener('error', failed);
-  asked.postMessage({ turn, graph });
+  asked.postMessage({ ...wanted, turn });
 }
 
-/** Lay a picture out anew when its boxes or edges change; until then the last one that was laid out stays. */
-export function useLayout(picture: Picture | undefined, opened: ReadonlySet<string>): Laid | undefined {
-  const graph = useMemo(() => picture && graphOf(picture, opened), [picture, opened]);
-  const shape = useMemo(() => JSON.stringify(graph), [graph]);
-  const [placed, setPlaced] = useState<{ shape: string; layout: Layout; picture: Picture }>();
+/** Draw a picture up anew when it, what is folded or what is opened changes; until then the last one stays. */
+export function useLayout(whole: Picture | undefined, folding: Folding | undefined, opened: ReadonlySet<string>): Laid | undefined {
+  const [laid, setLaid] = useState<Laid & { laidIn: number }>();
   useEffect(() => {
-    if (!picture || !graph) return undefined;
+    if (!whole) return undefined;
     let wanted = true;
-    inWorker(graph, (layout) => wanted && setPlaced({ shape, layout, picture }));
+    inWorker({ whole, folding, opened }, ({ picture, layout, laidIn }) => {
+      if (wanted) setLaid((before) => (before?.laidIn === laidIn ? { ...before, picture } : { ...layout, picture, laidIn }));
+    });
     return () => {
       wanted = false;
     };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- what has the same shape has the same layout
-  }, [shape]);
-  return useMemo(
-    () => placed && { ...placed.layout, picture: placed.shape === shape && picture ? picture : placed.picture },
-    [placed, shape, picture],
-  );
+  }, [whole, folding, opened]);
+  return laid;
 }

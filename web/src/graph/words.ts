@@ -4,7 +4,7 @@ import { shortName } from '../parts/links';
 import type { PictureTable } from './picture';
 
 export const ALONE = 'no lineage was reported';
-export const NO_FLOW = 'nothing leads to them, or from them';
+export const NO_FLOW = 'no line that is drawn leads there';
 
 export function headingOf(table: PictureTable): string {
   const many = count(table.members?.length ?? 0);
@@ -20,8 +20,9 @@ export function subtitleOf(table: PictureTable): string {
 
 function about(table: PictureTable): string {
   const where = table.alone ? `${ALONE} · ${table.namespace}` : table.namespace;
-  if (table.alone && isOfJobs(table)) return NO_FLOW;
+  if ((table.alone || table.id === 'stack:apart') && isOfJobs(table)) return NO_FLOW;
   if (table.kind === 'chain') return 'one after the other, folded';
+  if (table.id === 'stack:apart') return 'no edge among what is drawn';
   if (table.kind === 'stack') return table.alone ? ALONE : sideOf(table);
   if (table.kind === 'job') return `${table.level ?? 'job'} · ${(table.jobs ?? 1) > 1 ? `${count(table.jobs ?? 1)} jobs · ` : ''}${table.namespace}`;
   if (table.kind === 'group') return `${count(table.datasets ?? 0)} ${table.datasets === 1 ? 'dataset' : 'datasets'}${table.alone ? ` · ${ALONE}` : ''}${table.name && ` · ${table.namespace}`}`;

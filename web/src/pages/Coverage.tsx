@@ -9,9 +9,9 @@ export function Coverage() {
   const state = useAddressState();
   const kind = state.get('kind');
   return (
-    <Page title="Coverage" hint="What lineage does not cover. Answers that touch these say `unknown` or where they stop.">
+    <Page title="Coverage" hint="What lineage does not cover. Answers that touch these say “unknown”, or where they stop.">
       <ListTable
-        question="coverage" asked={{ kind }} usual="kind" empty="Column lineage covers everything."
+        question="coverage" asked={{ kind }} usual="kind" empty={({ datasets, jobs }) => (Object.keys({ ...datasets, ...jobs }).length ? 'Column lineage covers everything.' : 'No dataset and no job is known yet.')}
         columns={[
           { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
           { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset ?? row.name, width: 'minmax(14rem, 3fr)',

@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import type { Answer } from '../api/client';
 import { useAddress, useQuestion } from '../api/hooks';
 import { marquez, type Dataset as Described, type Id, type Versions as Listed } from '../api/marquez';
+import { ContractButton } from '../parts/ContractButton';
 import { DataTable } from '../parts/DataTable';
 import { useGranularity } from '../parts/granularity';
 import { GranularitySwitch } from '../parts/GranularitySwitch';
@@ -30,7 +31,7 @@ export function Dataset() {
     <Page
       title={id.name}
       hint={<bdi className="mono">{id.namespace}</bdi>}
-      tools={<Link className="button" to={to.lineage(asked)}>Lineage</Link>}
+      tools={<><ContractButton asked={asked} /><Link className="button" to={to.lineage(asked)}>Lineage</Link></>}
     >
       <Answered query={described}>
         {(dataset) => (
@@ -122,7 +123,7 @@ function Changes({ id }: { id: Id }) {
             name="timeline" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
             empty="What feeds it never changed, or no job that writes it reports what it reads."
             columns={[
-              { id: 'time', title: 'Time', value: (row) => time(row.time), width: '11rem' },
+              { id: 'time', title: 'Time', value: (row) => time(row.time), width: '12rem' },
               { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
               { id: 'from', title: 'From', value: (row) => (row.from ? `${row.from.dataset} ${row.from.column ?? ''}` : ''), width: 'minmax(12rem, 3fr)' },
               { id: 'to', title: 'To column', value: (row) => row.to.column, width: 'minmax(8rem, 1fr)' },
@@ -144,7 +145,7 @@ function Versions({ id }: { id: Id }) {
           <DataTable
             name="versions" rows={answer.versions} total={answer.totalCount} empty="No run was seen to write it."
             columns={[
-              { id: 'created', title: 'First written', value: (row) => time(row.createdAt), width: '11rem' },
+              { id: 'created', title: 'First written', value: (row) => time(row.createdAt), width: '12rem' },
               { id: 'version', title: 'Version', value: (row) => row.version, width: 'minmax(12rem, 2fr)' },
               { id: 'external', title: "Producer's version", value: (row) => row.externalVersion, width: '10rem' },
               { id: 'columns', title: 'Columns', value: (row) => row.fields.length, width: '6rem' },

@@ -18,7 +18,7 @@ export function Datasets() {
           { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
           { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
           { id: 'columns', sort: 'columns', down: true, title: 'Columns', value: (row) => row.columns, width: '7rem' },
-          { id: 'written', sort: 'last_written', down: true, title: 'Last written', value: (row) => time(row.last_written), width: '11rem' },
+          { id: 'written', sort: 'last_written', down: true, title: 'Last written', value: (row) => time(row.last_written), width: '12rem' },
           { id: 'job', sort: 'job', title: 'By', value: (row) => row.job?.name, width: 'minmax(9rem, 2fr)', show: (row) => row.job && <JobLink id={row.job} /> },
           { id: 'state', sort: 'state', title: 'Its last run', value: (row) => row.last_run?.state, width: '8rem', show: (row) => row.last_run && <Chip kind={row.last_run.state}>{row.last_run.state}</Chip> },
           { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.last_run?.duration, width: '7rem', show: (row) => duration(milliseconds(row.last_run?.duration)) },

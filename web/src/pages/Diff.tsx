@@ -88,7 +88,7 @@ function Beside({ answer }: { answer: Schemas['Changes'] }) {
       <DataTable<Schemas['ChangeItem']>
         name="changes" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing but lineage can have changed between these moments."
         columns={[
-          { id: 'time', title: 'First said', value: (row) => time(row.time), width: '11rem' },
+          { id: 'time', title: 'First said', value: (row) => time(row.time), width: '12rem' },
           { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
           { id: 'thing', title: 'Of', value: (row) => row.thing, width: '6rem' },
           { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <Named row={row} /> },

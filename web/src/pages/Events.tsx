@@ -21,8 +21,8 @@ export function Events() {
       <ListTable
         question="events" asked={asked} usual="-received_at" empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
         columns={[
-          { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
-          { id: 'time', sort: 'event_time', down: true, title: 'Event time', value: (row) => time(row.event_time), width: '11rem' },
+          { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '12rem' },
+          { id: 'time', sort: 'event_time', down: true, title: 'Event time', value: (row) => time(row.event_time), width: '12rem' },
           { id: 'type', sort: 'event_type', title: 'Type', value: (row) => row.event_type ?? row.event_kind, width: '7rem', show: (row) => <Chip kind={row.event_type ?? row.event_kind}>{row.event_type ?? row.event_kind}</Chip> },
           { id: 'job', sort: 'job_name', title: 'Job', value: (row) => row.job_name, width: 'minmax(14rem, 3fr)', show: (row) => row.job_name && <JobLink id={{ namespace: row.job_namespace ?? '', name: row.job_name }} /> },
           { id: 'run', sort: 'run_id', title: 'Run', value: (row) => row.run_id, width: '11rem', show: (row) => row.run_id && <RunLink id={row.run_id} /> },

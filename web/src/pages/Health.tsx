@@ -34,7 +34,7 @@ export function Health() {
                 { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
                 { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(12rem, 2fr)', show: (row) => (row.kind === 'job' ? <JobLink id={row} /> : <DatasetLink id={row} />) },
                 { id: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(16rem, 4fr)' },
-                { id: 'last', title: 'Last success', value: (row) => time(row.last_success), width: '11rem' },
+                { id: 'last', title: 'Last success', value: (row) => time(row.last_success), width: '12rem' },
                 { id: 'late', title: 'Late by', value: (row) => row.late_seconds, width: '7rem', show: (row) => duration(row.late_seconds === null ? null : row.late_seconds * 1_000) },
                 { id: 'run', title: 'Last run', value: (row) => row.last_run?.id, width: '15rem',
                   show: (row) => row.last_run && <><Chip kind={row.last_run.state}>{row.last_run.state}</Chip> <RunLink id={row.last_run.id} /></> },

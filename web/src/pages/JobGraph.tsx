@@ -2,15 +2,15 @@
 import { useMemo, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
+import type { Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
 import { FlowList } from '../graph/FlowList';
-import { fold } from '../graph/fold';
 import { captionOfJobs } from '../graph/frame';
 import { ChosenJob } from '../graph/JobPanel';
-import { jobPicture, SHOWN, shownOf } from '../graph/jobPicture';
+import { jobPicture, SHOWN, shownOf, type Shown } from '../graph/jobPicture';
 import { FlowLegend } from '../graph/Legend';
 import type { PictureTable } from '../graph/picture';
 import { Far } from '../graph/Toolbar';
@@ -26,7 +26,8 @@ import { Page } from '../parts/Page';
 import { Empty, Failure, Loading } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-const MOST = 1_000;
+/** Around one job, which stands in the middle and has the others in stacks; and of all, where nothing does. */
+const [AROUND, OF_ALL] = [1_000, 100];
 const NOTHING: ReadonlySet<string> = new Set();
 
 export function JobGraph() {
@@ -36,11 +37,10 @@ export function JobGraph() {
   const shown = shownOf(state.get('flow'));
   const far = (name: string) => (/^\d{1,4}$/.test(state.get(name)) ? Math.min(ALL, Number(state.get(name))) : job ? 2 : ALL);
   const [up, down] = [far('up'), far('down')];
-  const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: MOST });
-  const pins = JSON.stringify(state.all('pin'));
-  const whole = useMemo(() => found.data && jobPicture(found.data, job !== '', shown), [found.data, job, shown]);
-  const picture = useMemo(() => whole && fold(whole, { pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [whole, pins]);
-  const laid = useLayout(picture, NOTHING);
+  const found = useQuestion('job-graph', { namespace, job, granularity, up, down, limit: job ? AROUND : OF_ALL });
+  const { whole, folding } = useJobPicture(found.data, job !== '', shown, JSON.stringify(state.all('pin')));
+  const laid = useLayout(whole, folding, NOTHING);
+  const picture = whole === undefined ? undefined : laid?.picture;
   const [chosen, choose] = useState<string>();
   const acts = useJobActs(choose);
   const ofMany = useGathered(picture);
@@ -66,24 +66,31 @@ export function JobGraph() {
       </div>
       {found.error && <Failure error={found.error} />}
       {unsaved && <Failure error={unsaved} />}
-      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn: choose one, or fold them into more.</p>}
+      {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, some that hang together: draw what they are part of, or what is around one, from its page.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
-      <div className="graph-and-panel">
+      {!(found.error && !picture) && <div className="graph-and-panel">
         <div className="graph">
           <GatheredContext value={ofMany}>
             {laid && picture && picture.tables.length > 0 && <Canvas key={about} laid={laid} opened={NOTHING} chosen={chosen} acts={acts} about={about} />}
           </GatheredContext>
-          {picture?.tables.length === 0 && <Empty>No job is known yet, or none reads and writes. Post events to this address and their jobs show here.</Empty>}
-          {!laid && !found.error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
+          {whole?.tables.length === 0 && <Empty>No job is known yet, or none reads and writes. Post events to this address and their jobs show here.</Empty>}
+          {!laid && !found.error && whole?.tables.length !== 0 && <Loading what={whole ? 'Laying out' : 'Asking'} />}
         </div>
         {chosen !== undefined && found.data && picture && (
           <ChosenJob id={chosen} picture={picture} answer={found.data} onPin={(id) => state.set({ pin: [...new Set([...state.all('pin'), id])] })} onClose={() => choose(undefined)} />
         )}
-      </div>
+      </div>}
       <FlowLegend />
       {found.data && <FlowList answer={found.data} />}
     </Page>
   );
+}
+
+/** pins: ids as JSON. */
+function useJobPicture(answer: Answer<'job-graph'> | undefined, asked: boolean, shown: Shown, pins: string) {
+  const whole = useMemo(() => answer && jobPicture(answer, asked, shown), [answer, asked, shown]);
+  const folding = useMemo(() => ({ pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [pins]);
+  return { whole, folding };
 }
 
 function useJobActs(choose: (id: string) => void): Acts {

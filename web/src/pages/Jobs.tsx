@@ -18,10 +18,10 @@ export function Jobs() {
           { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
           { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
           { id: 'state', sort: 'state', title: 'Last run', value: (row) => row.last_run?.state, width: '8rem', show: (row) => row.last_run && <Chip kind={row.last_run.state}>{row.last_run.state}</Chip> },
-          { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.last_run?.started), width: '11rem' },
+          { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.last_run?.started), width: '12rem' },
           { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.last_run?.duration, width: '7rem', show: (row) => duration(milliseconds(row.last_run?.duration)) },
           { id: 'run', title: 'Run', value: (row) => row.last_run?.id, width: '11rem', show: (row) => row.last_run && <RunLink id={row.last_run.id} /> },
-          { id: 'seen', sort: 'last_seen', down: true, title: 'Last heard of', value: (row) => time(row.last_seen), width: '11rem' },
+          { id: 'seen', sort: 'last_seen', down: true, title: 'Last heard of', value: (row) => time(row.last_seen), width: '12rem' },
           { id: 'integration', sort: 'integration', title: 'Sent by', value: (row) => row.integration, width: '7rem' },
         ]}
       >

@@ -31,7 +31,7 @@ export function Keys() {
               { id: 'roles', title: 'Roles', value: (row) => row.roles.join(', '), width: '7rem' },
               { id: 'namespaces', title: 'Namespaces', value: (row) => row.namespaces.join(', ') || 'all', width: 'minmax(8rem, 1fr)' },
               { id: 'expires', title: 'Ends', value: (row) => (row.valid ? time(row.expires) : 'ended'), width: '11rem' },
-              { id: 'used', title: 'Last use', value: (row) => time(row.last_used), width: '11rem' },
+              { id: 'used', title: 'Last use', value: (row) => time(row.last_used), width: '12rem' },
               { id: 'kept', title: 'Kept in', value: (row) => row.kept, width: '8rem' },
               { id: 'revoke', title: '', value: (row) => row.id, width: '7rem',
                 show: (row) => row.id === '' ? null : <button type="button" className="quiet" disabled={revoke.isPending} onClick={() => revoke.mutate(row.id)}>Revoke<span className="sr"> {row.name} {row.id}</span></button> },

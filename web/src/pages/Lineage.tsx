@@ -7,7 +7,6 @@ import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
 import { DrawnList } from '../graph/DrawnList';
 import { Legend } from '../graph/Legend';
-import { fold, foldRows } from '../graph/fold';
 import { ColumnList } from '../graph/ColumnList';
 import { ColumnPanel, EdgePanel, FoldedPanel, Panel, TablePanel } from '../graph/Panel';
 import type { Picture, PictureEdge, PictureTable } from '../graph/picture';
@@ -32,9 +31,9 @@ export function Lineage() {
   const [chosen, choose] = useState<string>();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const { picture: whole, error, now, stops, way } = useDrawn(view);
-  const picture = useMemo(() => whole && foldRows(view.whole ? whole : fold(whole, view.folding), opened), [whole, view, opened]);
+  const laid = useLayout(whole, view.whole ? undefined : view.folding, opened);
+  const picture = whole && laid?.picture;
   const folded = foldedIn(picture);
-  const laid = useLayout(picture, opened);
   const [changes, lifetime] = [useMoments(now), useLifetime(!view.dataset)];
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
@@ -49,19 +48,19 @@ export function Lineage() {
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
-      {picture?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
+      {whole?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
       {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded, so that the others can be read.</p>}
       {weakIn(picture) > 0 && <p className="state" role="status">The heaviest edges of each group are drawn; choose a group for all of its own. {count(weakIn(picture))} are not drawn.</p>}
-      <div className="graph-and-panel">
-        <div className="graph" data-laid={laid && picture ? Math.min(picture.tables.length, laid.picture.tables.length) : ''}>
+      {!(error && !picture) && <div className="graph-and-panel">
+        <div className="graph" data-laid={picture?.tables.length ?? ''}>
           <GatheredContext value={ofMany}>
             {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
           </GatheredContext>
-          {picture?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
-          {!laid && !error && picture?.tables.length !== 0 && <Loading what={picture ? 'Laying out' : 'Asking'} />}
+          {whole?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
+          {!laid && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Laying out' : 'Asking'} />}
         </div>
         {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
-      </div>
+      </div>}
       <Legend />
       {way && way.length > 0 && <WayList way={way} lens={view.lens} />}
       {whole && <DrawnList picture={whole} view={view} />}

@@ -133,8 +133,8 @@ function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Sch
             { id: 'state', title: 'State', value: (row) => row.state, width: '7rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
             { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
             { id: 'run', title: 'Run', value: (row) => row.run, width: '11rem', show: (row) => <RunLink id={row.run} /> },
-            { id: 'started', title: 'Started', value: (row) => time(row.started), width: '11rem' },
-            { id: 'seen', title: 'Last heard', value: (row) => time(row.last_seen), width: '11rem' },
+            { id: 'started', title: 'Started', value: (row) => time(row.started), width: '12rem' },
+            { id: 'seen', title: 'Last heard', value: (row) => time(row.last_seen), width: '12rem' },
           ]}
         />
       </Section>

@@ -21,7 +21,7 @@ export function Rejected() {
         <ListTable
           question="rejected" usual="-received_at" empty="Every acknowledged event could be stored."
           columns={[
-            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '12rem' },
             { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
             { id: 'field', sort: 'field', title: 'Field', value: (row) => row.field, width: '9rem' },
             { id: 'message', sort: 'message', title: 'What is wrong', value: (row) => row.message, width: 'minmax(14rem, 3fr)' },
@@ -37,7 +37,7 @@ export function Rejected() {
         <ListTable
           question="refused" usual="-received_at" prefix="refused-" empty="No request was refused."
           columns={[
-            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '11rem' },
+            { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '12rem' },
             { id: 'status', sort: 'status', title: 'Status', value: (row) => row.status, width: '5rem' },
             { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: '9rem' },
             { id: 'count', sort: 'count', down: true, title: 'Times', value: (row) => row.count, width: '5rem' },

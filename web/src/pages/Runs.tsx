@@ -50,10 +50,10 @@ export function RunList({ asked, empty, ofOneJob = false, prefix = '', children 
           { id: 'job', sort: 'job', title: 'Job', value: (row: Item<'runs'>) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row: Item<'runs'>) => <JobLink id={row.job} /> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row: Item<'runs'>) => row.job.namespace, width: 'minmax(9rem, 2fr)' },
         ]),
-        { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.started), width: '11rem' },
-        { id: 'ended', sort: 'ended', down: true, title: 'Ended', value: (row) => time(row.ended), width: '11rem' },
+        { id: 'started', sort: 'started', down: true, title: 'Started', value: (row) => time(row.started), width: '12rem' },
+        { id: 'ended', sort: 'ended', down: true, title: 'Ended', value: (row) => time(row.ended), width: '12rem' },
         { id: 'took', sort: 'duration', down: true, title: 'Took', value: (row) => row.duration, width: '8rem', show: (row) => duration(milliseconds(row.duration)) },
-        { id: 'heard', sort: 'time', down: true, title: 'Last heard of', value: (row) => time(row.last_event), width: '11rem' },
+        { id: 'heard', sort: 'time', down: true, title: 'Last heard of', value: (row) => time(row.last_event), width: '12rem' },
       ]}
     >
       {(_, items) => children?.(items)}

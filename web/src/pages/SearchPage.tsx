@@ -30,7 +30,7 @@ export function SearchPage() {
             { id: 'in', title: 'In', value: (row) => (row.column || row.tag ? row.name : ''), width: 'minmax(10rem, 2fr)' },
             { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(8rem, 2fr)' },
             { id: 'uses', sort: 'uses', down: true, title: 'Used by', value: (row) => row.uses, width: '6rem' },
-            { id: 'seen', sort: 'last_seen', down: true, title: 'Last seen', value: (row) => time(row.last_seen), width: '11rem' },
+            { id: 'seen', sort: 'last_seen', down: true, title: 'Last seen', value: (row) => time(row.last_seen), width: '12rem' },
           ]}
         />
       )}

@@ -3,6 +3,7 @@ import type { Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { Page } from '../parts/Page';
+import { Prose } from '../parts/Prose';
 import { Answered } from '../parts/States';
 
 export function Settings() {
@@ -17,7 +18,7 @@ export function Settings() {
               { id: 'setting', title: 'Setting', value: (row) => row.setting, width: 'minmax(10rem, 1fr)', show: (row) => <code>{row.setting}</code> },
               { id: 'value', title: 'Value', value: (row) => text(row.value), width: 'minmax(10rem, 2fr)', show: (row) => <bdi className={row.default ? '' : 'strong'}>{text(row.value)}</bdi> },
               { id: 'default', title: 'Default', value: (row) => (row.default ? 'yes' : 'no'), width: '6rem' },
-              { id: 'description', title: 'Meaning', value: (row) => row.description, width: 'minmax(14rem, 3fr)' },
+              { id: 'description', title: 'Meaning', value: (row) => row.description, width: 'minmax(14rem, 3fr)', show: (row) => <Prose text={row.description} /> },
             ]}
           />
         )}

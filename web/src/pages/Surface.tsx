@@ -38,7 +38,7 @@ export function Surface() {
         empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
         columns={[
           { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
-          { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '11rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
+          { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '12rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
           { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
           { id: 'via', sort: 'from', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },

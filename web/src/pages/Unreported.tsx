@@ -5,6 +5,7 @@ import { count, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { DatasetLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { Prose } from '../parts/Prose';
 
 const SAID: Record<Schemas['SavedFinding']['kind'], string> = {
   not_reported: 'ran without lineage',
@@ -17,11 +18,11 @@ const SAID: Record<Schemas['SavedFinding']['kind'], string> = {
 
 export function Unreported() {
   return (
-    <Page title="Who did not report" hint="Job history and Delta commits, held against the runs that landed, by `headwater reconcile --save`.">
+    <Page title="Who did not report" hint={<Prose text="Job history and Delta commits, held against the runs that landed, by `headwater reconcile --save`." />}>
       <ListTable
-        question="unreported" usual="-time" empty="All that ran has reported."
+        question="unreported" usual="-time" empty={({ comparisons }) => (comparisons.length ? 'All that ran has reported.' : 'So nobody can tell who did not report.')}
         columns={[
-          { id: 'time', sort: 'time', down: true, title: 'Time', value: (row) => time(row.time), width: '11rem' },
+          { id: 'time', sort: 'time', down: true, title: 'Time', value: (row) => time(row.time), width: '12rem' },
           { id: 'kind', sort: 'kind', title: 'What', value: (row) => SAID[row.kind] + (row.certain ? '' : ', by time'), width: '12rem' },
           { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset?.dataset ?? row.name, width: 'minmax(12rem, 2fr)',
             show: (row) => row.dataset ? <DatasetLink id={{ namespace: row.dataset.namespace, name: row.dataset.dataset }} /> : <bdi>{row.name}</bdi> },
@@ -35,11 +36,11 @@ export function Unreported() {
         {(answer) => (
           <Section title="Comparisons">
             <DataTable<Schemas['Comparison']>
-              name="comparisons" rows={answer.comparisons} empty="Nothing was compared yet: run `headwater reconcile --save NAME`."
+              name="comparisons" rows={answer.comparisons} empty={<Prose text="Nothing was compared yet: run `headwater reconcile --save NAME`." />}
               columns={[
                 { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(10rem, 2fr)' },
-                { id: 'since', title: 'From', value: (row) => time(row.since), width: '11rem' },
-                { id: 'until', title: 'To', value: (row) => time(row.until), width: '11rem' },
+                { id: 'since', title: 'From', value: (row) => time(row.since), width: '12rem' },
+                { id: 'until', title: 'To', value: (row) => time(row.until), width: '12rem' },
                 { id: 'findings', title: 'Findings', value: (row) => row.findings, show: (row) => count(row.findings), width: '7rem' },
               ]}
             />

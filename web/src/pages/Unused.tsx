@@ -24,14 +24,14 @@ export function Unused() {
       }
     >
       <ListTable
-        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false' }} usual="namespace" empty={`No column is ${only}.`}
+        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false' }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
         columns={[
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
           { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
           { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
           { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.also_read_by.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
-          { id: 'since', sort: 'observed_since', down: true, title: 'Observed since', value: (row) => time(row.observed_since), width: '11rem' },
-          { id: 'used', sort: 'last_used', down: true, title: 'Last used', value: (row) => time(row.last_used), width: '11rem' },
+          { id: 'since', sort: 'observed_since', down: true, title: 'Observed since', value: (row) => time(row.observed_since), width: '12rem' },
+          { id: 'used', sort: 'last_used', down: true, title: 'Last used', value: (row) => time(row.last_used), width: '12rem' },
         ]}
       >
         {(answer) => (

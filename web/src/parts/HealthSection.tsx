@@ -79,7 +79,7 @@ export function NotRefreshed({ rows, truncated = false }: { rows: readonly Schem
         columns={[
           { id: 'dataset', title: 'Dataset', value: (row) => row.dataset, width: 'minmax(12rem, 3fr)', show: (row) => <DatasetLink id={{ namespace: row.namespace, name: row.dataset }} /> },
           { id: 'distance', title: 'Steps away', value: (row) => row.distance, width: '7rem' },
-          { id: 'last', title: 'Last write', value: (row) => time(row.last_success), width: '11rem' },
+          { id: 'last', title: 'Last write', value: (row) => time(row.last_success), width: '12rem' },
           { id: 'since', title: 'By another run since', value: (row) => (row.is_written_since ? 'yes' : 'no'), width: '10rem' },
         ]}
       />

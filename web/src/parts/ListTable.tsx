@@ -25,7 +25,8 @@ interface Props<N extends ListQuestion> {
   /** How it is sorted where the address says nothing. */
   usual: string;
   columns: readonly ListColumn<Item<N>>[];
-  empty: ReactNode;
+  /** What stands where nothing is listed, perhaps by what else the answer says. */
+  empty: ReactNode | ((list: NonNullable<List<N>['first']>) => ReactNode);
   /** Tells the parameters of two lists on one page apart. */
   prefix?: string;
   /** Whether it can be narrowed to a text: what was searched for is. */
@@ -66,7 +67,7 @@ export function ListTable<N extends ListQuestion>({ question, asked, usual, colu
         </div>
         {total > 0 ? (
           <Grid name={question} columns={columns} rows={items} total={total} more={list.more} head={<Head columns={columns} sort={sort || usual} state={state} name={`${prefix}sort`} />} />
-        ) : <Empty>{text ? <>Nothing here has <bdi>“{text}”</bdi> in a name.</> : empty}</Empty>}
+        ) : <Empty>{text ? <>Nothing here has <bdi>“{text}”</bdi> in a name.</> : typeof empty === 'function' ? empty(first) : empty}</Empty>}
       </div>
     </>
   );

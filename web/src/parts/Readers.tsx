@@ -42,7 +42,7 @@ export function Readers({ id }: { id: Id }) {
                 { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
                 { id: 'runs', title: 'Runs', value: (row) => row.runs, width: '7rem', show: (row) => count(row.runs) },
                 { id: 'users', title: 'Started by', value: (row) => row.users.join(', '), width: 'minmax(8rem, 1fr)' },
-                { id: 'last', title: 'Last read', value: (row) => time(row.last_read), width: '11rem' },
+                { id: 'last', title: 'Last read', value: (row) => time(row.last_read), width: '12rem' },
               ]}
             />
           </>

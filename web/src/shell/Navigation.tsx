@@ -7,9 +7,9 @@ type Place = readonly [path: string, title: string];
 const TOP: readonly Place[] = [['/', 'Overview'], ['/lineage', 'Lineage']];
 
 const GROUPS: readonly (readonly [title: string, places: readonly Place[], alsoHere: readonly string[]])[] = [
-  ['Catalog', [['/datasets', 'Datasets'], ['/jobs', 'Jobs'], ['/runs', 'Runs'], ['/job-graph', 'Job graph']], ['/dataset', '/job', '/run', '/search']],
+  ['Catalog', [['/datasets', 'Datasets'], ['/jobs', 'Jobs'], ['/runs', 'Runs'], ['/job-graph', 'Job graph']], ['/dataset', '/job', '/run']],
   ['Columns', [['/surface', 'Masking surface'], ['/unused', 'Unused columns']], []],
-  ['Trust', [['/health', 'Health'], ['/diff', 'Changes'], ['/coverage', 'Coverage'], ['/unreported', 'Not reported']], []],
+  ['Trust', [['/health', 'Health'], ['/diff', 'Changes'], ['/contracts', 'Contracts'], ['/coverage', 'Coverage'], ['/unreported', 'Not reported']], []],
   ['Intake', [['/connect', 'Connect'], ['/events', 'Events'], ['/rejected', 'Rejected'], ['/sinks', 'Sinks']], []],
   ['Admin', [['/keys', 'Keys'], ['/settings', 'Settings']], []],
 ]; // prettier-ignore

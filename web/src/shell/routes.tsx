@@ -22,6 +22,7 @@ const PAGES: RouteObject[] = [
   { path: 'unused', lazy: async () => ({ Component: (await import('../pages/Unused')).Unused }) },
   { path: 'diff', lazy: async () => ({ Component: (await import('../pages/Diff')).Diff }) },
   { path: 'health', lazy: async () => ({ Component: (await import('../pages/Health')).Health }) },
+  { path: 'contracts', lazy: async () => ({ Component: (await import('../pages/Contracts')).Contracts }) },
   { path: 'coverage', lazy: async () => ({ Component: (await import('../pages/Coverage')).Coverage }) },
   { path: 'events', lazy: async () => ({ Component: (await import('../pages/Events')).Events }) },
   { path: 'rejected', lazy: async () => ({ Component: (await import('../pages/Rejected')).Rejected }) },

@@ -15,10 +15,13 @@ from headwater.lineage.runs.lost_runs import LOST_AFTER_US
 from headwater.lineage.runs.sent_facets import run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent, run_of
 from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.webhook.broken_contracts import BrokenContract
 from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn
 from headwater.sinks.targets.webhook.unreported_notice import unreported_about, unreported_data
 
-NoticeKind = Literal["run.failed", "run.lost", "schema.changed", "column.exposed", "unreported.found"]
+NoticeKind = Literal[
+    "run.failed", "run.lost", "schema.changed", "column.exposed", "contract.broken", "unreported.found"
+]  # fmt: skip
 
 _LONGEST = 1000
 """Characters of an error's message, or of what is said of a transformation."""
@@ -55,6 +58,15 @@ def column_exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> by
     via = msgspec.structs.asdict(column.via) | {"transformation": way | {"description": said or None}}
     data = {"tag": tag} | msgspec.structs.asdict(column) | {"via": via}
     return _notice("column.exposed", f"{column.id_of(tag)} {turn}", at_us, data)
+
+
+def contract_broken(contract: BrokenContract, at_us: int, turn: int) -> bytes:
+    """Return the notice of a contract that is kept no more; broken again it has another id."""
+    told = [msgspec.structs.asdict(each) for each in contract.breaks[:_DATASETS]]
+    breaks = [each | {"message": str(each["message"])[:_LONGEST]} for each in told]
+    data = {"file": contract.file, "dataset": contract.dataset, "version": contract.version}
+    more = {"breaks": breaks, "breaksTotal": len(contract.breaks)}
+    return _notice("contract.broken", f"{contract.id} {turn}", at_us, data | more)
 
 
 def unreported_found(event: SinkEvent) -> bytes | None:

@@ -16,11 +16,13 @@ from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, Secr
 from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
 from headwater.sinks.merging.earlier_events import SchemaChanges
 from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.webhook.broken_contracts import BrokenContract, BrokenContracts
 from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn, ExposedColumns, SurfaceAsked
 from headwater.sinks.targets.webhook.unreported_notice import is_comparison
 from headwater.sinks.targets.webhook.webhook_notices import (
     NoticeKind,
     column_exposed,
+    contract_broken,
     run_failed,
     run_lost,
     schema_changed,
@@ -29,6 +31,11 @@ from headwater.sinks.targets.webhook.webhook_notices import (
 from headwater.sinks.targets.webhook.webhook_signing import signed_with, signing_key
 
 _ENDS = ("FAIL", "ABORT")
+_ASKED = frozenset(("column.exposed", "contract.broken"))
+"""Notices of what no event says: a Headwater is asked."""
+
+_CONTRACTS = " contracts"
+"""Under what contracts are kept beside tags."""
 
 
 class WebhookOptions(HttpOptions):
@@ -37,10 +44,12 @@ class WebhookOptions(HttpOptions):
     type: Literal["webhook"]
     secret: SecretReference = Field(description="What notices are signed with: `whsec_` and 24 to 64 bytes in base64.")
     notices: tuple[NoticeKind, ...] = Field(
-        ("run.failed", "run.lost", "schema.changed", "column.exposed", "unreported.found"), description="What is told."
+        ("run.failed", "run.lost", "schema.changed", "column.exposed", "contract.broken", "unreported.found"),
+        description="What is told.",
     )
     headwater: SurfaceAsked | None = Field(
-        None, description="Headwater that tells which columns are exposed: `url`, `tags`, `every`; without it none is."
+        None,
+        description="Headwater that tells exposed columns and broken contracts: `url`, `tags`, `every`.",
     )
     every: Seconds = Field(5.0, description="Least time between two looks.")
     compress: Literal[False] = Field(False, description="Notices are small: never.")
@@ -52,13 +61,14 @@ class WebhookOptions(HttpOptions):
 
     @property
     def looks_every(self) -> float | None:
-        """Exposed columns are asked for."""
-        return self.headwater.every if self.headwater and "column.exposed" in self.notices else None
+        """Exposed columns and broken contracts are asked for."""
+        return self.headwater.every if self.headwater and _ASKED.intersection(self.notices) else None
 
     @model_validator(mode="after")
     def _knows_whom_to_ask(self) -> Self:
-        if self.headwater is None and {"notices"} & self.model_fields_set and "column.exposed" in self.notices:
-            raise ValueError("`column.exposed` follows from all lineage: add `headwater: {url: …}`, which is asked")
+        asked = sorted(_ASKED.intersection(self.notices))
+        if self.headwater is None and {"notices"} & self.model_fields_set and asked:
+            raise ValueError(f"`{asked[0]}` follows from all lineage: add `headwater: {{url: …}}`, which is asked")
         return self
 
 
@@ -92,13 +102,19 @@ class WebhookTarget:
     largest = 1
 
     def __init__(
-        self, poster: Poster, path: str, notices: Sequence[NoticeKind], exposed: ExposedColumns | None
+        self,
+        poster: Poster,
+        path: str,
+        notices: Sequence[NoticeKind],
+        exposed: ExposedColumns | None,
+        broken: BrokenContracts | None = None,
     ) -> None:
-        """Connect to nothing yet. exposed: what is asked which columns are so, None for none."""
+        """Connect to nothing yet. exposed, broken: what is asked which columns and contracts are so, None for none."""
         self._poster = poster
         self._path = path
         self._notices = notices
         self._exposed = exposed
+        self._broken = broken
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
         """Convert events of which nothing is known beside them."""
@@ -124,9 +140,15 @@ class WebhookTarget:
         return Payload(event, run_lost(event, said))
 
     def look(self, at_us: int, turn: int) -> dict[str, list[Payload]]:
-        """Return the notice of each column that is exposed now, by tag; raises Retry unless all are known."""
-        found = self._exposed.by_tag() if self._exposed else {}
-        return {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in found.items()}
+        """Return the notice of each column that is exposed now, by tag, and of each contract that is broken.
+
+        Raises Retry unless all are known.
+        """
+        exposed = self._exposed.by_tag() if self._exposed else {}
+        found = {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()}
+        if self._broken:
+            found[_CONTRACTS] = [_contract_broken(each, at_us, turn) for each in self._broken.found()]
+        return found
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one notice."""
@@ -144,8 +166,9 @@ class WebhookTarget:
     def close(self) -> None:
         """Close the connections."""
         self._poster.close()
-        if self._exposed:
-            self._exposed.close()
+        for each in (self._exposed, self._broken):
+            if each:
+                each.close()
 
 
 def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
@@ -155,11 +178,22 @@ def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
     return Payload(SinkEvent(WATCH, head, b""), column_exposed(tag, column, at_us, turn))
 
 
+def _contract_broken(contract: BrokenContract, at_us: int, turn: int) -> Payload:
+    """Return a notice in the place of an event of the job that broke the contract."""
+    job = next((each.job for each in contract.breaks if each.job), None) or {"namespace": "", "name": ""}
+    head = StoredHead(at_us, contract.id, at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), contract_broken(contract, at_us, turn))
+
+
 def open_target(options: Options, reveal: Reveal) -> WebhookTarget:
     """Open an address; raises WrongSetting for a secret that is none."""
     given = cast("WebhookOptions", options)
     bare = given.url.partition("://")[2].rstrip("/")
     poster = open_poster(given, reveal, signed_with(signing_key(reveal(given.secret))))
     asked = given.headwater if given.looks_every is not None else None
-    exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags) if asked else None
-    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed)
+    exposed = broken = None
+    if asked and "column.exposed" in given.notices:
+        exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags)
+    if asked and "contract.broken" in given.notices:
+        broken = BrokenContracts(open_poster(asked, reveal), asked.url)
+    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed, broken)

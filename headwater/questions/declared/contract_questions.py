@@ -6,7 +6,7 @@ from headwater.lineage.time.as_of import AsOf
 from headwater.questions import parameters as p
 from headwater.questions.answers.contract_answers import ContractFacts
 from headwater.questions.contract_facts import ContractReader
-from headwater.questions.declared import QuestionSources
+from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.resolved_moments import resolved_after
 from headwater.questions.subjects import Subject

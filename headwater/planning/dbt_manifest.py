@@ -1,0 +1,84 @@
+"""What a dbt project would make, by its manifest: each model in the order in which dbt builds it (pure)."""
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from headwater.errors import WrongSetting
+from headwater.planning.planned_schema import PlannedColumn, PlannedSchema
+from headwater.planning.selected_columns import selected_columns
+
+_DIALECTS = {"sqlserver": "tsql", "fabric": "tsql", "synapse": "tsql", "fabricspark": "spark"}
+_BUILT = ("model", "snapshot", "seed")
+
+
+def is_manifest(value: Any) -> bool:
+    """Tell whether decoded JSON is a manifest of dbt."""
+    return isinstance(value, dict) and isinstance(value.get("nodes"), dict) and isinstance(value.get("metadata"), dict)
+
+
+def take_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str) -> None:
+    """Let the models of a manifest take the place of the tables that they make; what is unknown as yet is new.
+
+    Models without compiled code say their columns only where their contract is enforced: `dbt compile` writes it.
+    """
+    dialect = dialect_of(manifest)
+    nodes = {
+        key: each
+        for key, each in manifest["nodes"].items()
+        if isinstance(each, dict) and each.get("resource_type") in _BUILT
+    }
+    needs = {key: [on for on in _needs(each) if on in nodes] for key, each in nodes.items()}
+    try:
+        order = [*TopologicalSorter(needs).static_order()]
+    except CycleError as error:
+        raise WrongSetting(
+            f"{file}: its models need each other in a circle: {error.args[1][:3]}. Run dbt parse."
+        ) from None
+    for key in order:
+        _take(nodes[key], dialect, schema)
+
+
+def dialect_of(manifest: Mapping[str, Any]) -> str:
+    """Return the dialect of a project, as sqlglot calls it."""
+    adapter = str(manifest["metadata"].get("adapter_type") or "")
+    return _DIALECTS.get(adapter, adapter)
+
+
+def _needs(node: Mapping[str, Any]) -> list[str]:
+    on = node.get("depends_on")
+    listed = on.get("nodes") if isinstance(on, dict) else None
+    return listed if isinstance(listed, list) else []
+
+
+def _take(node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
+    config = node.get("config") if isinstance(node.get("config"), dict) else {}
+    if (config or {}).get("materialized") == "ephemeral" or node.get("resource_type") == "seed":
+        return
+    called = ".".join(str(part) for part in (node.get("database"), node.get("schema"), node.get("alias")) if part)
+    schema.make(called, *_columns(node, config or {}, dialect, schema))
+
+
+def _columns(
+    node: Mapping[str, Any], config: Mapping[str, Any], dialect: str, schema: PlannedSchema
+) -> tuple[list[PlannedColumn] | None, str | None]:
+    """Return what a model makes: by its enforced contract, which dbt holds it to, else by its compiled code."""
+    written = node.get("columns")
+    contract = config.get("contract") or node.get("contract")
+    if isinstance(contract, dict) and contract.get("enforced") and isinstance(written, dict):
+        told = [each for each in written.values() if isinstance(each, dict) and isinstance(each.get("name"), str)]
+        return [PlannedColumn(each["name"], each.get("data_type"), None) for each in told], None
+    code = node.get("compiled_code")
+    if not isinstance(code, str) or not code.strip():
+        return None, "The manifest has no compiled code of this model, and no enforced contract. Run `dbt compile`."
+    try:
+        query = sqlglot.parse_one(code, read=dialect)
+    except (SqlglotError, ValueError, RecursionError) as error:
+        return None, f"Its compiled code is not understood: {str(error).splitlines()[0][:200]}"
+    if not isinstance(query, exp.Query):
+        return None, "Its compiled code is no query."
+    return selected_columns(query, dialect, schema)

@@ -1,0 +1,147 @@
+"""What each planned change breaks, by the graph as it is: columns downstream, jobs, consumers, contracts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from headwater.errors import NotKnown, ServerRefusal
+from headwater.lineage.walks.column_verdicts import NO_READER
+from headwater.planning.column_types import is_same, is_wider
+from headwater.planning.contracts_held import HeldContract
+from headwater.planning.planned_schema import ChangeKind, PlannedChange, PresentTable
+from headwater.planning.present_tables import MOST, Ask, PresentTables, is_unknown
+
+Outcome = Literal["breaks", "may break", "safe", "not known"]
+
+
+class AffectedColumn(NamedTuple):
+    """A column downstream; null: of an output that is written without column lineage."""
+
+    namespace: str
+    dataset: str
+    column: str | None
+
+
+class PlanFinding(NamedTuple):
+    """A change, what it does, and to whom; note: why it is so, where nobody is named."""
+
+    outcome: Outcome
+    change: ChangeKind
+    namespace: str | None
+    dataset: str
+    column: str | None
+    before: str | None
+    after: str | None
+    columns: list[AffectedColumn]
+    jobs: list[str]
+    consumers: list[str]
+    contracts: list[str]
+    note: str | None
+
+
+def plan_findings(
+    changes: Iterable[PlannedChange],
+    tables: PresentTables,
+    ask: Ask,
+    contracts: Sequence[HeldContract],
+    dialect: str | None,
+) -> Iterator[PlanFinding]:
+    """Yield what each change does; one that changes nothing, such as another way to write a type, is left out."""
+    for change in changes:
+        if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
+            continue
+        if change.table is None:
+            yield _finding(change, "not known", note="Nothing of this name is known: is it new, or called otherwise?")
+        elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):
+            yield _finding(change, "safe", note="Every value of the old type is one of the new type.")
+        else:
+            yield _reached(change, change.table, tables, ask, contracts)
+
+
+def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
+    table = change.table
+    told: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
+    return PlanFinding(
+        outcome=outcome,
+        change=change.kind,
+        namespace=table.namespace if table else None,
+        dataset=table.dataset if table else change.called,
+        column=change.column,
+        before=change.before,
+        after=change.after,
+        **{**told, **more},
+    )
+
+
+def _reached(
+    change: PlannedChange, table: PresentTable, tables: PresentTables, ask: Ask, contracts: Sequence[HeldContract]
+) -> PlanFinding:
+    reach = _impact(ask, table, change.column)
+    if reach is None:
+        return _finding(change, "not known", note="No such column is known here: is it new, or called otherwise?")
+    own = [
+        each
+        for each in tables.verdicts(table.namespace, table.dataset) or ()
+        if change.column is None or each["column"].casefold() == change.column.casefold()
+    ]
+    columns = [AffectedColumn(each["namespace"], each["dataset"], each["column"]) for each in reach["columns"]]
+    stops = [
+        each for each in reach["stops"] if (each["namespace"], each["dataset"]) == (table.namespace, table.dataset)
+    ]
+    jobs = {_job(each["via"]["job"]) for each in reach["columns"]} | {_job(j) for each in own for j in each["read_by"]}
+    consumers = {name for each in own for name in each["consumers"]} | _consumers(tables, columns)
+    held = [
+        each.name
+        for each in contracts
+        if each.promises(table.namespace, table.dataset, change.column)
+        or any(each.promises(*place) for place in columns)
+    ]
+    if change.column is None:
+        jobs |= {_job(job) for each in stops for job in each["jobs"]}
+        jobs |= {_job(job) for each in own for job in each["also_read_by"]}
+        columns += [AffectedColumn(to["namespace"], to["dataset"], None) for each in stops for to in each["onward"]]
+    told = {"columns": columns, "jobs": sorted(jobs), "consumers": sorted(consumers), "contracts": sorted({*held})}
+    if any(told.values()) and change.kind != "not_understood":
+        note = "There is more than is listed." if reach["truncated"] else None
+        return _finding(change, "breaks", **told, note=note)
+    outcome, note = _unproven(change, own, stops)
+    if outcome == "may break":
+        told["jobs"] = sorted({*told["jobs"], *(_job(job) for each in stops for job in each["jobs"])})
+    return _finding(change, outcome, **told, note=note)
+
+
+def _unproven(change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]) -> tuple[Outcome, str | None]:
+    """Tell what is known where nobody is named."""
+    if change.kind == "not_understood":
+        return "may break", change.why
+    if stops:
+        return "may break", "A job reads the table and does not say which columns."
+    if own and all(each["verdict"] == "unused" for each in own):
+        return "safe", "Every reader reports its columns, and none reads this."
+    reasons = sorted({each["reason"] for each in own if each["verdict"] == "unknown"})
+    return "may break", f"Nobody can tell: {'; '.join(reasons) or NO_READER}."
+
+
+def _impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
+    asked = {"namespace": table.namespace, "dataset": table.dataset, "mode": "any", "limit": MOST}
+    try:
+        return ask("impact", asked | ({"column": column} if column is not None else {}))
+    except (NotKnown, ServerRefusal) as error:
+        if not is_unknown(error):
+            raise
+        return None
+
+
+def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
+    """Return the declared readers of columns downstream."""
+    affected = {(each.namespace, each.dataset, (each.column or "").casefold()) for each in columns}
+    return {
+        name
+        for namespace, dataset in dict.fromkeys((each.namespace, each.dataset) for each in columns)
+        for verdict in tables.verdicts(namespace, dataset) or ()
+        if (namespace, dataset, (verdict["column"] or "").casefold()) in affected
+        for name in verdict["consumers"]
+    }
+
+
+def _job(job: Any) -> str:
+    return f"{job['namespace']}/{job['name']}"

@@ -1,0 +1,81 @@
+"""A plan as Markdown, for a pull request (pure)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from headwater.planning.plan_findings import AffectedColumn, PlanFinding
+
+_MARKS = {"breaks": "❌ breaks", "may break": "⚠️ may break", "safe": "✅ safe", "not known": "❔ not known"}
+_SHOWN = 20
+_WORDS = {
+    "drop_column": "drop column", "rename_column": "rename column", "retype_column": "change type of",
+    "drop_table": "drop table", "rename_table": "rename table", "not_understood": "not understood:",
+}  # fmt: skip
+
+
+def plan_markdown(findings: Sequence[PlanFinding]) -> str:
+    """Return a summary, a line for each change, and below what each breaks."""
+    counts = Counter(each.outcome for each in findings)
+    told = ", ".join(f"{counts[outcome]} {mark}" for outcome, mark in _MARKS.items() if counts[outcome])
+    lines = ["## What would it break?", "", told or "Nothing that is known would change.", ""]
+    if findings:
+        lines += ["| | change | columns | jobs | consumers | contracts |", "|---|---|---|---|---|---|"]
+        lines += [f"| {_MARKS[each.outcome]} | {_escaped(change_text(each))} | {_counts(each)} |" for each in findings]
+    for each in findings:
+        lines += _details(each)
+    return "\n".join(lines) + "\n"
+
+
+def change_text(finding: PlanFinding) -> str:
+    """Return a change in words, such as `drop column silver/orders#amount`."""
+    name = finding.dataset + (f"#{finding.column}" if finding.column else "")
+    after = f" to {finding.after}" if finding.after else ""
+    before = f" from {finding.before}" if finding.before and finding.change == "retype_column" else ""
+    return f"{_WORDS[finding.change]} {name}{before}{after}"
+
+
+def column_text(column: AffectedColumn) -> str:
+    """Return a column as `DATASET#COLUMN`; a dataset alone is written without column lineage."""
+    return column.dataset + (f"#{column.column}" if column.column else "")
+
+
+def _counts(finding: PlanFinding) -> str:
+    lists = (finding.columns, finding.jobs, finding.consumers, finding.contracts)
+    return " | ".join(str(len(each)) for each in lists)
+
+
+def _details(finding: PlanFinding) -> Iterable[str]:
+    parts = {
+        "columns": [column_text(each) for each in finding.columns],
+        "jobs": finding.jobs,
+        "consumers": finding.consumers,
+        "contracts": finding.contracts,
+    }
+    if any(parts.values()) or finding.note:
+        yield from ("", f"<details><summary>{_html(change_text(finding))}</summary>", "")
+        if finding.note:
+            yield from (_escaped(finding.note), "")
+        for what, listed in parts.items():
+            if listed:
+                more = f", … and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+                yield f"- {what}: {', '.join(map(_code, listed[:_SHOWN]))}{more}"
+        yield from ("", "</details>")
+
+
+def _code(text: str) -> str:
+    """Return text that Markdown shows as it is; a name may hold backticks, bars and ends of lines."""
+    plain = " ".join(text.split()).replace("|", "\\|")
+    longest = max((len(each) for each in re.findall("`+", plain)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{plain}{pad}{fence}"
+
+
+def _escaped(text: str) -> str:
+    return _html(re.sub(r"([\\`*_{}\[\]|#!])", r"\\\1", " ".join(text.split())))
+
+
+def _html(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")

@@ -1,0 +1,60 @@
+"""Tables as a Headwater knows them: names resolved as its questions resolve them, columns with their types."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headwater.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion
+from headwater.planning.planned_schema import PresentTable
+
+Ask = Callable[[str, Mapping[str, str]], Any]
+"""Asks a question by its path; returns the answer as JSON has it."""
+
+MOST = "10000"
+
+
+def is_unknown(error: HeadwaterError) -> bool:
+    """Tell whether a question was refused because nothing of the name is known."""
+    return isinstance(error, NotKnown) or (isinstance(error, ServerRefusal) and "nearest" in error.said)
+
+
+class PresentTables:
+    """What is known of tables, each asked for once."""
+
+    def __init__(self, ask: Ask, namespace: str | None):
+        """namespace: of names that say none."""
+        self._ask, self._namespace = ask, namespace
+        self._verdicts: dict[tuple[str | None, str], list[Any] | None] = {}
+
+    def look(self, called: str) -> PresentTable | None:
+        """Return a table by what a change calls it: as it is, else in lower or in upper case, or by its address."""
+        asked = [(self._namespace, name) for name in dict.fromkeys((called, called.casefold(), called.upper()))]
+        if "/" in called:
+            asked.append((None, called))
+        for namespace, name in dict.fromkeys(asked):
+            verdicts = self.verdicts(namespace, name)
+            if verdicts is not None:
+                return self._table(namespace, name, verdicts)
+        return None
+
+    def verdicts(self, namespace: str | None, dataset: str) -> list[Any] | None:
+        """Return what is known of the use of each column of a dataset, None where the dataset is not known."""
+        key = namespace, dataset
+        if key not in self._verdicts:
+            asked = {"dataset": dataset, "limit": MOST} | ({"namespace": namespace} if namespace else {})
+            try:
+                self._verdicts[key] = self._ask("unused", asked)["items"]
+            except (NotKnown, ServerRefusal) as error:
+                if not is_unknown(error):
+                    raise
+                self._verdicts[key] = None
+            except WrongQuestion as error:
+                raise WrongQuestion(f"{error} For all names: --namespace NAMESPACE.") from error
+        return self._verdicts[key]
+
+    def _table(self, namespace: str | None, called: str, verdicts: list[Any]) -> PresentTable:
+        """Return a table with the types of its columns; of one without a schema lineage alone may know columns."""
+        asked = {"dataset": called} | ({"namespace": namespace} if namespace else {})
+        found = self._ask("contract", asked)
+        types = {each["name"]: each["type"] for each in found["columns"]}
+        columns = {each["column"]: types.get(each["column"]) for each in verdicts}
+        return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)

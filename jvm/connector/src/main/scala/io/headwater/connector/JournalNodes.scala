@@ -1,0 +1,109 @@
+package io.headwater.connector
+
+import java.util
+
+import io.headwater.connector.columns.{ColumnLevelLineage, PlanColumns}
+import io.openlineage.spark.shade.client.OpenLineage
+import io.openlineage.spark.shade.client.OpenLineage.LifecycleStateChangeDatasetFacet.LifecycleStateChange
+import io.openlineage.spark.shade.extension.v1._
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Statistics}
+import org.apache.spark.sql.catalyst.trees.UnaryLike
+import org.apache.spark.sql.execution.command.RunnableCommand
+import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
+import org.apache.spark.sql.{Row, SaveMode}
+
+/** A version of a journal, as a node of the plan that names its dataset and facets itself (identifier form).
+  *
+  * Listeners ask it where it is the whole plan, as in `SELECT * FROM journal('folder')`; below other nodes it becomes a relation
+  * (`NodesAsRelations`), whose dataset they find by `LineageRelation`.
+  */
+final case class JournalScan(relation: JournalRelation, output: Seq[AttributeReference])
+    extends LeafNode
+    with MultiInstanceRelation
+    with InputLineageNode {
+
+  override def newInstance(): JournalScan = copy(output = output.map(_.newInstance()))
+
+  override def computeStats(): Statistics = Statistics(sizeInBytes = relation.sizeInBytes)
+
+  override def getInputs(event: String, openLineage: OpenLineage): util.List[InputDatasetWithFacets] = {
+    val parts = relation.journal.parts(relation.sqlContext.sparkContext.hadoopConfiguration, relation.version).size
+    val facets = JournalFacets.of(openLineage, relation.version, parts, relation.schema)
+    val statistics = openLineage.newInputDatasetInputFacetsBuilder()
+    util.Collections.singletonList(new InputDatasetWithIdentifier(relation.journal.identifier, facets, statistics))
+  }
+}
+
+/** A node whose dataset another node of Spark's tells of, which the plan does not show (delegate form). */
+final case class JournalView(hidden: LogicalRelation) extends LeafNode with MultiInstanceRelation with InputLineageNode {
+  override def output: Seq[AttributeReference] = hidden.output
+
+  override def newInstance(): JournalView = copy(hidden.newInstance())
+
+  override def computeStats(): Statistics = hidden.computeStats()
+
+  override def getInputs(event: String, openLineage: OpenLineage): util.List[InputDatasetWithFacets] = {
+    val facets = openLineage.newDatasetFacetsBuilder()
+    val statistics = openLineage.newInputDatasetInputFacetsBuilder()
+    util.Collections.singletonList(new InputDatasetWithDelegate(hidden, facets, statistics))
+  }
+}
+
+/** A write to a journal that names its dataset, version, change of life and columns itself (identifier form).
+  *
+  * @param number the version that it makes
+  * @param parts how many writes were what it continues or replaces
+  */
+final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan, number: Long, parts: Int)
+    extends RunnableCommand
+    with UnaryLike[LogicalPlan]
+    with OutputLineageNode {
+
+  private def journal = Journal.of(save.options)
+
+  override def run(session: Sessions.Session): Seq[Row] =
+    save.copy(options = save.options + (JournalSource.Number -> number.toString)).run(session)
+
+  override def getOutputs(event: String, openLineage: OpenLineage): util.List[OutputDatasetWithFacets] = {
+    val all = if (save.mode == SaveMode.Overwrite) 1 else parts + 1
+    val facets = JournalFacets.of(openLineage, number, all, child.schema)
+    change.foreach(each => facets.lifecycleStateChange(JournalFacets.lifecycle(openLineage, each)))
+    ColumnLevelLineage.facet(PlanColumns(child), PlanColumns, openLineage).ifPresent(facet => facets.columnLineage(facet))
+    val statistics = openLineage.newOutputDatasetOutputFacetsBuilder()
+    util.Collections.singletonList(new OutputDatasetWithIdentifier(journal.identifier, facets, statistics))
+  }
+
+  private def change: Option[LifecycleStateChange] =
+    if (parts == 0) Some(LifecycleStateChange.CREATE)
+    else if (save.mode == SaveMode.Overwrite) Some(LifecycleStateChange.OVERWRITE)
+    else None
+
+  override protected def withNewChildInternal(changed: LogicalPlan): JournalWrite = copy(child = changed)
+}
+
+/** A write that is announced in the log before it runs; a node of Spark's own stands for its dataset (delegate form). */
+final case class AnnouncedWrite(save: SaveIntoDataSourceCommand, child: LogicalPlan)
+    extends RunnableCommand
+    with UnaryLike[LogicalPlan]
+    with OutputLineageNode {
+
+  override def run(session: Sessions.Session): Seq[Row] = {
+    AnnouncedWrite.log.info("{} writes to {}", session.sparkContext.sparkUser, Journal.of(save.options).folder: Any)
+    save.run(session)
+  }
+
+  override def getOutputs(event: String, openLineage: OpenLineage): util.List[OutputDatasetWithFacets] = {
+    val facets = openLineage.newDatasetFacetsBuilder()
+    val statistics = openLineage.newOutputDatasetOutputFacetsBuilder()
+    val written = LogicalRelation(JournalRelation(Journal.of(save.options), 0, child.schema)(null))
+    util.Collections.singletonList(new OutputDatasetWithDelegate(written, facets, statistics))
+  }
+
+  override protected def withNewChildInternal(changed: LogicalPlan): AnnouncedWrite = copy(child = changed)
+}
+
+private object AnnouncedWrite {
+  private val log = org.slf4j.LoggerFactory.getLogger(classOf[AnnouncedWrite])
+}

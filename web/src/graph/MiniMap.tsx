@@ -1,0 +1,53 @@
+// The whole graph in a corner: all boxes are a few paths, however many there are. A press or a drag goes there.
+import { Panel, useReactFlow, useStore } from '@xyflow/react';
+import { useMemo, useRef, type PointerEvent } from 'react';
+
+import type { PictureTable } from './picture';
+import { around, type Box } from './shape';
+import { inSight } from './sight';
+import type { Laid } from './useLayout';
+
+const [WIDTH, HEIGHT, MARGIN] = [140, 96, 60];
+const KINDS = ['', 'subject', 'added', 'removed'] as const;
+
+export function MiniMap({ laid: { picture, places } }: { laid: Laid }) {
+  const { setCenter, getZoom } = useReactFlow();
+  const drawing = useRef<SVGSVGElement>(null);
+  const paths = useMemo(() => KINDS.map((kind) => pathOf(picture.tables.filter((table) => kindOf(table) === kind), places)), [picture, places]);
+  const all = useMemo(() => around([...places.values()]), [places]);
+  const seen = useSeen();
+  const whole = around([all, seen]);
+  const scale = Math.max(whole.width / WIDTH, whole.height / HEIGHT) || 1;
+  const [left, top, width, height] = [
+    whole.x - (WIDTH * scale - whole.width) / 2 - MARGIN, whole.y - (HEIGHT * scale - whole.height) / 2 - MARGIN, WIDTH * scale + 2 * MARGIN, HEIGHT * scale + 2 * MARGIN,
+  ]; // prettier-ignore
+  const go = (event: PointerEvent) => {
+    const onScreen = drawing.current?.getScreenCTM();
+    if (!onScreen || !(event.buttons & 1)) return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(onScreen.inverse());
+    void setCenter(x, y, { zoom: getZoom() });
+  };
+  return (
+    <Panel position="bottom-right" className="mini-map" onPointerDown={go} onPointerMove={go}>
+      <svg ref={drawing} width={WIDTH} height={HEIGHT} viewBox={`${left} ${top} ${width} ${height}`} role="img" aria-label="Map of the whole graph">
+        {KINDS.map((kind, at) => <path key={kind} className={`mini ${kind}`} d={paths[at]} />)}
+        <path className="mini-mask" fillRule="evenodd" d={`M${left},${top}h${width}v${height}h${-width}z${rect(seen)}`} />
+      </svg>
+    </Panel>
+  );
+}
+
+const kindOf = (table: PictureTable): (typeof KINDS)[number] => (table.subject ? 'subject' : (table.change ?? ''));
+
+const rect = ({ x, y, width, height }: Box): string => `M${x},${y}h${width}v${height}h${-width}z`;
+
+function pathOf(tables: readonly PictureTable[], places: Laid['places']): string {
+  return tables.flatMap((table) => places.get(table.id) ?? []).map(rect).join('');
+}
+
+/** What of the graph the pane shows now. */
+function useSeen(): Box {
+  const [x, y, zoom] = useStore((state) => state.transform);
+  return inSight({ x, y, zoom }, useStore((state) => state.width), useStore((state) => state.height));
+}

@@ -59,7 +59,7 @@ class JournalTable(journal: Journal, columns: StructType) extends SupportsRead w
     override def build(): Write = new V1Write {
       override def toInsertableRelation: InsertableRelation = new InsertableRelation {
         override def insert(data: DataFrame, overwrite: Boolean): Unit =
-          JournalRelation(journal, version, columns)(data.sqlContext).insert(data, overwrite)
+          JournalRelation(journal, version, columns)(data.sparkSession.sqlContext).insert(data, overwrite)
       }
     }
   }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Stati
 import org.apache.spark.sql.catalyst.trees.UnaryLike
 import org.apache.spark.sql.execution.command.RunnableCommand
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
-import org.apache.spark.sql.{Row, SaveMode}
+import org.apache.spark.sql.{Row, SaveMode, SparkSession}
 
 /** A version of a journal, as a node of the plan that names its dataset and facets itself (identifier form).
   *
@@ -63,7 +63,7 @@ final case class JournalWrite(save: SaveIntoDataSourceCommand, child: LogicalPla
 
   private def journal = Journal.of(save.options)
 
-  override def run(session: Sessions.Session): Seq[Row] =
+  override def run(session: SparkSession): Seq[Row] =
     save.copy(options = save.options + (JournalSource.Number -> number.toString)).run(session)
 
   override def getOutputs(event: String, openLineage: OpenLineage): util.List[OutputDatasetWithFacets] = {
@@ -89,7 +89,7 @@ final case class AnnouncedWrite(save: SaveIntoDataSourceCommand, child: LogicalP
     with UnaryLike[LogicalPlan]
     with OutputLineageNode {
 
-  override def run(session: Sessions.Session): Seq[Row] = {
+  override def run(session: SparkSession): Seq[Row] = {
     AnnouncedWrite.log.info("{} writes to {}", session.sparkContext.sparkUser, Journal.of(save.options).folder: Any)
     save.run(session)
   }

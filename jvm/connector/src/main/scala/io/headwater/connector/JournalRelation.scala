@@ -31,7 +31,7 @@ object JournalRelation {
   /** Write a version. Of two writers that have one number one fails, as its folder is there. */
   def write(journal: Journal, number: Long, data: DataFrame, anew: Boolean): Unit = {
     data.toJSON.rdd.saveAsTextFile(journal.place(number, anew))
-    journal.keepSchema(data.sqlContext.sparkContext.hadoopConfiguration, data.schema)
+    journal.keepSchema(data.sparkSession.sqlContext.sparkContext.hadoopConfiguration, data.schema)
   }
 
   /** The newest version of a journal. */

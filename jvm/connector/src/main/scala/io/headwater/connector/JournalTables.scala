@@ -30,7 +30,7 @@ class JournalTables extends TableProvider with DataSourceRegister {
 
 /** A journal whose properties say to the listener which dataset it is, with which facets. */
 class JournalTable(journal: Journal, columns: StructType) extends SupportsRead with SupportsWrite {
-  private val version = journal.version(JournalTables.hadoop)
+  private val newest = journal.version(JournalTables.hadoop)
 
   override def name(): String = journal.folder
 
@@ -40,8 +40,8 @@ class JournalTable(journal: Journal, columns: StructType) extends SupportsRead w
   override def properties(): util.Map[String, String] = Map(
     "openlineage.dataset.name" -> journal.identifier.getName,
     "openlineage.dataset.namespace" -> journal.identifier.getNamespace,
-    s"openlineage.dataset.facets.${JournalFacets.Name}" -> s"""{"parts": ${journal.parts(JournalTables.hadoop, version).size}}""",
-    "openlineage.dataset.facets.version" -> s"""{"datasetVersion": "$version"}"""
+    s"openlineage.dataset.facets.${JournalFacets.Name}" -> s"""{"parts": ${journal.parts(JournalTables.hadoop, newest).size}}""",
+    "openlineage.dataset.facets.version" -> s"""{"datasetVersion": "$newest"}"""
   ).asJava
 
   override def capabilities(): util.Set[TableCapability] =
@@ -51,7 +51,7 @@ class JournalTable(journal: Journal, columns: StructType) extends SupportsRead w
     override def build(): Scan = new V1Scan {
       override def readSchema(): StructType = columns
       override def toV1TableScan[T <: BaseRelation with TableScan](context: SQLContext): T =
-        JournalRelation(journal, version, columns)(context).asInstanceOf[T]
+        JournalRelation(journal, newest, columns)(context).asInstanceOf[T]
     }
   }
 
@@ -59,7 +59,7 @@ class JournalTable(journal: Journal, columns: StructType) extends SupportsRead w
     override def build(): Write = new V1Write {
       override def toInsertableRelation: InsertableRelation = new InsertableRelation {
         override def insert(data: DataFrame, overwrite: Boolean): Unit =
-          JournalRelation(journal, version, columns)(data.sqlContext).insert(data, overwrite)
+          JournalRelation(journal, newest, columns)(data.sparkSession.sqlContext).insert(data, overwrite)
       }
     }
   }

@@ -43,7 +43,9 @@ class RunFactsTable:
         self._runs.begin()
         self._runs.take(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
         number = self._runs
-        by_key = {(number[fact.run_key], bytes.fromhex(fact.order.event_id)): fact for fact in facts}
+        by_key: dict[tuple[int, bytes], RunFacts] = {}
+        for fact in facts:  # of an event that came twice the first receipt counts, in one batch as in two
+            by_key.setdefault((number[fact.run_key], bytes.fromhex(fact.order.event_id)), fact)
         known = {
             row
             for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))

@@ -11,7 +11,7 @@ from headwater.errors import WrongSetting
 Json = Mapping[str, Any]
 
 
-class Asked(NamedTuple):
+class PromisedDataset(NamedTuple):
     """The dataset that is promised: by namespace and name, or by a name that finds it."""
 
     namespace: str | None
@@ -50,7 +50,7 @@ class Promise(NamedTuple):
     told: jobs that say which columns they write of which.
     """
 
-    asked: Asked
+    asked: PromisedDataset
     version: str
     columns: tuple[PromisedColumn, ...]
     tags: frozenset[str]
@@ -98,13 +98,13 @@ def _promise(document: Json, table: Json, where: str) -> Promise:
     )
 
 
-def _asked(named: Any, table: Json, where: str) -> Asked:
+def _asked(named: Any, table: Json, where: str) -> PromisedDataset:
     if isinstance(named, dict) and named.get("name"):
-        return Asked(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
+        return PromisedDataset(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
     name = table.get("physicalName") or table.get("name")
     if not name:
         raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Write which dataset it is.")
-    return Asked(None, str(name))
+    return PromisedDataset(None, str(name))
 
 
 def _column(member: Json, *, is_ours: bool) -> PromisedColumn:

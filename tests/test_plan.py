@@ -157,6 +157,7 @@ def _said(finding: PlanFinding) -> str:
         ("bigquery", "CREATE OR REPLACE TABLE ds.clicks AS"
                      " SELECT * EXCEPT(ts), CAST(ts AS STRING) AS ts FROM ds.clicks",
          {"change type of proj.ds.clicks#ts from TIMESTAMP to TEXT": UNREAD}),
+        ("spark", "DROP TABLE main.dump.users", {"drop table dump/users": UNREAD}),  # known by its folder alone
         ("bigquery", "ALTER TABLE ds.clicks RENAME COLUMN nonsense TO other",
          {"rename column ds.clicks#nonsense to other": UNKNOWN}),
     ],

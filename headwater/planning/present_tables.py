@@ -26,8 +26,9 @@ class PresentTables:
         self._verdicts: dict[tuple[str | None, str], list[Any] | None] = {}
 
     def look(self, called: str) -> PresentTable | None:
-        """Return a table by what a change calls it: as it is, else in lower or in upper case, or by its address."""
-        asked = [(self._namespace, name) for name in dict.fromkeys((called, called.casefold(), called.upper()))]
+        """Return a table by what a change calls it: as it is, in lower or upper case, by its address, or its folder."""
+        folders = _folders(called)
+        asked = [(self._namespace, name) for name in (called, called.casefold(), called.upper(), *folders)]
         if "/" in called:
             asked.append((None, called))
         for namespace, name in dict.fromkeys(asked):
@@ -58,3 +59,9 @@ class PresentTables:
         types = {each["name"]: each["type"] for each in found["columns"]}
         columns = {each["column"]: types.get(each["column"]) for each in verdicts}
         return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)
+
+
+def _folders(called: str) -> list[str]:
+    """Return the ends of paths that a table `catalog.silver.orders` may lie at, where no catalog reports it."""
+    parts = called.split(".")
+    return [] if "/" in called else ["/".join(end) for end in (parts, parts[-2:]) if len(end) > 1]

@@ -49,6 +49,10 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
         return read_script(query, dialect, tables)
     except UnreadSql as refusal:
         return str(refusal)
+    except MemoryError:
+        raise
+    except Exception as error:  # a statement in a form that nobody thought of must not hold up all other events
+        return f"reading it failed with {type(error).__name__}, which is a fault of ours: please report it"
 
 
 def _known(each: ScriptDataset, contents: Contents) -> KnownTable:

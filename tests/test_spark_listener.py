@@ -130,7 +130,7 @@ def test_the_demo_prints_where_the_address_is_readable_what_the_metric_is_made_o
 def test_contracts_of_every_dataset_are_valid_by_the_standard_and_kept(landed: Landed) -> None:
     contracts = every_contract(World(landed.folder / "data"))
     (revenue,) = (text for name, text in contracts.items() if name.endswith("/platinum/revenue"))
-    assert all(f"{layer}/" in revenue for layer in ("landing", "bronze", "silver", "gold"))
+    assert all(f"{layer}/" in revenue for layer in ("landing", "bronze", "silver", "gold.db"))
 
 
 def test_all_runs_belong_to_one_application_that_ends_well_although_jobs_failed(landed: Landed) -> None:

@@ -35,7 +35,7 @@ const stand = (count: number): Promise<void> =>
 test('what was never compared, what was found, and what the next comparison clears', async () => {
   const page = await open(`${headwater.url}/unreported`);
   await page.getByText('Nothing was compared yet').waitFor();
-  await page.getByText('All that ran has reported').waitFor();
+  await page.getByText('So nobody can tell who did not report').waitFor();
   expect(await barriers(page)).toEqual([]);
 
   const [began, ended] = [7_200_000, 3_600_000].map((ago) => new Date(Date.now() - ago).toISOString()) as [string, string];

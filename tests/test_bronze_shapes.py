@@ -19,12 +19,12 @@ from headwater.index.writing.announced_changes import dataset_tagged, job_tagged
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import stored_bodies, stored_events
 from headwater.lake.bronze_tables import Bronze
-from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory, schema_columns, sent_edges
+from headwater.lineage.edges.facet_contents import Contents, ContentsInMemory, schema_columns, sent_edges, sent_sql
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.tables import COLUMN_LINEAGE, SCHEMAS, SHAPES, Table
+from headwater.tables import COLUMN_LINEAGE, SCHEMAS, SHAPES, VALUES, Table
 from tests import hostile_names
 from tests.parsing import World
 from tests.reference.world_events import at, dataset, facet, run_event
@@ -215,6 +215,8 @@ def contents_of(bronze: Bronze) -> Contents:
             by_hash.setdefault(row[0], []).append(row)
         for content_hash, found in by_hash.items():
             add(contents, content_hash, found)
+    for content_hash, value in rows(VALUES, bronze, list(VALUES.columns)):
+        contents.add_sql(content_hash, sent_sql(value.encode()))
     return contents
 
 

@@ -58,7 +58,7 @@ def test_a_key_is_made_used_listed_and_revoked_while_it_runs(world: World) -> No
     assert world.ask(AUDIT, reader["key"]).status_code == 200
     assert world.ask("/api/v1/lineage", made["key"], "POST", content=event("r1")).status_code == 200
     assert world.ask(AUDIT, made["key"]).status_code == 403
-    assert world.ask(f"{API}/keys", reader["key"]).json() == {"items": []}
+    assert world.ask(f"{API}/keys", reader["key"]).json()["totalCount"] == 0
     shown = {key["name"]: key for key in world.command("keys", "list")["items"]}
     assert set(shown) == {"spark", "grafana"}
     assert made["key"] not in json.dumps(shown)

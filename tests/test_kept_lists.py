@@ -2,18 +2,20 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 import pytest
 from msgspec import to_builtins
 
 from headwater.index.home import IndexHome
+from headwater.index.reading.turns import Turns
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing import announced_changes
@@ -45,7 +47,10 @@ class Growing:
         self.watching = self.reader()
 
     def reader(self) -> ViewOpener:
-        return ViewOpener(self._home, RulesFiles(self._home.current().path.parent))
+        return ViewOpener(*self.place())
+
+    def place(self) -> tuple[IndexHome, RulesFiles]:
+        return self._home, RulesFiles(self._home.current().path.parent)
 
     def add(self, events: list[Delivered]) -> None:
         numbered = dict(enumerate(events, self._at + 1))
@@ -141,20 +146,40 @@ def test_a_page_of_changes_works_nothing_out_that_the_one_before_has() -> None:
     assert max(pages) < whole / 2, "statements of SQL: those of a page look up its runs alone"
 
 
+class CountedLooks(ViewOpener):
+    """Counts how often it was looked at."""
+
+    looks = 0
+
+    @contextmanager
+    def catalog(self, as_of: AsOf) -> Iterator[Any]:
+        self.looks += 1
+        with super().catalog(as_of) as found:
+            yield found
+
+
 @pytest.mark.slow
-def test_other_questions_are_answered_while_all_health_is_judged() -> None:
+def test_all_health_is_judged_in_many_looks_between_which_others_have_a_turn() -> None:
     with growing() as index:
         index.add(deliver(daily(Random(1))))
-        judged, asked = Event(), 0
+        counted = CountedLooks(*index.place())
+        unhealthy(counted, START_US + 9 * DAY * 1_000_000, None, 10, at_once=1)
+        counted.close()
+    assert counted.looks > 3, "each takes one more than the one before"
 
-        def judge() -> None:
-            unhealthy(index.watching, START_US + 9 * DAY * 1_000_000, None, 10, at_once=1)
-            judged.set()
 
-        thread = Thread(target=judge)
-        thread.start()
-        while not judged.is_set():
-            with index.watching.look(AsOf()):
-                asked += not judged.is_set()
-        thread.join()
-    assert asked > 1, "between two that are judged whoever waits has a turn; held throughout it is the first look alone"
+def test_who_waits_for_a_turn_has_it_before_who_has_just_let_go() -> None:
+    turns, order = Turns(), list[str]()
+    waiting = Thread(target=lambda: _note(turns, order, "who waited"))
+    with turns:
+        waiting.start()
+        while not turns.is_awaited():
+            time.sleep(0.001)
+    _note(turns, order, "who let go")
+    waiting.join()
+    assert order == ["who waited", "who let go"]
+
+
+def _note(turns: Turns, order: list[str], who: str) -> None:
+    with turns:
+        order.append(who)

@@ -16,3 +16,7 @@ class Turns:
 
     def __exit__(self, *_: object) -> None:
         self._held.release()
+
+    def is_awaited(self) -> bool:
+        """Tell whether somebody waits for it."""
+        return self._next.locked()

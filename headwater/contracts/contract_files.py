@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.contracts.odcs_text import LARGEST
+from headwater.contracts.odcs_text import text_of
 from headwater.contracts.promise import Promise, read_promises
 from headwater.errors import WrongSetting
 
@@ -41,10 +41,5 @@ def contract_paths(places: Iterable[Path]) -> list[Path]:
 
 def read_contract(path: Path) -> ContractFile:
     """Read a contract; raises WrongSetting saying what is wrong with it."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise WrongSetting(f"{path} has more than {LARGEST >> 20} MiB. A contract of one table is far smaller.")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongSetting(f"Cannot read {path}: {error}. Correct it, or name another file.") from error
+    text = text_of(path, str(path), "A contract of one table is far smaller.")
     return ContractFile(path, text, read_promises(text, str(path)))

@@ -1,5 +1,6 @@
 """Contracts as YAML: the same bytes for the same contract; what cannot be read says which file and why."""
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -28,6 +29,16 @@ def yaml_of(document: Json) -> str:
     """Return a document as YAML, its members in their order."""
     text: str = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
     return text
+
+
+def text_of(path: Path, shown: str, too_long: str) -> str:
+    """Return the text of a file; raises WrongSetting. shown: as what it is named; too_long: what to do then."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise WrongSetting(f"{path} has more than {LARGEST >> 20} MiB. {too_long}")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSetting(f"Cannot read {shown}: {error}. Correct it, or name another file.") from error
 
 
 def read_yaml(text: str, where: str) -> Json:

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headwater.contracts.odcs_text import LARGEST, read_yaml
+from headwater.contracts.odcs_text import read_yaml, text_of
 from headwater.errors import WrongSetting
 
 _FORM = (
@@ -29,13 +29,7 @@ NO_POLICIES = Policies({}, {}, {})
 
 def load_policies(path: Path) -> Policies:
     """Read policies from a file; raises WrongSetting naming what is wrong with it."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise WrongSetting(f"{path} has more than {LARGEST >> 20} MiB. Split it.")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongSetting(f"Cannot read the policies in {path}: {error}. Correct it, or name another file.") from error
-    return read_policies(text, str(path))
+    return read_policies(text_of(path, f"the policies in {path}", "Split it."), str(path))
 
 
 def read_policies(text: str, where: str) -> Policies:

@@ -12,9 +12,9 @@ from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
 from headwater.index.writing.candidate_batch import CandidateBatch, Cells
 from headwater.lineage.edges.current_candidates import WEIGHTS, Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import is_statement
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import is_statement_half
 from headwater.lineage.runs.run_derivation import Derived
 
 VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
@@ -110,7 +110,7 @@ class CandidateTable:
             query = "SELECT id FROM groups WHERE layer = ? AND job = ? AND output = ?"
             found = int(made.lastrowid or 0) if made.rowcount else self._sql.execute(query, key).fetchone()[0]
             self._job_outputs[job_output], self._by_number[found] = found, job_output
-            if made.rowcount and key[2] in self._statements and is_statement(job_output):
+            if made.rowcount and key[2] in self._statements and is_statement_half(job_output.job):
                 self._statements[key[2]].append(found)
         return found
 
@@ -139,7 +139,7 @@ class CandidateTable:
         found = self._statements.get(number)
         if found is None:
             own = ((each, self.job_output(each)) for each in self.job_outputs_of([output]))
-            found = self._statements[number] = [each for each, job_output in own if is_statement(job_output)]
+            found = self._statements[number] = [each for each, job_output in own if is_statement_half(job_output.job)]
         return found
 
     def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
@@ -148,7 +148,7 @@ class CandidateTable:
         All that `edge_sets.outcome` looks at for these job outputs, however long the history and however many other
         jobs write the dataset. Most job outputs of a wide event have one candidate.
         """
-        explained = {each.output for number in job_outputs if is_statement(each := self.job_output(number))}
+        explained = {each.output for number in job_outputs if is_statement_half((each := self.job_output(number)).job)}
         beside = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
         if len(beside) == 1:
             only = f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? LIMIT 2"

@@ -139,11 +139,11 @@ class _Explains(Generic[T]):
 
     def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
         """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
-        if not is_statement(job_output):
+        if not is_statement_half(job_output.job):
             return frozenset()
         same = [(other, each) for other, own in candidates.items() if other.output == job_output.output for each in own]
         beside = [(other, each) for other, each in same if each.execution == candidate.execution]
-        instants = sorted(each.last_us for other, each in beside if is_statement(other) and _is_instant(each))
+        instants = sorted(each.last_us for other, each in beside if is_statement_half(other.job) and _is_instant(each))
         return frozenset(
             name
             for other, each in beside
@@ -153,11 +153,6 @@ class _Explains(Generic[T]):
 
 
 _HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
-
-
-def is_statement(job_output: JobOutput) -> bool:
-    """Tell whether a job is a statement whose column lineage another run of its execution may report."""
-    return is_statement_half(job_output.job)
 
 
 def _is_instant(candidate: Candidate[T]) -> bool:
@@ -198,5 +193,5 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     return found | {
         (job_output, candidate.run_key)
         for job_output, candidate in every
-        if candidate.execution in opaque and (candidate.carries or is_statement(job_output))
+        if candidate.execution in opaque and (candidate.carries or is_statement_half(job_output.job))
     }

@@ -131,6 +131,7 @@ def test_only_what_changed_is_sent_and_what_is_gone_is_taken_back() -> None:
         ("version: 1\njobs: [\n", "crm.yml, line 3: no YAML"),
         ("version: 1\nversion: 1", "crm.yml, line 2: no YAML: 'version' is given twice"),
         ("version: &a 1\nname: *a", "crm.yml, line 2: no YAML: alias *a is not taken"),
+        ("name: " + "[" * 100_000, "crm.yml, line 1: no YAML: it nests more than 100 levels"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_line_and_what_to_write(text: str, said: str) -> None:

@@ -8,6 +8,7 @@ import yaml
 from headwater.errors import WrongSetting
 
 MAX_BYTES = 16 << 20
+_DEEPEST = 100
 
 
 class YamlText(NamedTuple):
@@ -35,7 +36,11 @@ def read_yaml(text: bytes, file: str) -> YamlText:
     if len(text) > MAX_BYTES:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: {MAX_BYTES:,} are taken at most.")
     try:
+        deep = 0
         for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+            deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if deep > _DEEPEST:  # libyaml's composer calls itself for each level
+                raise _at(event.start_mark, f"it nests more than {_DEEPEST} levels, which no file of this kind does")
             if isinstance(event, yaml.AliasEvent):  # a few of them can stand for more than memory holds
                 raise _at(event.start_mark, f"alias *{event.anchor} is not taken, write it out")
         node = yaml.compose(text, Loader=yaml.CBaseLoader)

@@ -46,7 +46,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
 
 
 def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list[Name]:
-    """Return datasets whose name ends so, else whose alias does, else whose path: `silver.orders` is `…/silver/orders`."""
+    """Return datasets whose name ends so, else whose alias, else whose path: `silver.orders` is `…/silver/orders`."""
     known = snapshot.datasets()
     fitting = {name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
     fitting = fitting or {

@@ -11,8 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import WrongSetting
+from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.failpoints import reach
+from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
@@ -61,7 +62,7 @@ class Forgetting:
         self._settings, self._wanted = settings, wanted
         self._folder, self._lake = existing_folder(settings), lake_folder(settings)
         self._bronze, self._ledger = open_bronze(settings), open_ledger(settings)
-        self._receipts = self._lake / FOLDER
+        self._receipts, self._snapshots = self._lake / FOLDER, self._lake / SNAPSHOTS
 
     def dry_run(self) -> dict[str, Any]:
         """Return what would go; changes nothing, and Headwater may run."""
@@ -75,6 +76,7 @@ class Forgetting:
             receipt = Receipt(self._receipts, self._wanted)
             found, rows = self._look()
             noted = receipt.begin(found)
+            self._drop_snapshots()
             files = len(self._files())
             if any(noted.values()):
                 self._erase(rows)
@@ -94,7 +96,9 @@ class Forgetting:
         layers, _ = files_with([self._lake / layer for layer in _LAYERS], self._wanted)
         index, _ = files_with([self._folder / "index"], self._wanted)
         status, _ = files_with([self._folder / "run"], self._wanted)
+        snapshots = [path for path in self._snapshots.rglob("*.json") if path.is_file()]
         places = {"files of silver and gold": len(layers), "files of index and run": len(index + status)}
+        places |= {"snapshots of the index": len(snapshots)}
         return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
 
     def _erase(self, rows: LakeFound) -> None:
@@ -109,6 +113,15 @@ class Forgetting:
         for table in (*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())):
             drop_history(table)
             reach("forget.after_history")
+
+    def _drop_snapshots(self) -> None:
+        """Delete the copies of the index, whatever is found: they are compressed, and may hold what bronze let go."""
+        try:
+            if self._snapshots.exists():
+                shutil.rmtree(self._snapshots)
+        except OSError as error:
+            raise LakeUnavailable(f"Cannot delete {self._snapshots}: {error}. Run it again.") from error
+        reach("forget.after_snapshots")
 
     def _catch_up(self) -> None:
         """Bring all of the log into the lake: a record that is erased before would be rejected as no event."""

@@ -18,7 +18,7 @@ from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
-from tests.reference.small_events import ALIAS, SECOND, A, B, changed, renamed, run, with_schema, x_from
+from tests.reference.small_events import ALIAS, SECOND, STREAM, A, B, changed, renamed, run, with_schema, x_from
 from tests.reference.world_events import START_US, Json, dataset, facet, source, symlinks, uuid
 from tests.until_end import until_end
 
@@ -106,6 +106,8 @@ def test_the_index_does_work_linear_in_what_events_say(tmp_path: Path, world: st
     assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
 
 
+PARENT = {"parent": facet(run={"runId": uuid(1)}, job={"namespace": "jobs", "name": "application"})}
+
 WRITERS: dict[str, Callable[[int], Sequence[Json]]] = {
     "a dataset": WORLDS["jobs that write one dataset"],
     "a dataset that is dropped now and then": lambda n: [
@@ -114,12 +116,16 @@ WRITERS: dict[str, Callable[[int], Sequence[Json]]] = {
     "a dataset that statements write, too": lambda n: [
         run(i, i, dataset(B), job=f"app.{'create_data_source_table_as_select' if i < 4 else i}.b") for i in range(n)
     ],
+    "a dataset, in updates of one run": lambda n: [
+        run(1, i, x_from(A, B), kind="RUNNING", job_facets=STREAM) for i in range(n)
+    ],
+    "a dataset, in runs of one execution": lambda n: [run(2 + i, i, x_from(A, B), run_facets=PARENT) for i in range(n)],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", WRITERS)
-def test_a_batch_costs_what_it_says_however_many_jobs_write_its_datasets(tmp_path: Path, world: str) -> None:
+def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path, world: str) -> None:
     few, many = (work_of_indexing(tmp_path / str(count), WRITERS[world](count), FEW // 10) for count in (FEW, MANY))
     ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
     assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"

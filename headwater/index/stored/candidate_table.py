@@ -20,6 +20,15 @@ from headwater.lineage.runs.run_derivation import Derived
 VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
 """The columns of a `Candidate`, of candidates `v` and keys `k`; runs and executions by number."""
 
+_MERE_READERS = (
+    "WITH RECURSIVE said(execution, grp) AS ("
+    "SELECT id, (SELECT min(grp) FROM votes WHERE execution = id) FROM run_keys WHERE id IN ({}) UNION ALL "
+    "SELECT s.execution, (SELECT min(v.grp) FROM votes v WHERE v.execution = s.execution AND v.grp > s.grp) "
+    "FROM said s WHERE s.grp IS NOT NULL) "
+    "SELECT DISTINCT s.grp FROM said s JOIN groups g ON g.id = s.grp WHERE g.output = 0"
+)
+"""Job outputs of no output, of executions: from one to the next by an index, however often each was said."""
+
 
 class CandidateTable:
     """What runs say, by job output."""
@@ -181,13 +190,9 @@ class CandidateTable:
             "UNION SELECT r.parent FROM above a JOIN runs r ON r.run = a.run WHERE r.parent IS NOT NULL) "
             "SELECT DISTINCT v.grp FROM above a JOIN votes v ON v.run = a.run"
         )
-        beside = (
-            "SELECT DISTINCT v.grp FROM votes v JOIN groups g ON g.id = v.grp "
-            "WHERE v.execution IN ({}) AND g.output = 0"
-        )
         found = {
             row[0]
-            for query, keys in ((above, self._older(parents)), (beside, self._older(executions)))
+            for query, keys in ((above, self._older(parents)), (_MERE_READERS, self._older(executions)))
             for some in chunks(keys)
             for row in self._sql.execute(query.format(marks(some)), some)
         }

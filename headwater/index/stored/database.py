@@ -62,7 +62,7 @@ CREATE TABLE votes(
   weight INTEGER, landed INTEGER, rewrites INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
   WITHOUT ROWID;
 CREATE INDEX votes_newest ON votes(grp, weight, time_us);
-CREATE INDEX votes_of_execution ON votes(execution, grp);
+CREATE INDEX votes_of_execution ON votes(execution, grp, edge_set);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
 CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
 CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;

@@ -5,15 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
+from msgspec.json import encode as json_encode
+
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.index_packing import encode, pack_content, packed_facts_from, use_from, versions_from
 from headwater.index.stored.run_numbers import RunNumbers
+from headwater.lineage.runs.long_runs import MANY, LongRun
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, RunFacts
 
 T = TypeVar("T")
 
 _KEEP = 50_000
+_LONG_RUNS = 1_000
 
 Places = Mapping[str, tuple[int, int]]
 """Event id → number of its partition, sequence in it."""
@@ -37,6 +41,7 @@ class RunFactsTable:
         self._known_contents = _Numbered[EventContent](connection, "sayings", self._pack, self._unpack)
         self._uses = _Numbered[DatasetUse](connection, "mentions", encode, use_from)
         self._whole: dict[str, list[RunFacts]] = {}
+        self._long: dict[str, LongRun] = {}
 
     def add(self, facts: Sequence[RunFacts], places: Places, told: Told) -> Sequence[RunFacts]:
         """Keep facts, each with the place of its event in bronze and what it told; returns those that are new."""
@@ -46,11 +51,8 @@ class RunFactsTable:
         by_key: dict[tuple[int, bytes], RunFacts] = {}
         for fact in facts:  # of an event that came twice the first receipt counts, in one batch as in two
             by_key.setdefault((number[fact.run_key], bytes.fromhex(fact.order.event_id)), fact)
-        known = {
-            row
-            for some in chunks(list({run for run, _ in by_key if not self._runs.is_new(run)}))
-            for row in self._sql.execute(f"SELECT run, event FROM parts WHERE run IN ({marks(some)})", some)
-        }
+        older = self._with_events({run for run, _ in by_key if not self._runs.is_new(run)})
+        known = self._known([key for key in by_key if key[0] in older])
         fresh = {key: fact for key, fact in by_key.items() if key not in known}
         rows = [
             (
@@ -62,12 +64,27 @@ class RunFactsTable:
             for key, fact in fresh.items()
         ]  # fmt: skip
         self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        older = {run for run, _ in known}
         self._whole = {}
         for (run, _), fact in fresh.items():
             if run not in older:
                 self._whole.setdefault(fact.run_key, []).append(fact)
+            elif long := self._long.get(fact.run_key):
+                long.add(fact)
         return list(fresh.values())
+
+    def _with_events(self, runs: Set[int]) -> set[int]:
+        """Return those of these runs of which there is an event."""
+        query = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM parts WHERE run = value)"
+        return {run for (run,) in self._sql.execute(query, (json_encode([*runs]).decode(),))}
+
+    def _known(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+        """Return those of these events that are there; a run may have a million others."""
+        found: set[tuple[int, bytes]] = set()
+        for some in chunks(keys):
+            values = ", ".join(["(?, ?)"] * len(some))
+            query = f"SELECT run, event FROM parts WHERE (run, event) IN (VALUES {values})"
+            found.update(self._sql.execute(query, [cell for key in some for cell in key]))
+        return found
 
     def new_runs(self) -> Set[str]:
         """Return the runs of which all that is known came with the last `add`."""
@@ -81,6 +98,31 @@ class RunFactsTable:
             for fact in self._unpacked(f"{_PARTS} WHERE k.key IN ({marks(some)})", some):
                 found.setdefault(fact.run_key, []).append(fact)
         return found
+
+    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return the same, but of a run of many events `FewFacts`, which are kept from batch to batch."""
+        found: dict[str, Sequence[RunFacts]] = {}
+        read: list[str] = []
+        for run in run_keys:
+            if long := self._long.get(run):
+                found[run] = long.facts()
+            else:
+                read.append(run)
+        for run, facts in self.facts(read).items():
+            found[run] = facts
+            if len(facts) > MANY:
+                found[run] = self._keep(run, facts)
+        return found
+
+    def _keep(self, run: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        long = LongRun(facts)
+        few = long.facts()
+        if len(few) > len(facts) // 2:
+            return facts
+        if len(self._long) >= _LONG_RUNS:
+            self._long.clear()
+        self._long[run] = long
+        return few
 
     def until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
         """Return the facts of events with a time and a receipt up to these moments."""

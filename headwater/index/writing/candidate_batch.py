@@ -10,6 +10,11 @@ from headwater.index.stored.edge_set_table import EdgeSetTable
 
 COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, borrowed, edge_set"
 
+_SAYS_OTHER = " UNION ALL ".join(
+    f"SELECT 1 FROM votes WHERE execution = ?1 AND grp = ?2 AND edge_set {than} ?3" for than in "<>"
+) + " LIMIT 1"  # fmt: skip
+"""Whether an execution says something else of a job output, by an index: it may have said the same a million times."""
+
 Cells = tuple[Any, ...]
 """The columns of a candidate but its run: `grp`, then `COLUMNS`."""
 
@@ -18,7 +23,7 @@ class CandidateBatch:
     """The candidates of some runs; nothing is written before `write`."""
 
     def __init__(self, connection: sqlite3.Connection, runs: Sequence[int], executions: Sequence[int]):
-        """Read what these runs have said so far, and what all runs of these executions have."""
+        """Read what these runs have said so far; executions: those of which earlier batches knew."""
         self._sql = connection
         self._before: dict[int, dict[int, Cells]] = defaultdict(dict)
         self._lineage: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -28,10 +33,8 @@ class CandidateBatch:
             query = f"SELECT run, grp, {COLUMNS} FROM votes WHERE run IN ({marks(some)})"
             for run, *cells in connection.execute(query, some):
                 self._before[run][cells[0]] = tuple(cells)
-        for some in chunks(executions):
-            query = f"SELECT DISTINCT execution, grp, edge_set FROM votes WHERE execution IN ({marks(some)})"
-            for execution, job_output, edge_set in connection.execute(query, some):
-                self._lineage[execution, job_output].add(edge_set)
+        self._executions = frozenset(executions)
+        self._others: dict[tuple[int, int, int], bool] = {}
 
     def replace(self, run: int, after: Mapping[int, Cells]) -> list[int]:
         """Replace what a run says, once in a batch; returns the job outputs where that is something else."""
@@ -51,7 +54,12 @@ class CandidateBatch:
 
     def says_only(self, execution: int, number: int, edge_set: int) -> bool:
         """Tell whether an execution says nothing else in a job output, and has not said so before in this batch."""
-        return self._lineage[execution, number] <= {edge_set}
+        if not self._lineage[execution, number] <= {edge_set}:
+            return False
+        key = execution, number, edge_set
+        if execution in self._executions and key not in self._others:
+            self._others[key] = self._sql.execute(_SAYS_OTHER, key).fetchone() is not None
+        return not self._others.get(key, False)
 
     def write(self, edge_sets: EdgeSetTable) -> None:
         """Write the candidates, then the runs of each edge set."""

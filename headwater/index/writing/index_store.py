@@ -68,6 +68,10 @@ class SqliteStore:
         """Return all facts of each of these runs."""
         return self._facts.facts(run_keys)
 
+    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return the same, of runs of many events those that suffice."""
+        return self._facts.enough(run_keys)
+
     def new_runs(self) -> Set[str]:
         """Return the runs of which all that is known came with the last `add`."""
         return self._facts.new_runs()

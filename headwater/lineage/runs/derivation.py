@@ -11,6 +11,7 @@ from headwater.lineage.names.dataset_generations import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.changed_runs import concerned
+from headwater.lineage.runs.long_runs import FewFacts
 from headwater.lineage.runs.merged_run import sent_changes, sent_writes
 from headwater.lineage.runs.recurring_runs import ShapeMemo
 from headwater.lineage.runs.run_derivation import Derived, RunDerivation
@@ -28,6 +29,9 @@ class Store(SeenSchemas, Protocol):
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
+
+    def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
+        """Return the same, but of a run of many events it may be `FewFacts`."""
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the runs that use one of these names, as sent, for a dataset or in a lineage facet, at such a time.
@@ -68,8 +72,17 @@ class Derivation:
         self._fresh = self._store.add(facts)
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
-        runs = concerned(self, self.naming, self._store.facts({fact.run_key for fact in self._fresh}), links)
-        return self._store.put([self.runs.derive(facts_of_run) for facts_of_run in runs.values()])
+        runs = concerned(self, self.naming, self._store.enough({fact.run_key for fact in self._fresh}), links)
+        return self._store.put([self.runs.derive(self._all_that_counts(*each)) for each in runs.items()])
+
+    def _all_that_counts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        """Return all facts of a run where few are given and a name in them means other datasets at other times."""
+        few = isinstance(facts, FewFacts)
+        used = frozenset[Name]().union(*(self.shapes.traits(fact).used for fact in facts)) if few else ()
+        return facts if all(map(self.naming.is_constant, used)) else self._whole(run_key, facts)
+
+    def _whole(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
+        return self._store.facts([run_key])[run_key] if isinstance(facts, FewFacts) else facts
 
     # What `concerned` asks
 
@@ -85,7 +98,7 @@ class Derivation:
         """Yield when runs write which names."""
         for run_key, facts in runs.items():
             if any(self.naming.moves(name) for fact in facts for name in self.shapes.traits(fact).written):
-                yield run_key, sent_writes(facts)
+                yield run_key, sent_writes(self._whole(run_key, facts))
             elif self.naming.generations.writes(run_key):
                 yield run_key, ()
 
@@ -121,4 +134,4 @@ class Derivation:
         return self._with(runs, found)
 
     def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
-        return {**runs, **self._store.facts(set(others) - runs.keys())}
+        return {**runs, **self._store.enough(set(others) - runs.keys())}

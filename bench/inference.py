@@ -12,20 +12,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from bench.dialect_truth import Edge
 from bench.figures import Figure, percentile, show
 from bench.statements import Statement, statements
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.inferring.sql_dialects import dialect_of
-from headwater.lineage.inferring.sql_statements import PARSER
+from headwater.lineage.inferring.sql_text import PARSER
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.samples import body
 
 PRECISION, RECALL = 0.97, 0.85
-
-Edge = tuple[str, str, str, bool]
 
 
 class Measured(NamedTuple):
@@ -106,7 +105,13 @@ def _of_output(lineage: OutputLineage) -> Iterable[Edge]:
     output = lineage.output.name if lineage.output else ""
     for edge in lineage.edges:
         target = "*" if edge.target is None else f"{output}.{edge.target}"
-        yield edge.source.name, edge.column, target, edge.transformation.direct
+        step = edge.transformation
+        yield (
+            edge.source.name,
+            edge.column,
+            target,
+            "masked" if step.masked else "direct" if step.direct else "indirect",
+        )
 
 
 def _rates(half: str, measured: Sequence[Measured]) -> list[Figure]:

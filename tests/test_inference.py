@@ -8,7 +8,8 @@ import pytest
 from headwater.lineage.inferring.column_steps import Made
 from headwater.lineage.inferring.known_tables import KnownTable
 from headwater.lineage.inferring.sql_dialects import dialect_of
-from headwater.lineage.inferring.sql_statements import PARSER, read_script
+from headwater.lineage.inferring.sql_script import read_script
+from headwater.lineage.inferring.sql_text import PARSER
 from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.questions.composed import as_of_from, origins_of
 from tests.lineage_world import LineageWorld

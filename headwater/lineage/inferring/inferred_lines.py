@@ -13,7 +13,7 @@ from headwater.lineage.runs.merged_run import Script, ScriptDataset
 
 if TYPE_CHECKING:
     from headwater.lineage.inferring.column_steps import ColumnStep, Made
-    from headwater.lineage.inferring.sql_statements import MadeOutput
+    from headwater.lineage.inferring.made_output import MadeOutput
 
 
 class Inferred(NamedTuple):
@@ -43,7 +43,7 @@ def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred
 @lru_cache(maxsize=256)
 def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, MadeOutput | str] | str":
     """Read a script, or say why it is not read; the parser is loaded by the first run that needs it."""
-    from headwater.lineage.inferring.sql_statements import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
+    from headwater.lineage.inferring.sql_script import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
 
     try:
         return read_script(query, dialect, tables)

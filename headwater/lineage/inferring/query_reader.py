@@ -4,18 +4,31 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add, table_relation
+from headwater.lineage.inferring.column_steps import (
+    CHANGED,
+    COPIED,
+    FILTER,
+    GROUP,
+    JOIN,
+    SORT,
+    ColumnStep,
+    Made,
+    Origin,
+    Relation,
+    add,
+    table_relation,
+)
 from headwater.lineage.inferring.expression_steps import made_of
 from headwater.lineage.inferring.known_tables import KnownTables
+from headwater.lineage.inferring.made_rows import rows_of, written_rows
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.united_queries import copied, copy_of, unite
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
-FILTER, JOIN = ColumnStep(False, "FILTER"), ColumnStep(False, "JOIN")
-_GROUP, _SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
 _FILTERS = ("where", "having", "qualify", "connect")
 _SORTS = ("order", "sort", "cluster")
 
@@ -28,6 +41,7 @@ class QueryReader:
         self.tables = tables
         self.budget = budget
         self._relations: dict[int, Relation] = {}
+        self._views: dict[str, Relation] = {}
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
         """Return the relation that a query makes; raises UnreadSql."""
@@ -43,7 +57,7 @@ class QueryReader:
                 raise UnreadSql("it has a PIVOT, which is not read")
             return self._sorted(node, inner)
         if isinstance(node, exp.Values):
-            return self._values(node, outer or Scope())
+            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step))
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
@@ -70,7 +84,7 @@ class QueryReader:
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Query):
             return self.query(node.this, named, scope)
         if isinstance(node, (exp.Unnest, exp.Lateral, exp.Func, exp.TableFromRows)):
-            return self._rows_of(node, named, scope)
+            return rows_of(node, lambda each, step: self.steps(each, named, scope, step))
         return self.query(node, named, scope)
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
@@ -128,10 +142,10 @@ class QueryReader:
         self, node: exp.Select, columns: Sequence[tuple[str, Made]], named: Named, scope: Scope, whole: Made
     ) -> None:
         """Take what groups and sorts: expressions, names of columns of this query, or their places."""
-        clauses = [(clause, _SORT, True) for name in _SORTS if (clause := node.args.get(name))]
+        clauses = [(clause, SORT, True) for name in _SORTS if (clause := node.args.get(name))]
         group, distinct = node.args.get("group"), node.args.get("distinct")
-        clauses += [(group, _GROUP, False)] if group else []
-        clauses += [(distinct, _GROUP, True)] if distinct and distinct.args.get("on") else []
+        clauses += [(group, GROUP, False)] if group else []
+        clauses += [(distinct, GROUP, True)] if distinct and distinct.args.get("on") else []
         for clause, step, own_names in clauses:
             for each in clause.iter_expressions():
                 plain = each.this if isinstance(each, exp.Ordered) else each
@@ -198,36 +212,34 @@ class QueryReader:
             fields = scope.path(path) if len(path) > 1 and path[0].casefold() in scope.sources else None
             if fields is not None:  # BigQuery: FROM t, t.items
                 return Relation(otherwise=lambda _: fields)
-            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+            return self._view(name)
         if place not in self._relations:
             self._relations[place] = table_relation(place, self.tables.tables[place].columns)
         return self._relations[place]
 
-    def _rows_of(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
-        """Return what UNNEST, EXPLODE or FLATTEN makes: any of its columns is made of all that it is given."""
-        inside = node.expressions if isinstance(node, exp.Unnest) else [node.this]
-        if isinstance(node, exp.Func) and not isinstance(node, (exp.Unnest, exp.Lateral)):
-            inside = [node]
-        made: Made = {}
-        for each in inside:
-            if isinstance(each, exp.Expr):
-                add(made, self.steps(each, named, scope, CHANGED), COPIED)
-        alias = node.args.get("alias")
-        names = [column.name for column in (alias.args.get("columns") or ())] if alias else []
-        names += [alias.name] if alias and alias.this is not None and not names else []
-        return Relation([(name, made) for name in names], otherwise=lambda _: made)
+    def _view(self, name: str) -> Relation:
+        """Return what a name of no dataset is read as: a view over the inputs that no name of the script means.
 
-    def _values(self, node: exp.Values, scope: Scope) -> Relation:
-        """Return rows that are written down: only what they name of the query around has an origin."""
-        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
-        columns: list[tuple[str, Made]] = []
-        for at in range(max(map(len, rows), default=0)):
-            made: Made = {}
-            for row in rows:
-                if at < len(row):
-                    add(made, self.steps(row[at], {}, scope, COPIED), COPIED)
-            columns.append(("", made))
-        return Relation(columns)
+        Of these a column is known where one of them alone has it: listeners tell which datasets are behind a temporary
+        view, and nobody tells what it makes of them.
+        """
+        if (found := self._views.get(name)) is not None:
+            return found
+        owners: dict[str, list[Origin]] = {}
+        for place in self.tables.hidden():
+            for column in self.tables.tables[place].columns:
+                owners.setdefault(column.casefold(), []).append((place, column))
+        if not owners:
+            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+
+        def refuse(column: str) -> Made:
+            raise UnreadSql(
+                f"{shown(column)} of {shown(name)}, which is no dataset of the run, may be of none or several"
+            )
+
+        alone = [(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1]
+        self._views[name] = found = Relation(fields=alone, otherwise=refuse)
+        return found
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")
@@ -245,24 +257,11 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = Relation([(name, _copy(made)) for name, made in first.columns])
-        found.whole = _copy(first.whole)
+        found = copied(first)
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
-            self._unite(found, other, each)
+            unite(found, other, each, self.budget)
         return self._sorted(node, found)
-
-    def _unite(self, found: Relation, other: Relation, how: exp.SetOperation) -> None:
-        if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
-            raise UnreadSql("the queries of a UNION have different numbers of columns")
-        add(found.whole, other.whole, COPIED)
-        for place, (name, made) in enumerate(found.columns):
-            theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]
-            self.budget.spend(1 + len(theirs or ()))
-            if isinstance(how, exp.Union):
-                add(made, theirs or {}, COPIED)
-            else:
-                add(found.whole, theirs or {}, FILTER)
 
     def _sorted(self, node: exp.Expr, relation: Relation) -> Relation:
         """Take the ORDER BY behind several queries, or behind one in brackets; it names what these are called."""
@@ -271,13 +270,13 @@ class QueryReader:
             return relation
         scope = Scope()
         scope.add("", relation)
-        whole = _copy(relation.whole)
+        whole = copy_of(relation.whole)
         for each in order.expressions:
             plain = each.this if isinstance(each, exp.Ordered) else each
             if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
-                add(whole, relation.columns[int(plain.name) - 1][1], _SORT)
+                add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
-                add(whole, self.steps(each, {}, scope, _SORT), COPIED)
+                add(whole, self.steps(each, {}, scope, SORT), COPIED)
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
         found.whole = whole
         return found
@@ -288,7 +287,3 @@ def _common(before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
     if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
         raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
     return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
-
-
-def _copy(made: Made) -> Made:
-    return {origin: set(steps) for origin, steps in made.items()}

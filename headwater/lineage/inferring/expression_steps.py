@@ -21,7 +21,7 @@ from headwater.lineage.inferring.sql_bounds import Budget
 _MASKS = frozenset({
     "md5", "md5_digest", "sha", "sha1", "s_h_a1_digest", "sha2", "s_h_a2_digest", "sha256", "sha512", "sha224",
     "sha384", "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac",
-    "count", "count_if", "approx_distinct",
+    "hmac_md5", "hmac_sha1", "hmac_sha256", "hmac_sha512", "digest", "hashtext", "count", "count_if", "approx_distinct",
 })  # fmt: skip
 """Functions of which no value can be read back; a count is what Spark's listener says it of, too."""
 

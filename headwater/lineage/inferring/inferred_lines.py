@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing."""
+    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing.
+
+    behind_views: sources of which a view that the SQL does not show may read more than the lines say.
+    """
 
     lines: Sequence[SentEdge] = ()
     unread: str | None = None
+    behind_views: frozenset[Name] = frozenset()
 
 
 def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred]:
@@ -32,12 +36,14 @@ def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred
     found = _read(sql.query, dialect, tables)
     if isinstance(found, str):
         return {each.dataset: Inferred(unread=found) for each in script.datasets if each.is_output}
-    return {
-        script.datasets[place].dataset: (
-            Inferred(unread=said) if isinstance(said, str) else Inferred(_lines(said, place, script.datasets))
-        )
-        for place, said in found.items()
-    }
+    return {script.datasets[place].dataset: _said(said, place, script.datasets) for place, said in found.items()}
+
+
+def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset]) -> Inferred:
+    if isinstance(said, str):
+        return Inferred(unread=said)
+    behind = frozenset(datasets[place].dataset for place in said.behind_views)
+    return Inferred(_lines(said, own, datasets), behind_views=behind)
 
 
 @lru_cache(maxsize=256)

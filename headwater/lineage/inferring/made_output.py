@@ -8,10 +8,19 @@ from headwater.lineage.inferring.unread_sql import UnreadSql
 
 
 class MadeOutput(NamedTuple):
-    """What a script makes of one dataset: columns by name, and what concerns all its rows."""
+    """What a script makes of one dataset: columns by name, and what concerns all its rows.
+
+    behind_views: places of datasets in it of which the script shows only what a view leaves of them.
+    """
 
     columns: dict[str, Made]
     whole: Made
+    behind_views: frozenset[int] = frozenset()
+
+    @property
+    def places(self) -> set[int]:
+        """Return the places of the datasets that it is made of."""
+        return {place for made in (*self.columns.values(), self.whole) for place, _ in made}
 
     def take(self, other: "MadeOutput") -> None:
         """Add what another statement makes of it."""

@@ -37,11 +37,12 @@ class QueryReader:
     """Reads queries over the datasets of one run."""
 
     def __init__(self, tables: KnownTables, budget: Budget):
-        """Know these datasets."""
+        """Know these datasets; behind_views: the places of those that it read by names of none."""
         self.tables = tables
         self.budget = budget
         self._relations: dict[int, Relation] = {}
         self._views: dict[str, Relation] = {}
+        self.behind_views: set[int] = set()
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
         """Return the relation that a query makes; raises UnreadSql."""
@@ -229,6 +230,7 @@ class QueryReader:
         for place in self.tables.hidden():
             for column in self.tables.tables[place].columns:
                 owners.setdefault(column.casefold(), []).append((place, column))
+        self.behind_views.update(place for of in owners.values() for place, _ in of)
         if not owners:
             raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
 

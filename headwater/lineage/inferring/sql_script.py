@@ -39,7 +39,7 @@ def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> di
         script.take(statement)
     if not script.written and len(statements) == 1:
         script.take_model(statements[0])
-    return script.written
+    return script.found()
 
 
 class _SqlScript:
@@ -73,6 +73,14 @@ class _SqlScript:
             self._update(statement)
         elif not is_harmless(statement):
             raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
+
+    def found(self) -> dict[int, MadeOutput | str]:
+        """Return what is written, with what of it was read by a view that the script does not show."""
+        behind = self._reader.behind_views
+        return {
+            place: made if isinstance(made, str) else made._replace(behind_views=frozenset(behind & made.places))
+            for place, made in self.written.items()
+        }
 
     def take_model(self, statement: exp.Expr) -> None:
         """Read a query alone, as dbt sends what it makes its only output of."""

@@ -41,7 +41,7 @@ class QueryReader:
         self.tables = tables
         self.budget = budget
         self._relations: dict[int, Relation] = {}
-        self._views: dict[str, Relation] = {}
+        self._any_view: Relation | None = None
         self.behind_views: set[int] = set()
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
@@ -197,9 +197,16 @@ class QueryReader:
             scope.met.append(self.steps(join.args["on"], named, scope, JOIN))
         using = [each.name for each in join.args.get("using") or ()]
         if join.method == "NATURAL":
-            using += _common(before, list(scope.sources.values())[len(before) :])
+            using += self._common(before, list(scope.sources.values())[len(before) :])
         scope.merged.update(name.casefold() for name in using)
         scope.met += [self.steps(exp.column(name), named, scope, JOIN) for name in using]
+
+    def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
+        """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
+        if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
+            raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
+        self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
+        return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
     def _table(self, node: exp.Table, named: Named, scope: Scope) -> Relation:
         if not isinstance(node.this, (exp.Identifier, exp.Dot, exp.Var)):
@@ -224,24 +231,25 @@ class QueryReader:
         Of these a column is known where one of them alone has it: listeners tell which datasets are behind a temporary
         view, and nobody tells what it makes of them.
         """
-        if (found := self._views.get(name)) is not None:
-            return found
+        if self._any_view is None:
+            self._any_view = self._view_of_hidden()
+        if not self.behind_views:
+            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+        return self._any_view
+
+    def _view_of_hidden(self) -> Relation:
         owners: dict[str, list[Origin]] = {}
         for place in self.tables.hidden():
             for column in self.tables.tables[place].columns:
                 owners.setdefault(column.casefold(), []).append((place, column))
         self.behind_views.update(place for of in owners.values() for place, _ in of)
-        if not owners:
-            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
 
         def refuse(column: str) -> Made:
-            raise UnreadSql(
-                f"{shown(column)} of {shown(name)}, which is no dataset of the run, may be of none or several"
-            )
+            raise UnreadSql(f"{shown(column)} of a view that it does not show may be of no dataset, or of several")
 
-        alone = [(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1]
-        self._views[name] = found = Relation(fields=alone, otherwise=refuse)
-        return found
+        return Relation(
+            fields=[(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1], otherwise=refuse
+        )
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")
@@ -282,10 +290,3 @@ class QueryReader:
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
         found.whole = whole
         return found
-
-
-def _common(before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-    """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
-    if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
-        raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
-    return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]

@@ -31,6 +31,7 @@ def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
 
 def _parsed(sql: str, dialect: Dialect, budget: Budget) -> Iterator[exp.Expr]:
     tokens = _without_storage(bounded_tokens(sql, dialect))
+    budget.spend(_PER_TEXT + len(tokens))
     for statement in count_steps(dialect.parser(), budget).parse(tokens, sql):
         replaced = _replaced(statement)
         if replaced:
@@ -52,8 +53,8 @@ def _without_storage(tokens: Sequence[Token]) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(tokens):
-        end = _storage_ends(tokens, at) if _names_new_table(found) else None
-        if end is None:
+        end = _storage_ends(tokens, at)
+        if end is None or not _names_new_table(found):
             found.append(tokens[at])
             at += 1
         else:
@@ -82,5 +83,8 @@ def _storage_ends(tokens: Sequence[Token], at: int) -> int | None:
             return place + 1
     return None
 
+
+_PER_TEXT = 500
+"""Steps for a text of its own: a script may have thousands of REPLACEs, each of which makes a parser."""
 
 _STORAGE = ("DISTRIBUTION", "CLUSTERED", "HEAP", "PARTITION")

@@ -23,7 +23,7 @@ TABLES = (
     KnownTable(("shop.orders",), ("id", "customer_id", "amount", "day"), is_input=True, is_output=False),
     KnownTable(("dw.out",), ("a", "b"), is_input=False, is_output=True),
 )
-OUT = 2
+OUT, SMALL = 2, KnownTable(("shop.small",), ("x", "y"), is_input=True, is_output=False)
 
 SAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("INSERT … SELECT goes by place", "INSERT INTO out SELECT name, email FROM customers", {"a": "name", "b": "email"}),
@@ -56,6 +56,10 @@ SAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
      "INSERT INTO out (a, b) SELECT u.name, o.amount FROM orders o JOIN u ON u.id = o.customer_id WHERE u.country = ''",
      {"a": "name~", "b": "amount", "*": "country? customer_id? id?"}),
     ("another name of the only output", "INSERT INTO elsewhere (a) SELECT e.b FROM elsewhere e", {"a": "b"}),
+    ("a table instead of a query", "INSERT INTO out (a, b) TABLE small", {"a": "x", "b": "y"}),
+    ("a clone", "CREATE TABLE out CLONE small", {"x": "x", "y": "y"}),
+    ("a cached query",
+     "CACHE TABLE c AS SELECT email AS e FROM customers; INSERT INTO out (a) SELECT e FROM c", {"a": "email"}),
     ("REPLACE INTO", "REPLACE INTO out (a) SELECT name FROM customers", {"a": "name"}),
     ("what conditions of INSERT FIRST decide",
      "INSERT FIRST WHEN day > 1 THEN INTO out (a) VALUES (id) ELSE INTO out (b) VALUES (amount) "
@@ -82,8 +86,9 @@ REFUSED: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.parametrize(("sql", "wanted"), [(sql, wanted) for _, sql, wanted in SAYS], ids=[each[0] for each in SAYS])
 def test_a_statement_says_what_its_columns_are_made_of(sql: str, wanted: dict[str, str]) -> None:
-    dialect = {"FROM": "hive", "INSERT FIRST": "snowflake", "REPLACE": "mysql"}
-    said = read_script(sql, next((dialect[begin] for begin in dialect if sql.startswith(begin)), ""), TABLES)[OUT]
+    dialect = {"FROM": "hive", "INSERT FIRST": "snowflake", "REPLACE": "mysql", "C": "spark"}
+    chosen = next((dialect[begin] for begin in dialect if sql.startswith(begin)), "")
+    said = read_script(sql, chosen, (*TABLES, SMALL))[OUT]
     assert not isinstance(said, str), said
     found = {name: text(made) for name, made in said.columns.items()}
     assert found | ({"*": text(said.whole)} if said.whole else {}) == wanted

@@ -71,6 +71,8 @@ class _SqlScript:
             self._write(statement.this, lambda place: self._changed.merged(statement, self._target(place)))
         elif isinstance(statement, exp.Update):
             self._update(statement)
+        elif isinstance(statement, exp.Cache) and statement.expression is not None:
+            self._keep_own(name_of(statement.this).casefold(), self._named(self._query(statement.expression), None))
         elif not is_harmless(statement):
             raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
 
@@ -92,6 +94,8 @@ class _SqlScript:
     def _write(self, target: exp.Expr, made: Makes, *, temporary: bool = False) -> None:
         """Note what a statement makes of an output of the run, or of a table that is the script's own."""
         table = _table_of(target)
+        if isinstance(table, exp.Directory):
+            return
         if not isinstance(table, exp.Table):
             raise UnreadSql("it writes what is no table")
         name = name_of(table)
@@ -142,9 +146,10 @@ class _SqlScript:
 
     def _inserted(self, node: exp.Insert, place: int | None) -> MadeOutput:
         known = self._reader.with_ctes(node, self._own)
-        if node.expression is None:
+        rows = _rows(node.expression or node.args.get("source"))
+        if rows is None:
             return MadeOutput({}, {})
-        relation = self._reader.query(node.expression, known)
+        relation = self._reader.query(rows, known)
         listed = list(_listed(node.this))
         if node.args.get("by_name") and not listed:
             listed = [name for name, _ in relation.columns]
@@ -157,13 +162,15 @@ class _SqlScript:
         return found
 
     def _create(self, node: exp.Create) -> None:
-        if node.kind not in ("TABLE", "VIEW") or not isinstance(node.expression, (exp.Query, exp.Table)):
+        clone = node.args.get("clone")
+        rows = _rows(clone.this if clone is not None else node.expression)
+        if node.kind not in ("TABLE", "VIEW") or rows is None:
             return
         properties = node.args.get("properties")
         temporary = bool(properties and properties.find(exp.TemporaryProperty))
 
         def made(place: int | None) -> MadeOutput:
-            relation = self._reader.query(node.expression, self._reader.with_ctes(node, self._own))
+            relation = self._reader.query(rows, self._reader.with_ctes(node, self._own))
             listed = list(_listed(node.this))
             return MadeOutput(placed(relation, listed), relation.whole) if listed else self._named(relation, place)
 
@@ -197,6 +204,13 @@ def name_of(table: exp.Table) -> str:
 def _table_of(target: exp.Expr) -> exp.Expr:
     found: exp.Expr = target.this if isinstance(target, exp.Schema) else target
     return found
+
+
+def _rows(node: exp.Expr | None) -> exp.Query | None:
+    """Return the query that fills a table; of a table's name, as `TABLE t` or a CLONE has it, all its columns."""
+    if isinstance(node, exp.Table):
+        return exp.Select(expressions=[exp.Star()]).from_(node, copy=False)
+    return node if isinstance(node, exp.Query) else None
 
 
 def _listed(target: exp.Expr) -> Iterator[str]:

@@ -128,6 +128,16 @@ def test_the_parser_is_the_one_that_the_rules_were_written_for() -> None:
     assert f"sqlglot {version('sqlglot')}" == PARSER
 
 
+def test_merge_takes_all_of_a_view_by_the_names_of_its_target() -> None:
+    target = KnownTable(("dw.out",), ("x", "y"), is_input=True, is_output=True)
+    merge = "MERGE INTO out t USING v ON v.x = t.x WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    said = read_script(merge, "spark", (target, SMALL))[0]
+    assert not isinstance(said, str), said
+    assert {name: list(made) for name, made in said.columns.items()} == {"x": [(1, "x")], "y": [(1, "y")]}
+    narrow = KnownTable(("shop.narrow",), ("x",), is_input=True, is_output=False)
+    assert "y of a view" in str(read_script(merge, "spark", (target, narrow))[0])
+
+
 def test_behind_a_view_that_is_not_shown_what_else_is_read_stays_unknown() -> None:
     sql: Json = {"sql": facet(query="INSERT INTO b (x) SELECT v.y FROM v", dialect="spark")}
     ran = run(1, 1, with_schema(B, "x"), reads=[with_schema(A, "y z")], job_facets=sql)

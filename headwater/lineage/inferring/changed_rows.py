@@ -71,7 +71,10 @@ class ChangedRows:
     def _done(
         self, then: exp.Expr | None, scope: Scope, source: Relation, target: Relation
     ) -> Iterator[tuple[str, Made]]:
-        """Yield what one branch of a MERGE writes; INSERT * and UPDATE SET * take the source's columns by name."""
+        """Yield what one branch of a MERGE writes; INSERT * and UPDATE SET * take the source's columns by name.
+
+        Where nobody lists these they are the target's, all of which a source must have.
+        """
         if isinstance(then, exp.Update) and then.expressions and not isinstance(then.expressions[0], exp.Star):
             yield from self._assigned(then.expressions, scope)
         elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
@@ -79,9 +82,10 @@ class ChangedRows:
             values = [self._reader.steps(each, self._own, scope, COPIED) for each in then.expression.expressions]
             yield from placed(Relation([("", value) for value in values]), listed).items()
         elif isinstance(then, (exp.Update, exp.Insert)):
-            if not source.columns:
+            names = [name for name, _ in source.columns] or [name for name, _ in target.columns]
+            if not names:
                 raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
-            yield from source.columns
+            yield from ((name, source.column(name) or {}) for name in names)
 
     def _assigned(self, assignments: Sequence[exp.Expr], scope: Scope) -> Iterator[tuple[str, Made]]:
         for each in assignments:

@@ -81,6 +81,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("INSERT INTO out (a) SELECT {{ column }} FROM customers", "template"),
     ("INSERT INTO out (a) SELECT (name FROM customers", "none that sqlglot"),
     ("INSERT INTO out (a) SELECT 'open", "end missing"),
+    ("CREATE DEFAULT TEMP TABLE out AS SELECT 1", "none that sqlglot"),  # a TypeError of the parser
 )
 
 

@@ -169,7 +169,8 @@ class QueryReader:
         """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are."""
         left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
         replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
-        renamed = {each.this.name.casefold(): each.alias for each in star.args.get("rename") or ()}
+        aliases = [each for each in star.args.get("rename") or () if isinstance(each, exp.Alias)]
+        renamed = {each.this.name.casefold(): each.alias for each in aliases}
         if of and of.casefold() not in scope.sources:
             raise UnreadSql(f"{shown(of)}.* is of no table that it names")
         sources = [scope.sources[of.casefold()]] if of else list(scope.sources.values())

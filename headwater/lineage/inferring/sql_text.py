@@ -17,6 +17,10 @@ PARSER = "sqlglot 30.30.0"
 """What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""
 
 
+_FALLS_OVER = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
+"""What the parser raises of texts that are no SQL, beside its own errors: `CREATE DEFAULT TABLE …` is a TypeError."""
+
+
 def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
     """Return the statements of a script; raises UnreadSql where the parser or its bounds refuse one."""
     try:
@@ -25,7 +29,7 @@ def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
         at = error.errors[0] if error.errors else {}
         where = f" at line {at['line']}" if at.get("line") else ""
         raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
-    except (SqlglotError, RecursionError, ValueError) as error:
+    except _FALLS_OVER as error:
         raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
 
 

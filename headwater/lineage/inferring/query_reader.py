@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import (
-    CHANGED,
     COPIED,
     FILTER,
     GROUP,
@@ -13,16 +12,17 @@ from headwater.lineage.inferring.column_steps import (
     SORT,
     ColumnStep,
     Made,
-    Origin,
     Relation,
     add,
     table_relation,
 )
 from headwater.lineage.inferring.expression_steps import made_of
+from headwater.lineage.inferring.hidden_views import view_of_hidden
 from headwater.lineage.inferring.known_tables import KnownTables
 from headwater.lineage.inferring.made_rows import rows_of, written_rows
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.star_columns import star_columns
 from headwater.lineage.inferring.united_queries import copied, copy_of, unite
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
@@ -158,35 +158,13 @@ class QueryReader:
     def _projected(self, each: exp.Expr, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
         if isinstance(star, exp.Star):
-            yield from self._star(star, each.table if isinstance(each, exp.Column) else "", named, scope)
+            of = each.table if isinstance(each, exp.Column) else ""
+            yield from star_columns(star, of, scope, lambda one: self.steps(one, named, scope, COPIED), self.budget)
         elif isinstance(each, exp.Aliases):
             made = self.steps(each.this, named, scope, COPIED)
             yield from ((name.name, made) for name in each.args["expressions"])
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
-
-    def _star(self, star: exp.Star, of: str, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
-        """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are."""
-        left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
-        replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
-        aliases = [each for each in star.args.get("rename") or () if isinstance(each, exp.Alias)]
-        renamed = {each.this.name.casefold(): each.alias for each in aliases}
-        if of and of.casefold() not in scope.sources:
-            raise UnreadSql(f"{shown(of)}.* is of no table that it names")
-        sources = [scope.sources[of.casefold()]] if of else list(scope.sources.values())
-        seen: set[str] = set()
-        for relation in sources:
-            if not relation.columns and relation.otherwise:
-                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
-            for name, made in relation.columns:
-                key = name.casefold()
-                if key in left_out or (key in scope.merged and key in seen):
-                    continue
-                seen.add(key)
-                self.budget.spend()
-                own = self.steps(replaced[key], named, scope, COPIED) if key in replaced else made
-                merged = self.steps(exp.column(name), named, scope, COPIED) if key in scope.merged and not of else own
-                yield renamed.get(key, name), merged
 
     # Sources
 
@@ -227,30 +205,12 @@ class QueryReader:
         return self._relations[place]
 
     def _view(self, name: str) -> Relation:
-        """Return what a name of no dataset is read as: a view over the inputs that no name of the script means.
-
-        Of these a column is known where one of them alone has it: listeners tell which datasets are behind a temporary
-        view, and nobody tells what it makes of them.
-        """
+        """Return what a name of no dataset is read as."""
         if self._any_view is None:
-            self._any_view = self._view_of_hidden()
+            self._any_view, self.behind_views = view_of_hidden(self.tables)
         if not self.behind_views:
             raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
         return self._any_view
-
-    def _view_of_hidden(self) -> Relation:
-        owners: dict[str, list[Origin]] = {}
-        for place in self.tables.hidden():
-            for column in self.tables.tables[place].columns:
-                owners.setdefault(column.casefold(), []).append((place, column))
-        self.behind_views.update(place for of in owners.values() for place, _ in of)
-
-        def refuse(column: str) -> Made:
-            raise UnreadSql(f"{shown(column)} of a view that it does not show may be of no dataset, or of several")
-
-        return Relation(
-            fields=[(of[0][1], {of[0]: {CHANGED}}) for of in owners.values() if len(of) == 1], otherwise=refuse
-        )
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")

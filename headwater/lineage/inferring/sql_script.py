@@ -1,6 +1,6 @@
 """The statements of a script to what each dataset that they write is made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -14,6 +14,7 @@ from headwater.lineage.inferring.several_inserts import inserts_of
 from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget
 from headwater.lineage.inferring.sql_text import statements_of
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.written_parts import fixed, listed, name_of, rows, table_of
 
 Makes = Callable[[int | None], MadeOutput]
 """What a statement makes of the dataset at a place, None: of a table of the script's own."""
@@ -93,7 +94,7 @@ class _SqlScript:
 
     def _write(self, target: exp.Expr, made: Makes, *, temporary: bool = False) -> None:
         """Note what a statement makes of an output of the run, or of a table that is the script's own."""
-        table = _table_of(target)
+        table = table_of(target)
         if isinstance(table, exp.Directory):
             return
         if not isinstance(table, exp.Table):
@@ -146,33 +147,33 @@ class _SqlScript:
 
     def _inserted(self, node: exp.Insert, place: int | None) -> MadeOutput:
         known = self._reader.with_ctes(node, self._own)
-        rows = _rows(node.expression or node.args.get("source"))
-        if rows is None:
+        query = rows(node.expression or node.args.get("source"))
+        if query is None:
             return MadeOutput({}, {})
-        relation = self._reader.query(rows, known)
-        listed = list(_listed(node.this))
-        if node.args.get("by_name") and not listed:
-            listed = [name for name, _ in relation.columns]
-        if not listed and place is not None:
-            fixed = set(_fixed(node))
-            listed = [name for name in columns_of(self._target(place)) if name.casefold() not in fixed]
-        found = MadeOutput(placed(relation, listed), relation.whole)
+        relation = self._reader.query(query, known)
+        names = list(listed(node.this))
+        if node.args.get("by_name") and not names:
+            names = [name for name, _ in relation.columns]
+        if not names and place is not None:
+            given = set(fixed(node))
+            names = [name for name in columns_of(self._target(place)) if name.casefold() not in given]
+        found = MadeOutput(placed(relation, names), relation.whole)
         if node.args.get("conflict"):
-            self._changed.on_conflict(node, _table_of(node.this), found, self._target(place))
+            self._changed.on_conflict(node, table_of(node.this), found, self._target(place))
         return found
 
     def _create(self, node: exp.Create) -> None:
         clone = node.args.get("clone")
-        rows = _rows(clone.this if clone is not None else node.expression)
-        if node.kind not in ("TABLE", "VIEW") or rows is None:
+        query = rows(clone.this if clone is not None else node.expression)
+        if node.kind not in ("TABLE", "VIEW") or query is None:
             return
         properties = node.args.get("properties")
         temporary = bool(properties and properties.find(exp.TemporaryProperty))
 
         def made(place: int | None) -> MadeOutput:
-            relation = self._reader.query(rows, self._reader.with_ctes(node, self._own))
-            listed = list(_listed(node.this))
-            return MadeOutput(placed(relation, listed), relation.whole) if listed else self._named(relation, place)
+            relation = self._reader.query(query, self._reader.with_ctes(node, self._own))
+            names = list(listed(node.this))
+            return MadeOutput(placed(relation, names), relation.whole) if names else self._named(relation, place)
 
         self._write(node.this, made, temporary=temporary)
 
@@ -194,34 +195,3 @@ class _SqlScript:
 
     def _named(self, relation: Relation, place: int | None) -> MadeOutput:
         return named(relation, [name for name, _ in self._target(place).columns] if place is not None else [])
-
-
-def name_of(table: exp.Table) -> str:
-    """Return the name of a table as it is written, without quotes."""
-    return ".".join(part.name for part in table.parts)
-
-
-def _table_of(target: exp.Expr) -> exp.Expr:
-    found: exp.Expr = target.this if isinstance(target, exp.Schema) else target
-    return found
-
-
-def _rows(node: exp.Expr | None) -> exp.Query | None:
-    """Return the query that fills a table; of a table's name, as `TABLE t` or a CLONE has it, all its columns."""
-    if isinstance(node, exp.Table):
-        return exp.Select(expressions=[exp.Star()]).from_(node, copy=False)
-    return node if isinstance(node, exp.Query) else None
-
-
-def _listed(target: exp.Expr) -> Iterator[str]:
-    """Yield the columns that a statement lists behind what it writes."""
-    for each in target.expressions if isinstance(target, exp.Schema) else ():
-        yield each.name
-
-
-def _fixed(node: exp.Insert) -> Iterator[str]:
-    """Yield the columns to which a PARTITION gives a value."""
-    partition = node.args.get("partition") or _table_of(node.this).args.get("partition")
-    for each in partition.expressions if partition else ():
-        if isinstance(each, exp.EQ):
-            yield each.this.name.casefold()

@@ -39,7 +39,7 @@ class Account:
         """Return what an output may be made of besides what is said, itself only if nothing is said of it."""
         listed = self.content.inputs.union(*(each.bare for each in self.writings))
         own = {writing.output} if writing.carries else set()
-        return (listed - self.covered - own) | writing.opaque
+        return (listed - self.covered - own) | writing.opaque | writing.behind_view
 
     @cached_property
     def hides_steps(self) -> bool:

@@ -1,13 +1,17 @@
 """What the INSERTs of `world_sql.py` say, read by patterns (docs/lineage.md: columns that follow from SQL)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.reference.generations import Dataset
 
 _INSERT = re.compile(r"INSERT INTO (?P<target>\S+) \((?P<listed>.*?)\) SELECT (?P<values>.*?) FROM (?P<tables>.*)")
 _COLUMN = re.compile(r"(md5\()?s(\d+)\.`([^`]*)`")
+
+
+Names = Mapping[Dataset, set[str]]
+"""The names by which a run knows each of its datasets."""
 
 
 @dataclass
@@ -18,6 +22,7 @@ class Statement:
     named: list[str]
     columns: list[tuple[Dataset, str, str, bool]] = field(default_factory=list)
     whole: list[tuple[Dataset, str]] = field(default_factory=list)
+    behind_view: set[Dataset] = field(default_factory=set)
 
     @property
     def says_something(self) -> bool:
@@ -30,29 +35,64 @@ class Statement:
 
 
 def read_statement(
-    query: str, inputs: Mapping[Dataset, set[str]], outputs: Mapping[Dataset, set[str]]
+    query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]]
 ) -> Statement | None:
-    """Return what a statement says; inputs, outputs: the datasets of its run, with the names by which it knows them."""
+    """Return what a statement says; columns: of inputs, as the run itself says them."""
     found = _INSERT.fullmatch(query)
     if not found:
         return None
     tables, _, where = found["tables"].partition(" WHERE ")
     names = [each.partition(" AS ")[0] for each in tables.split(", ")]
-    target, sources = _meant(found["target"], outputs), [_read(name, inputs, outputs) for name in names]
+    target, only = _meant(found["target"], outputs), None
     if target is None and len(outputs) == 1 and _read(found["target"], inputs, outputs) is None:
-        target = next(iter(outputs))
-    if target is None or None in sources or _is_twofold(found["target"], inputs, outputs, names):
+        target = only = next(iter(outputs))
+    if target is None or _is_twofold(found["target"], inputs, outputs, names):
+        return None
+    sources = [
+        only if only and name.casefold() == found["target"].casefold() else _read(name, inputs, outputs)
+        for name in names
+    ]
+    mentioned = (found["target"].casefold(), *(name.casefold() for name in names))
+    known = {target, *(each for role in (inputs, outputs) for name in mentioned for each in _called(name, role))}
+    view = _view(columns, [each for each in inputs if each not in known])
+    if None in sources and not view:
         return None
     listed = [each.strip("`") for each in found["listed"].split(", ")]
     statement = Statement(target, listed)
-    for output, value in zip(listed, found["values"].split(", "), strict=True):
-        for masks, place, column in _COLUMN.findall(value):
-            statement.columns.append((sources[int(place)], column, output, bool(masks)))  # type: ignore[arg-type]
-    statement.whole = [(sources[int(place)], column) for _, place, column in _COLUMN.findall(where)]  # type: ignore[misc]
+
+    def origin(place: str, column: str) -> tuple[Dataset, str] | None:
+        if (source := sources[int(place)]) is not None:
+            return source, column
+        owners = view.get(column.casefold(), [])
+        statement.behind_view |= {owner for owner, _ in owners}
+        return owners[0] if len(owners) == 1 else None
+
+    values = zip(listed, found["values"].split(", "), strict=True)
+    said = [
+        (origin(place, column), output, bool(m)) for output, value in values for m, place, column in _columns(value)
+    ]
+    whole = [origin(place, column) for _, place, column in _columns(where)]
+    if None in whole or any(source is None for source, _, _ in said):
+        return None
+    statement.columns = [(*source, output, masked) for source, output, masked in said if source]
+    statement.whole = [each for each in whole if each]
     return statement if statement.says_something else None
 
 
-def _called(name: str, datasets: Mapping[Dataset, set[str]]) -> list[Dataset]:
+def _columns(text: str) -> list[tuple[str, str, str]]:
+    return _COLUMN.findall(text)
+
+
+def _view(columns: Mapping[Dataset, Sequence[str]], hidden: Sequence[Dataset]) -> dict[str, list[tuple[Dataset, str]]]:
+    """Return by key the columns of the datasets that a view, a name of none of them, may be made of."""
+    found: dict[str, list[tuple[Dataset, str]]] = {}
+    for dataset in hidden:
+        for column in columns.get(dataset, ()):
+            found.setdefault(column.casefold(), []).append((dataset, column))
+    return found
+
+
+def _called(name: str, datasets: Names) -> list[Dataset]:
     return [dataset for dataset, names in datasets.items() if name in {_last(each) for each in names}]
 
 
@@ -60,18 +100,16 @@ def _last(name: str) -> str:
     return re.split(r"[./]", name)[-1].casefold()
 
 
-def _meant(name: str, datasets: Mapping[Dataset, set[str]]) -> Dataset | None:
+def _meant(name: str, datasets: Names) -> Dataset | None:
     found = _called(name.casefold(), datasets)
     return found[0] if len(found) == 1 else None
 
 
-def _read(name: str, inputs: Mapping[Dataset, set[str]], outputs: Mapping[Dataset, set[str]]) -> Dataset | None:
+def _read(name: str, inputs: Names, outputs: Names) -> Dataset | None:
     return _meant(name, inputs) or _meant(name, {**inputs, **outputs})
 
 
-def _is_twofold(
-    target: str, inputs: Mapping[Dataset, set[str]], outputs: Mapping[Dataset, set[str]], names: list[str]
-) -> bool:
+def _is_twofold(target: str, inputs: Names, outputs: Names, names: list[str]) -> bool:
     """Tell whether a name may be several datasets of the run."""
     if len(_called(target.casefold(), outputs)) > 1:
         return True

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.reference.draws import Draw
 from tests.reference.records import facets_of
+from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, facet
 from tests.reference.world_lineage import COLUMNS
 
@@ -29,21 +30,29 @@ def _facet(draw: Draw, events: Sequence[Json]) -> Json:
     if draw.chance(5) or not targets:
         return facet(query="SELEC T FRO M")
     sources = [_table(draw.choice(inputs or targets)) for _ in range(draw.number(1, 2))]
-    if draw.chance(7):
-        sources.append("t99")
+    known = [column for each in inputs for column in _told_columns(each)]
+    if draw.chance(25):  # a view over what is read, of which only the columns can be known
+        sources = ["t99", *sources] if draw.chance(30) else ["t99"]
     columns = [draw.choice(COLUMNS) for _ in range(draw.number(1, 3))]
     listed = ", ".join(f"`{column}`" for column in dict.fromkeys(columns))
-    values = ", ".join(_value(draw, len(sources)) for _ in dict.fromkeys(columns))
+    read = known if known and "t99" in sources else COLUMNS
+    values = ", ".join(_value(draw, len(sources), read) for _ in dict.fromkeys(columns))
     tables = ", ".join(f"{table} AS s{place}" for place, table in enumerate(sources))
     where = f" WHERE s0.`{draw.choice(COLUMNS)}` = 1" if draw.chance(40) else ""
     query = f"INSERT INTO {_table(draw.choice(targets))} ({listed}) SELECT {values} FROM {tables}{where}"
     return facet(query=query, dialect="spark")
 
 
+def _told_columns(named: Json) -> list[str]:
+    """Return the columns that a mention of a dataset tells."""
+    fields = (facets_of(named).get("schema") or {}).get("fields") or []
+    return [".".join(path) for path in schema_paths(fields)]
+
+
 def _table(named: Json) -> str:
     return str(named["name"].rpartition("/")[2].rpartition(".")[2])
 
 
-def _value(draw: Draw, sources: int) -> str:
-    column = f"s{draw.number(0, sources - 1)}.`{draw.choice(COLUMNS)}`"
+def _value(draw: Draw, sources: int, columns: Sequence[str]) -> str:
+    column = f"s{draw.number(0, sources - 1)}.`{draw.choice(columns)}`"
     return draw.choice((column, column, f"md5({column})", "1"))

@@ -57,6 +57,8 @@ class Writing:
     is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
     """What it is opaquely written from, explained or not."""
+    behind_view: set[Dataset] = field(default_factory=set)
+    """Of what its columns say only a part, as its SQL reads it by a view."""
 
     @property
     def column_sources(self) -> set[Dataset]:
@@ -113,16 +115,25 @@ class Reader:
             return None
         reads: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in inputs}
         writes: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in outputs}
+        told: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         for event in events:
             for each in event.datasets("inputs"):
                 if (dataset := self._source(each, event, run)) in reads:
                     reads[dataset] |= self._names(each)
+                    told[dataset].append((facets_of(each), event))
             for each in event.datasets("outputs"):
                 if (dataset := self._output(each, event, run)) in writes:
                     writes[dataset] |= self._names(each)
         for dataset in reads.keys() & writes.keys():
             reads[dataset] = writes[dataset] = reads[dataset] | writes[dataset]
-        found = read_statement(sql[0]["query"], reads, writes)
+        schemas = {dataset: merged(each) for dataset, each in told.items()}
+        schemas.update((each, facets) for each, facets in outputs.items() if each in schemas and "schema" in facets)
+        columns = {
+            dataset: [".".join(path) for path in schema_paths(facets["schema"][0].get("fields") or [])]
+            for dataset, facets in schemas.items()
+            if "schema" in facets
+        }
+        found = read_statement(sql[0]["query"], reads, writes, columns)
         return found if found and "columnLineage" not in outputs[found.target] else None
 
     def _names(self, named: Facets) -> set[str]:
@@ -228,6 +239,7 @@ class Reader:
 
 def _read_inferred(writing: Writing, statement: Statement) -> None:
     writing.is_inferred = writing.shows_steps = True
+    writing.behind_view = statement.behind_view
     writing.named |= set(statement.named)
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)

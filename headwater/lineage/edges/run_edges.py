@@ -98,7 +98,7 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     found = [
         _read(run, output, own, _Inputs(read if alone or not own else (), read), rules) for output, own in lines.items()
     ]
-    return _settled(run, [_marked(each, inferred) for each in found], lines.values())
+    return [_marked(each, inferred) for each in _settled(run, found, lines.values())]
 
 
 def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
@@ -106,7 +106,8 @@ def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> Output
     found = inferred.get(lineage.output) if lineage.output else None
     if found is None:
         return lineage
-    return replace(lineage, inferred=lineage.carries, unread=found.unread)
+    opaque = tuple(sorted(found.behind_views.union(lineage.opaque))) if lineage.carries else lineage.opaque
+    return replace(lineage, inferred=lineage.carries, unread=found.unread, opaque=opaque)
 
 
 def _only_reads(run: Run) -> list[OutputLineage]:

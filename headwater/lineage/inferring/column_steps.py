@@ -26,6 +26,9 @@ class ColumnStep(NamedTuple):
 
 COPIED = ColumnStep(True, IDENTITY)
 CHANGED = ColumnStep(True, TRANSFORMATION)
+FILTER, JOIN = ColumnStep(False, "FILTER"), ColumnStep(False, "JOIN")
+GROUP, SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
+CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
 
 Origin = tuple[int, str]
 """The place of a dataset among those of the run, and a column of it."""

@@ -4,16 +4,24 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from headwater.lineage.inferring.column_steps import AGGREGATION, CHANGED, ColumnStep, Made, Relation, add
+from headwater.lineage.inferring.column_steps import (
+    AGGREGATION,
+    CHANGED,
+    CONDITIONAL,
+    SORT,
+    WINDOW,
+    ColumnStep,
+    Made,
+    Relation,
+    add,
+)
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import Budget
 
-CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
-
 _MASKS = frozenset({
-    "md5", "md5_digest", "sha", "sha1", "sha1_digest", "sha2", "sha2_digest", "sha256", "sha512", "sha224", "sha384",
-    "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac", "count",
-    "count_if", "approx_distinct",
+    "md5", "md5_digest", "sha", "sha1", "s_h_a1_digest", "sha2", "s_h_a2_digest", "sha256", "sha512", "sha224",
+    "sha384", "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac",
+    "hmac_md5", "hmac_sha1", "hmac_sha256", "hmac_sha512", "digest", "hashtext", "count", "count_if", "approx_distinct",
 })  # fmt: skip
 """Functions of which no value can be read back; a count is what Spark's listener says it of, too."""
 
@@ -79,6 +87,9 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str]) -> Iterator[_T
     elif isinstance(one, exp.Window):
         yield one.this, how, bound
         yield from ((each, WINDOW if how.direct else how, bound) for each in _window(one))
+    elif isinstance(one, exp.Order) and one.this is not None:  # within an aggregate: which value comes first
+        yield one.this, how, bound
+        yield from ((each, SORT if how.direct else how, bound) for each in one.expressions)
     elif isinstance(one, exp.Filter):
         yield one.this, how, bound
         yield one.expression, condition, bound

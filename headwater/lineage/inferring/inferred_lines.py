@@ -13,14 +13,18 @@ from headwater.lineage.runs.merged_run import Script, ScriptDataset
 
 if TYPE_CHECKING:
     from headwater.lineage.inferring.column_steps import ColumnStep, Made
-    from headwater.lineage.inferring.sql_statements import MadeOutput
+    from headwater.lineage.inferring.made_output import MadeOutput
 
 
 class Inferred(NamedTuple):
-    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing."""
+    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing.
+
+    behind_views: sources of which a view that the SQL does not show may read more than the lines say.
+    """
 
     lines: Sequence[SentEdge] = ()
     unread: str | None = None
+    behind_views: frozenset[Name] = frozenset()
 
 
 def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred]:
@@ -32,18 +36,20 @@ def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred
     found = _read(sql.query, dialect, tables)
     if isinstance(found, str):
         return {each.dataset: Inferred(unread=found) for each in script.datasets if each.is_output}
-    return {
-        script.datasets[place].dataset: (
-            Inferred(unread=said) if isinstance(said, str) else Inferred(_lines(said, place, script.datasets))
-        )
-        for place, said in found.items()
-    }
+    return {script.datasets[place].dataset: _said(said, place, script.datasets) for place, said in found.items()}
+
+
+def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset]) -> Inferred:
+    if isinstance(said, str):
+        return Inferred(unread=said)
+    behind = frozenset(datasets[place].dataset for place in said.behind_views)
+    return Inferred(_lines(said, own, datasets), behind_views=behind)
 
 
 @lru_cache(maxsize=256)
 def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, MadeOutput | str] | str":
     """Read a script, or say why it is not read; the parser is loaded by the first run that needs it."""
-    from headwater.lineage.inferring.sql_statements import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
+    from headwater.lineage.inferring.sql_script import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
 
     try:
         return read_script(query, dialect, tables)

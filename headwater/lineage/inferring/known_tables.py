@@ -27,10 +27,22 @@ class KnownTable(Struct, frozen=True):
 class KnownTables:
     """Finds the dataset that SQL means by a name."""
 
-    def __init__(self, tables: Sequence[KnownTable]):
-        """Know these."""
+    def __init__(self, tables: Sequence[KnownTable], mentioned: Iterable[str] = ()):
+        """Know these; mentioned: every name of a table in the script."""
         self.tables = tables
         self._parts = [[parts_of(name) for name in table.names] for table in tables]
+        self._mentioned = mentioned
+        self._learnt: dict[Parts, int] = {}
+
+    def learn(self, name: str, place: int) -> None:
+        """Take another name of a dataset."""
+        self._learnt[parts_of(name)] = place
+
+    def hidden(self) -> list[int]:
+        """Return the places of the inputs that no name of the script means: it reads them by a view, if at all."""
+        named = {place for name in self._mentioned for place in self._rated(parts_of(name))}
+        named.update(self._learnt.values())
+        return [place for place, table in enumerate(self.tables) if table.is_input and place not in named]
 
     def written(self, name: str) -> int | None:
         """Return the place of the output that a statement writes, None where it is none."""
@@ -38,21 +50,26 @@ class KnownTables:
 
     def read(self, name: str) -> int | None:
         """Return the place of the dataset that a statement reads: an input, else an output of before."""
+        if (learnt := self._learnt.get(parts_of(name))) is not None:
+            return learnt
         inputs = [place for place, table in enumerate(self.tables) if table.is_input]
         found = self._find(name, inputs)
         return found if found is not None else self._find(name, range(len(self.tables)))
 
     def _find(self, name: str, places: Iterable[int]) -> int | None:
         """Return the one whose name ends as this one does, or the other way round: the longest common end wins."""
-        asked = parts_of(name)
-        rated = [
-            (rate, place) for place in places if (rate := max(common_end(asked, own) for own in self._parts[place]))
-        ]
-        best = max(rated, default=(0, 0))[0]
-        found = [place for rate, place in rated if rate == best]
+        rated = self._rated(parts_of(name), places)
+        best = max(rated.values(), default=0)
+        found = [place for place, rate in rated.items() if rate == best]
         if len(found) > 1:
             raise UnreadSql(f"{shown(name)} may be several datasets of the run")
         return found[0] if found else None
+
+    def _rated(self, asked: Parts, places: Iterable[int] | None = None) -> dict[int, int]:
+        """Return the places that a name may mean, each with the length of the common end."""
+        every = range(len(self.tables)) if places is None else places
+        rates = {place: max(common_end(asked, own) for own in self._parts[place]) for place in every}
+        return {place: rate for place, rate in rates.items() if rate}
 
 
 def parts_of(name: str) -> Parts:

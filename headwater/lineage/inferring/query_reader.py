@@ -4,18 +4,31 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add, table_relation
+from headwater.lineage.inferring.column_steps import (
+    COPIED,
+    FILTER,
+    GROUP,
+    JOIN,
+    SORT,
+    ColumnStep,
+    Made,
+    Relation,
+    add,
+    table_relation,
+)
 from headwater.lineage.inferring.expression_steps import made_of
+from headwater.lineage.inferring.hidden_views import view_of_hidden
 from headwater.lineage.inferring.known_tables import KnownTables
+from headwater.lineage.inferring.made_rows import rows_of, written_rows
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.star_columns import star_columns
+from headwater.lineage.inferring.united_queries import copied, copy_of, unite
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
-FILTER, JOIN = ColumnStep(False, "FILTER"), ColumnStep(False, "JOIN")
-_GROUP, _SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
 _FILTERS = ("where", "having", "qualify", "connect")
 _SORTS = ("order", "sort", "cluster")
 
@@ -24,10 +37,12 @@ class QueryReader:
     """Reads queries over the datasets of one run."""
 
     def __init__(self, tables: KnownTables, budget: Budget):
-        """Know these datasets."""
+        """Know these datasets; behind_views: the places of those that it read by names of none."""
         self.tables = tables
         self.budget = budget
         self._relations: dict[int, Relation] = {}
+        self._any_view: Relation | None = None
+        self.behind_views: set[int] = set()
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
         """Return the relation that a query makes; raises UnreadSql."""
@@ -43,7 +58,7 @@ class QueryReader:
                 raise UnreadSql("it has a PIVOT, which is not read")
             return self._sorted(node, inner)
         if isinstance(node, exp.Values):
-            return self._values(node, outer or Scope())
+            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step))
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
@@ -70,7 +85,7 @@ class QueryReader:
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Query):
             return self.query(node.this, named, scope)
         if isinstance(node, (exp.Unnest, exp.Lateral, exp.Func, exp.TableFromRows)):
-            return self._rows_of(node, named, scope)
+            return rows_of(node, lambda each, step: self.steps(each, named, scope, step))
         return self.query(node, named, scope)
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
@@ -128,10 +143,10 @@ class QueryReader:
         self, node: exp.Select, columns: Sequence[tuple[str, Made]], named: Named, scope: Scope, whole: Made
     ) -> None:
         """Take what groups and sorts: expressions, names of columns of this query, or their places."""
-        clauses = [(clause, _SORT, True) for name in _SORTS if (clause := node.args.get(name))]
+        clauses = [(clause, SORT, True) for name in _SORTS if (clause := node.args.get(name))]
         group, distinct = node.args.get("group"), node.args.get("distinct")
-        clauses += [(group, _GROUP, False)] if group else []
-        clauses += [(distinct, _GROUP, True)] if distinct and distinct.args.get("on") else []
+        clauses += [(group, GROUP, False)] if group else []
+        clauses += [(distinct, GROUP, True)] if distinct and distinct.args.get("on") else []
         for clause, step, own_names in clauses:
             for each in clause.iter_expressions():
                 plain = each.this if isinstance(each, exp.Ordered) else each
@@ -143,34 +158,13 @@ class QueryReader:
     def _projected(self, each: exp.Expr, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
         if isinstance(star, exp.Star):
-            yield from self._star(star, each.table if isinstance(each, exp.Column) else "", named, scope)
+            of = each.table if isinstance(each, exp.Column) else ""
+            yield from star_columns(star, of, scope, lambda one: self.steps(one, named, scope, COPIED), self.budget)
         elif isinstance(each, exp.Aliases):
             made = self.steps(each.this, named, scope, COPIED)
             yield from ((name.name, made) for name in each.args["expressions"])
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
-
-    def _star(self, star: exp.Star, of: str, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
-        """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are."""
-        left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
-        replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
-        renamed = {each.this.name.casefold(): each.alias for each in star.args.get("rename") or ()}
-        if of and of.casefold() not in scope.sources:
-            raise UnreadSql(f"{shown(of)}.* is of no table that it names")
-        sources = [scope.sources[of.casefold()]] if of else list(scope.sources.values())
-        seen: set[str] = set()
-        for relation in sources:
-            if not relation.columns and relation.otherwise:
-                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
-            for name, made in relation.columns:
-                key = name.casefold()
-                if key in left_out or (key in scope.merged and key in seen):
-                    continue
-                seen.add(key)
-                self.budget.spend()
-                own = self.steps(replaced[key], named, scope, COPIED) if key in replaced else made
-                merged = self.steps(exp.column(name), named, scope, COPIED) if key in scope.merged and not of else own
-                yield renamed.get(key, name), merged
 
     # Sources
 
@@ -182,9 +176,16 @@ class QueryReader:
             scope.met.append(self.steps(join.args["on"], named, scope, JOIN))
         using = [each.name for each in join.args.get("using") or ()]
         if join.method == "NATURAL":
-            using += _common(before, list(scope.sources.values())[len(before) :])
+            using += self._common(before, list(scope.sources.values())[len(before) :])
         scope.merged.update(name.casefold() for name in using)
         scope.met += [self.steps(exp.column(name), named, scope, JOIN) for name in using]
+
+    def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
+        """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
+        if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
+            raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
+        self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
+        return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
     def _table(self, node: exp.Table, named: Named, scope: Scope) -> Relation:
         if not isinstance(node.this, (exp.Identifier, exp.Dot, exp.Var)):
@@ -198,36 +199,18 @@ class QueryReader:
             fields = scope.path(path) if len(path) > 1 and path[0].casefold() in scope.sources else None
             if fields is not None:  # BigQuery: FROM t, t.items
                 return Relation(otherwise=lambda _: fields)
-            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+            return self._view(name)
         if place not in self._relations:
             self._relations[place] = table_relation(place, self.tables.tables[place].columns)
         return self._relations[place]
 
-    def _rows_of(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
-        """Return what UNNEST, EXPLODE or FLATTEN makes: any of its columns is made of all that it is given."""
-        inside = node.expressions if isinstance(node, exp.Unnest) else [node.this]
-        if isinstance(node, exp.Func) and not isinstance(node, (exp.Unnest, exp.Lateral)):
-            inside = [node]
-        made: Made = {}
-        for each in inside:
-            if isinstance(each, exp.Expr):
-                add(made, self.steps(each, named, scope, CHANGED), COPIED)
-        alias = node.args.get("alias")
-        names = [column.name for column in (alias.args.get("columns") or ())] if alias else []
-        names += [alias.name] if alias and alias.this is not None and not names else []
-        return Relation([(name, made) for name in names], otherwise=lambda _: made)
-
-    def _values(self, node: exp.Values, scope: Scope) -> Relation:
-        """Return rows that are written down: only what they name of the query around has an origin."""
-        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
-        columns: list[tuple[str, Made]] = []
-        for at in range(max(map(len, rows), default=0)):
-            made: Made = {}
-            for row in rows:
-                if at < len(row):
-                    add(made, self.steps(row[at], {}, scope, COPIED), COPIED)
-            columns.append(("", made))
-        return Relation(columns)
+    def _view(self, name: str) -> Relation:
+        """Return what a name of no dataset is read as."""
+        if self._any_view is None:
+            self._any_view, self.behind_views = view_of_hidden(self.tables)
+        if not self.behind_views:
+            raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
+        return self._any_view
 
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")
@@ -245,24 +228,11 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = Relation([(name, _copy(made)) for name, made in first.columns])
-        found.whole = _copy(first.whole)
+        found = copied(first)
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
-            self._unite(found, other, each)
+            unite(found, other, each, self.budget)
         return self._sorted(node, found)
-
-    def _unite(self, found: Relation, other: Relation, how: exp.SetOperation) -> None:
-        if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
-            raise UnreadSql("the queries of a UNION have different numbers of columns")
-        add(found.whole, other.whole, COPIED)
-        for place, (name, made) in enumerate(found.columns):
-            theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]
-            self.budget.spend(1 + len(theirs or ()))
-            if isinstance(how, exp.Union):
-                add(made, theirs or {}, COPIED)
-            else:
-                add(found.whole, theirs or {}, FILTER)
 
     def _sorted(self, node: exp.Expr, relation: Relation) -> Relation:
         """Take the ORDER BY behind several queries, or behind one in brackets; it names what these are called."""
@@ -271,24 +241,13 @@ class QueryReader:
             return relation
         scope = Scope()
         scope.add("", relation)
-        whole = _copy(relation.whole)
+        whole = copy_of(relation.whole)
         for each in order.expressions:
             plain = each.this if isinstance(each, exp.Ordered) else each
             if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
-                add(whole, relation.columns[int(plain.name) - 1][1], _SORT)
+                add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
-                add(whole, self.steps(each, {}, scope, _SORT), COPIED)
+                add(whole, self.steps(each, {}, scope, SORT), COPIED)
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
         found.whole = whole
         return found
-
-
-def _common(before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-    """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
-    if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
-        raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
-    return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
-
-
-def _copy(made: Made) -> Made:
-    return {origin: set(steps) for origin, steps in made.items()}

@@ -1,0 +1,119 @@
+"""MERGE, UPDATE and ON CONFLICT: statements that change rows of what is there, to what its columns are made of then."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.column_steps import COPIED, FILTER, JOIN, Made, Relation, add
+from headwater.lineage.inferring.made_output import MadeOutput, placed
+from headwater.lineage.inferring.query_reader import Named, QueryReader
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+
+class ChangedRows:
+    """Reads what a statement makes of its target."""
+
+    def __init__(self, reader: QueryReader, own: Named):
+        """own: the tables that the script has made for itself."""
+        self._reader = reader
+        self._own = own
+
+    def merged(self, node: exp.Merge, target: Relation) -> MadeOutput:
+        """Read a MERGE."""
+        scope, known = Scope(), self._reader.with_ctes(node, self._own)
+        scope.add(node.this.alias_or_name, target)
+        self._reader.add_source(node.args["using"], known, scope)
+        source = list(scope.sources.values())[-1]
+        found = MadeOutput({}, {})
+        add(found.whole, source.whole, COPIED)
+        add(found.whole, self._reader.steps(node.args["on"], known, scope, JOIN), COPIED)
+        updated: set[str] = set()
+        for when in node.args["whens"].expressions:
+            then = when.args.get("then")
+            if when.args.get("condition") is not None:
+                add(found.whole, self._reader.steps(when.args["condition"], known, scope, FILTER), COPIED)
+            for name, value in self._done(then, scope, source, target):
+                found.set(name, value)
+                if isinstance(then, exp.Update):
+                    updated.add(name.casefold())
+        _keep(found, target, updated)
+        return found
+
+    def updated(self, node: exp.Update, table: exp.Expr, target: Relation | None) -> MadeOutput:
+        """Read an UPDATE of a table; target: None where that is the script's own."""
+        scope, known = Scope(), self._reader.with_ctes(node, self._own)
+        if node.args.get("from_"):
+            self._reader.add_source(node.args["from_"].this, known, scope)
+        if target is not None and table.alias_or_name.casefold() not in scope.sources:
+            scope.add(table.alias_or_name, target)
+        found = MadeOutput({}, {})
+        for join in table.args.get("joins") or ():
+            self._reader.join(join, known, scope)
+        for name, value in self._assigned(node.expressions, scope):
+            found.set(name, value)
+        if node.args.get("where") is not None:
+            add(found.whole, self._reader.steps(node.args["where"], known, scope, FILTER), COPIED)
+        if target is not None:
+            _keep(found, target, {name.casefold() for name in found.columns})
+        for concerning in (*scope.met, *(relation.whole for relation in scope.sources.values())):
+            add(found.whole, concerning, COPIED)
+        return found
+
+    def on_conflict(self, node: exp.Insert, table: exp.Expr, found: MadeOutput, target: Relation) -> None:
+        """Add what ON CONFLICT DO UPDATE sets: `excluded` is the row that was to be inserted."""
+        scope = Scope()
+        scope.add(table.alias_or_name, target)
+        scope.add("excluded", Relation(found.columns.items()))
+        for name, value in list(self._assigned(node.args["conflict"].expressions, scope)):
+            found.set(name, value)
+
+    def _done(
+        self, then: exp.Expr | None, scope: Scope, source: Relation, target: Relation
+    ) -> Iterator[tuple[str, Made]]:
+        """Yield what one branch of a MERGE writes; INSERT * and UPDATE SET * take the source's columns by name.
+
+        Where nobody lists these they are the target's, all of which a source must have.
+        """
+        if isinstance(then, exp.Update) and then.expressions and not isinstance(then.expressions[0], exp.Star):
+            yield from self._assigned(then.expressions, scope)
+        elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
+            listed = [each.name for each in then.this.expressions] if then.this else columns_of(target)
+            values = [self._reader.steps(each, self._own, scope, COPIED) for each in then.expression.expressions]
+            yield from placed(Relation([("", value) for value in values]), listed).items()
+        elif isinstance(then, (exp.Update, exp.Insert)):
+            names = [name for name, _ in source.columns] or [name for name, _ in target.columns]
+            if not names:
+                raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+            yield from ((name, source.column(name) or {}) for name in names)
+
+    def _assigned(self, assignments: Sequence[exp.Expr], scope: Scope) -> Iterator[tuple[str, Made]]:
+        for each in assignments:
+            if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
+                raise UnreadSql("it assigns several columns at once, which is not read")
+            yield each.this.name, self._reader.steps(each.expression, self._own, scope, COPIED)
+
+
+def columns_of(target: Relation) -> list[str]:
+    """Return the columns of an output in their order; raises UnreadSql where nobody says them."""
+    if not target.columns:
+        raise UnreadSql("it lists no columns, and no event of the run says which the output has")
+    return [name for name, _ in target.columns]
+
+
+def meant_by_update(node: exp.Update) -> exp.Expr:
+    """Return the table that an UPDATE changes: T-SQL names it by the alias that its FROM gives it."""
+    target: exp.Expr = node.this
+    from_ = node.args.get("from_")
+    tables: Iterable[exp.Table] = from_.find_all(exp.Table) if from_ else ()
+    for table in tables:
+        if table.alias and table.alias.casefold() == target.name.casefold() and not target.args.get("db"):
+            return table
+    return target
+
+
+def _keep(found: MadeOutput, target: Relation, updated: set[str]) -> None:
+    """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""
+    for name, made in target.columns:
+        if name.casefold() not in updated:
+            found.set(name, made)

@@ -1,0 +1,27 @@
+"""Statements that write no column from another: a script may have them beside those that are read."""
+
+from sqlglot import exp
+
+_KINDS = (
+    exp.Use, exp.Set, exp.Drop, exp.Delete, exp.TruncateTable, exp.Alter, exp.Comment, exp.Transaction, exp.Commit,
+    exp.Rollback, exp.Pragma, exp.Analyze, exp.Describe, exp.Cache, exp.Uncache, exp.Refresh, exp.Grant, exp.Semicolon,
+    exp.Declare, exp.Show, exp.Query,
+)  # fmt: skip
+
+_COMMANDS = frozenset({
+    "VACUUM", "OPTIMIZE", "ANALYZE", "SET", "RESET", "SHOW", "EXPLAIN", "LOCK", "MSCK", "REFRESH", "INVALIDATE",
+    "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER",
+})  # fmt: skip
+"""Of what the parser leaves as text: by its first word."""
+
+
+def is_harmless(statement: exp.Expr) -> bool:
+    """Tell whether a statement may be passed over."""
+    if isinstance(statement, exp.Command):
+        return str(statement.this).upper() in _COMMANDS
+    return isinstance(statement, _KINDS)
+
+
+def kind_of(statement: exp.Expr) -> str:
+    """Return what a reason calls a statement."""
+    return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()

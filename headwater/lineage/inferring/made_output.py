@@ -1,0 +1,59 @@
+"""What a script makes of one dataset, and the names that its columns get."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headwater.lineage.inferring.column_steps import COPIED, Made, Relation, add
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+
+class MadeOutput(NamedTuple):
+    """What a script makes of one dataset: columns by name, and what concerns all its rows.
+
+    behind_views: places of datasets in it of which the script shows only what a view leaves of them.
+    """
+
+    columns: dict[str, Made]
+    whole: Made
+    behind_views: frozenset[int] = frozenset()
+
+    @property
+    def places(self) -> set[int]:
+        """Return the places of the datasets that it is made of."""
+        return {place for made in (*self.columns.values(), self.whole) for place, _ in made}
+
+    def take(self, other: "MadeOutput") -> None:
+        """Add what another statement makes of it."""
+        for name, value in other.columns.items():
+            self.set(name, value)
+        add(self.whole, other.whole, COPIED)
+
+    def set(self, name: str, value: Made) -> None:
+        """Add to what a column is made of."""
+        add(self.columns.setdefault(name, {}), value, COPIED)
+
+
+def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
+    """Return columns under the names that they get by their places, all their own where none are given."""
+    if not columns:
+        return united(relation.columns)
+    if len(relation.columns) > len(columns):
+        raise UnreadSql("it writes more columns than are listed, or than the output's schema has")
+    return united([(name, made) for name, (_, made) in zip(columns, relation.columns, strict=False)])
+
+
+def united(columns: Sequence[tuple[str, Made]]) -> dict[str, Made]:
+    """Return columns by name; what shares a name adds up."""
+    found: dict[str, Made] = {}
+    for name, made in columns:
+        add(found.setdefault(name, {}), made, COPIED)
+    return found
+
+
+def named(relation: Relation, columns: Sequence[str]) -> MadeOutput:
+    """Take the columns by the query's names; where it leaves one out, by the places they have in the output."""
+    if all(name for name, _ in relation.columns):
+        return MadeOutput(united(relation.columns), relation.whole)
+    if len(columns) != len(relation.columns):
+        return MadeOutput(united([each for each in relation.columns if each[0]]), relation.whole)
+    return MadeOutput(placed(relation, columns), relation.whole)

@@ -1,0 +1,42 @@
+"""Rows that a query makes itself: UNNEST and its kin, VALUES."""
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add
+
+Steps = Callable[[exp.Expr, ColumnStep], Made]
+"""What an expression is made of, behind a step."""
+
+
+def rows_of(node: exp.Expr, steps: Steps) -> Relation:
+    """Return what UNNEST, EXPLODE or FLATTEN makes: any of its columns is made of all that it is given."""
+    inside = node.expressions if isinstance(node, exp.Unnest) else [node.this]
+    if isinstance(node, exp.Func) and not isinstance(node, (exp.Unnest, exp.Lateral)):
+        inside = [node]
+    made: Made = {}
+    for each in inside:
+        if isinstance(each, exp.Expr):
+            add(made, steps(each, CHANGED), COPIED)
+    return Relation([(name, made) for name in _names(node)], otherwise=lambda _: made)
+
+
+def _names(node: exp.Expr) -> list[str]:
+    alias, offset = node.args.get("alias"), node.args.get("offset")
+    names = [column.name for column in (alias.args.get("columns") or ())] if alias else []
+    names += [alias.name] if alias and alias.this is not None and not names else []
+    return [*names, offset.name] if isinstance(offset, exp.Identifier) else names
+
+
+def written_rows(node: exp.Values, steps: Steps) -> Relation:
+    """Return rows that are written down: only what they name of the query around has an origin."""
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    columns: list[tuple[str, Made]] = []
+    for at in range(max(map(len, rows), default=0)):
+        made: Made = {}
+        for row in rows:
+            if at < len(row):
+                add(made, steps(row[at], COPIED), COPIED)
+        columns.append(("", made))
+    return Relation(columns)

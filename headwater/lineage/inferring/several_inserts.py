@@ -1,0 +1,46 @@
+"""One statement that writes several tables: Hive's `FROM s INSERT … INSERT …`, Snowflake's and Oracle's INSERT ALL."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+_ROWS = "the rows"
+"""What the query of INSERT ALL is called in each INSERT that is made of it: no name that SQL can have unquoted."""
+
+
+def inserts_of(node: exp.MultitableInserts) -> Iterator[exp.Insert]:
+    """Yield the INSERTs, each as if it had the source and the CTEs itself; raises UnreadSql.
+
+    They share these parts of the tree: hundreds of copies of a long query cost minutes.
+    """
+    for each in node.expressions:
+        insert = each.this if isinstance(each, exp.ConditionalInsert) else each
+        if not isinstance(insert, exp.Insert):
+            raise UnreadSql("it has an INSERT of several tables in a form that is not read")
+        if isinstance(insert.expression, exp.Select):
+            insert.expression.set("from_", exp.From(this=node.args["source"]))
+        else:
+            insert.set("expression", _from_rows(insert.expression, node.args["source"], _conditions(node, each)))
+        if node.args.get("with_"):
+            insert.set("with_", node.args["with_"])
+        yield insert
+
+
+def _from_rows(values: exp.Expr | None, source: exp.Expr, conditions: list[exp.Expr]) -> exp.Select:
+    """Return the query that INSERT ALL makes for one of its tables: its VALUES name columns of the source."""
+    rows = values.expressions if isinstance(values, exp.Values) else []
+    found = exp.Select(expressions=rows[0].expressions if rows else [exp.Star()])
+    alias = exp.TableAlias(this=exp.to_identifier(_ROWS))
+    found.set("from_", exp.From(this=exp.Subquery(this=source, alias=alias)))
+    if conditions:
+        found.set("where", exp.Where(this=exp.Tuple(expressions=conditions)))
+    return found
+
+
+def _conditions(node: exp.MultitableInserts, insert: exp.Expr) -> list[exp.Expr]:
+    """Return what decides of the rows of one INSERT: its own WHEN; behind ELSE and FIRST those of all."""
+    shared = bool(insert.args.get("else_")) or str(node.args.get("kind")).upper() == "FIRST"
+    every = [each.args.get("expression") for each in (node.expressions if shared else [insert])]
+    return [each for each in every if isinstance(each, exp.Expr)]

@@ -1,0 +1,197 @@
+"""The statements of a script to what each dataset that they write is made of."""
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.changed_rows import ChangedRows, columns_of, meant_by_update
+from headwater.lineage.inferring.column_steps import Relation, table_relation
+from headwater.lineage.inferring.harmless_sql import is_harmless, kind_of
+from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
+from headwater.lineage.inferring.made_output import MadeOutput, named, placed
+from headwater.lineage.inferring.query_reader import QueryReader
+from headwater.lineage.inferring.several_inserts import inserts_of
+from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget
+from headwater.lineage.inferring.sql_text import statements_of
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.written_parts import fixed, listed, name_of, rows, table_of
+
+Makes = Callable[[int | None], MadeOutput]
+"""What a statement makes of the dataset at a place, None: of a table of the script's own."""
+
+
+def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
+    """Return by the place of each output that the script writes what that is made of, or why that cannot be told.
+
+    Raises UnreadSql where nothing can be told of any.
+    """
+    if sum(len(table.columns) for table in tables) > MOST_COLUMNS:
+        raise UnreadSql(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
+    try:
+        return _written(statements_of(sql, dialect), tables)
+    except RecursionError as error:
+        raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
+
+
+def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
+    mentioned = {name_of(table) for statement in statements for table in statement.find_all(exp.Table)}
+    script = _SqlScript(KnownTables(tables, mentioned))
+    for statement in statements:
+        script.take(statement)
+    if not script.written and len(statements) == 1:
+        script.take_model(statements[0])
+    return script.found()
+
+
+class _SqlScript:
+    """What the statements so far have written."""
+
+    def __init__(self, tables: KnownTables):
+        self.written: dict[int, MadeOutput | str] = {}
+        self._tables = tables
+        self._reader = QueryReader(tables, Budget())
+        self._own: dict[str, Relation] = {}
+        self._changed = ChangedRows(self._reader, self._own)
+        outputs = [place for place, table in enumerate(tables.tables) if table.is_output]
+        self._only = outputs[0] if len(outputs) == 1 else None
+
+    def take(self, statement: exp.Expr) -> None:
+        """Read one statement, and what it writes."""
+        into = statement.args.get("into") if isinstance(statement, exp.Select) else None
+        if isinstance(statement, exp.Insert):
+            self._write(statement.this, lambda place: self._inserted(statement, place))
+        elif isinstance(statement, exp.MultitableInserts):
+            for insert in inserts_of(statement):
+                self.take(insert)
+        elif isinstance(statement, exp.Create):
+            self._create(statement)
+        elif into is not None:
+            temporary = bool(into.args.get("temporary"))
+            self._write(into.this, lambda place: self._named(self._query(statement), place), temporary=temporary)
+        elif isinstance(statement, exp.Merge):
+            self._write(statement.this, lambda place: self._changed.merged(statement, self._target(place)))
+        elif isinstance(statement, exp.Update):
+            self._update(statement)
+        elif isinstance(statement, exp.Cache) and statement.expression is not None:
+            self._keep_own(name_of(statement.this).casefold(), self._named(self._query(statement.expression), None))
+        elif not is_harmless(statement):
+            raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
+
+    def found(self) -> dict[int, MadeOutput | str]:
+        """Return what is written, with what of it was read by a view that the script does not show."""
+        behind = self._reader.behind_views
+        return {
+            place: made if isinstance(made, str) else made._replace(behind_views=frozenset(behind & made.places))
+            for place, made in self.written.items()
+        }
+
+    def take_model(self, statement: exp.Expr) -> None:
+        """Read a query alone, as dbt sends what it makes its only output of."""
+        if isinstance(statement, exp.Query) and self._only is not None:
+            self._note(self._only, lambda place: self._named(self._query(statement), place))
+
+    # What is written
+
+    def _write(self, target: exp.Expr, made: Makes, *, temporary: bool = False) -> None:
+        """Note what a statement makes of an output of the run, or of a table that is the script's own."""
+        table = table_of(target)
+        if isinstance(table, exp.Directory):
+            return
+        if not isinstance(table, exp.Table):
+            raise UnreadSql("it writes what is no table")
+        name = name_of(table)
+        temporary = temporary or bool(table.this.args.get("temporary")) or name.startswith("#")
+        place = None if temporary or name.casefold() in self._own else self._place(name)
+        if place is not None:
+            self._note(place, made)
+        else:
+            self._keep_own(name.casefold(), made(None))
+
+    def _place(self, name: str) -> int | None:
+        """Return the output that a name means: where there is only one, a name of no dataset means it, too."""
+        place = self._tables.written(name)
+        if place is None and self._only is not None and self._only not in self.written:
+            place = self._only if self._tables.read(name) is None else None
+            if place is not None:
+                self._tables.learn(name, place)
+        return place
+
+    def _keep_own(self, name: str, found: MadeOutput) -> None:
+        """Keep a table of the script's own, which several statements may fill."""
+        before = self._own.get(name)
+        both = MadeOutput({}, {})
+        if before is not None:
+            both.take(MadeOutput(dict(before.columns), before.whole))
+        both.take(found)
+        self._own[name] = relation = Relation(both.columns.items())
+        relation.whole = both.whole
+
+    def _note(self, place: int, made: Makes) -> None:
+        before = self.written.get(place)
+        if isinstance(before, str):
+            return
+        try:
+            found = made(place)
+        except UnreadSql as refusal:
+            self.written[place] = str(refusal)
+            return
+        if before is None:
+            self.written[place] = found
+        else:
+            before.take(found)
+
+    def _query(self, node: exp.Expr) -> Relation:
+        return self._reader.query(node, self._own)
+
+    # Statements
+
+    def _inserted(self, node: exp.Insert, place: int | None) -> MadeOutput:
+        known = self._reader.with_ctes(node, self._own)
+        query = rows(node.expression or node.args.get("source"))
+        if query is None:
+            return MadeOutput({}, {})
+        relation = self._reader.query(query, known)
+        names = list(listed(node.this))
+        if node.args.get("by_name") and not names:
+            names = [name for name, _ in relation.columns]
+        if not names and place is not None:
+            given = set(fixed(node))
+            names = [name for name in columns_of(self._target(place)) if name.casefold() not in given]
+        found = MadeOutput(placed(relation, names), relation.whole)
+        if node.args.get("conflict"):
+            self._changed.on_conflict(node, table_of(node.this), found, self._target(place))
+        return found
+
+    def _create(self, node: exp.Create) -> None:
+        clone = node.args.get("clone")
+        query = rows(clone.this if clone is not None else node.expression)
+        if node.kind not in ("TABLE", "VIEW") or query is None:
+            return
+        properties = node.args.get("properties")
+        temporary = bool(properties and properties.find(exp.TemporaryProperty))
+
+        def made(place: int | None) -> MadeOutput:
+            relation = self._reader.query(query, self._reader.with_ctes(node, self._own))
+            names = list(listed(node.this))
+            return MadeOutput(placed(relation, names), relation.whole) if names else self._named(relation, place)
+
+        self._write(node.this, made, temporary=temporary)
+
+    def _update(self, node: exp.Update) -> None:
+        table = meant_by_update(node)
+
+        def made(place: int | None) -> MadeOutput:
+            target = self._target(place) if place is not None else None
+            return self._changed.updated(node, node.this, target)
+
+        self._write(table, made)
+
+    # Columns
+
+    def _target(self, place: int | None) -> Relation:
+        if place is None:
+            raise UnreadSql("it changes a table that is no dataset of the run")
+        return table_relation(place, self._tables.tables[place].columns)
+
+    def _named(self, relation: Relation, place: int | None) -> MadeOutput:
+        return named(relation, [name for name, _ in self._target(place).columns] if place is not None else [])

@@ -1,0 +1,94 @@
+"""The text of a script to its statements, as trees."""
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headwater.lineage.inferring.sql_bounds import MOST_TRIED, Budget, bounded_tokens, count_steps
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it quotes what it does not know: reasons say that here
+
+PARSER = "sqlglot 30.30.0"
+"""What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""
+
+
+_FALLS_OVER = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
+"""What the parser raises of texts that are no SQL, beside its own errors: `CREATE DEFAULT TABLE …` is a TypeError."""
+
+
+def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
+    """Return the statements of a script; raises UnreadSql where the parser or its bounds refuse one."""
+    try:
+        return list(_parsed(sql, Dialect.get_or_raise(dialect), Budget(MOST_TRIED, "parsing it")))
+    except ParseError as error:
+        at = error.errors[0] if error.errors else {}
+        where = f" at line {at['line']}" if at.get("line") else ""
+        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}{where}") from error
+    except _FALLS_OVER as error:
+        raise UnreadSql(f"its SQL is none that {PARSER} reads as {dialect or 'standard SQL'}") from error
+
+
+def _parsed(sql: str, dialect: Dialect, budget: Budget) -> Iterator[exp.Expr]:
+    tokens = _without_storage(bounded_tokens(sql, dialect))
+    budget.spend(_PER_TEXT + len(tokens))
+    for statement in count_steps(dialect.parser(), budget).parse(tokens, sql):
+        replaced = _replaced(statement)
+        if replaced:
+            yield from _parsed(replaced, dialect, budget)
+        elif statement is not None:
+            yield statement
+
+
+def _replaced(statement: exp.Expr | None) -> str | None:
+    """Return MySQL's `REPLACE INTO …`, which the parser leaves as text, as the INSERT that it is."""
+    if not isinstance(statement, exp.Command) or str(statement.this).upper() != "REPLACE":
+        return None
+    text = statement.expression.name if isinstance(statement.expression, exp.Expr) else str(statement.expression)
+    return f"INSERT {text}" if text[:5].upper().strip() == "INTO" else None
+
+
+def _without_storage(tokens: Sequence[Token]) -> list[Token]:
+    """Leave out Synapse's `WITH (DISTRIBUTION = …)` between a new table's name and its `AS`, which is not parsed."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        end = _storage_ends(tokens, at)
+        if end is None or not _names_new_table(found):
+            found.append(tokens[at])
+            at += 1
+        else:
+            at = end
+    return found
+
+
+def _names_new_table(before: Sequence[Token]) -> bool:
+    """Tell whether what stands here is `CREATE TABLE a.b.c`: a WITH after that is of the table."""
+    at = len(before) - 1
+    while at > 0 and before[at - 1].token_type == TokenType.DOT:
+        at -= 2
+    return at > 1 and (before[at - 2].token_type, before[at - 1].token_type) == (TokenType.CREATE, TokenType.TABLE)
+
+
+def _storage_ends(tokens: Sequence[Token], at: int) -> int | None:
+    """Return the place of the AS behind `WITH (DISTRIBUTION …)`, None where something else is here."""
+    opens = [token.token_type for token in tokens[at : at + 2]] == [TokenType.WITH, TokenType.L_PAREN]
+    if not opens or tokens[at + 2 : at + 3] == [] or tokens[at + 2].text.upper() not in _STORAGE:
+        return None
+    depth = 0
+    for place in range(at + 1, len(tokens)):
+        kind = tokens[place].token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if depth == 0:
+            return place + 1
+    return None
+
+
+_PER_TEXT = 500
+"""Steps for a text of its own: a script may have thousands of REPLACEs, each of which makes a parser."""
+
+_STORAGE = ("DISTRIBUTION", "CLUSTERED", "HEAP", "PARTITION")

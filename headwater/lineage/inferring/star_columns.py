@@ -1,0 +1,37 @@
+"""`*`, with what some dialects leave out, replace and rename in it, to the columns that it stands for."""
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.column_steps import Made
+from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+
+
+def star_columns(
+    star: exp.Star, of: str, scope: Scope, made_of: Callable[[exp.Expr], Made], budget: Budget
+) -> Iterator[tuple[str, Made]]:
+    """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are.
+
+    of: the alias of the table, empty for all; made_of: what an expression is made of.
+    """
+    left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
+    replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
+    aliases = [each for each in star.args.get("rename") or () if isinstance(each, exp.Alias)]
+    renamed = {each.this.name.casefold(): each.alias for each in aliases}
+    if of and of.casefold() not in scope.sources:
+        raise UnreadSql(f"{shown(of)}.* is of no table that it names")
+    seen: set[str] = set()
+    for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
+        if not relation.columns and relation.otherwise:
+            raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+        for name, made in relation.columns:
+            key = name.casefold()
+            if key in left_out or (key in scope.merged and key in seen):
+                continue
+            seen.add(key)
+            budget.spend()
+            own = made_of(replaced[key]) if key in replaced else made
+            yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own

@@ -1,0 +1,33 @@
+"""UNION, EXCEPT and INTERSECT: what the columns of several queries come to together."""
+
+from sqlglot import exp
+
+from headwater.lineage.inferring.column_steps import COPIED, FILTER, Made, Relation, add
+from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+
+def copied(relation: Relation) -> Relation:
+    """Return a relation to which others can be added."""
+    found = Relation([(name, copy_of(made)) for name, made in relation.columns])
+    found.whole = copy_of(relation.whole)
+    return found
+
+
+def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budget) -> None:
+    """Add a query to those before it; what EXCEPT and INTERSECT compare decides of rows, and is no value."""
+    if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
+        raise UnreadSql("the queries of a UNION have different numbers of columns")
+    add(found.whole, other.whole, COPIED)
+    for place, (name, made) in enumerate(found.columns):
+        theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]
+        budget.spend(1 + len(theirs or ()))
+        if isinstance(how, exp.Union):
+            add(made, theirs or {}, COPIED)
+        else:
+            add(found.whole, theirs or {}, FILTER)
+
+
+def copy_of(made: Made) -> Made:
+    """Return the same, to be added to."""
+    return {origin: set(steps) for origin, steps in made.items()}

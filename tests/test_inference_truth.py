@@ -1,0 +1,37 @@
+"""Rule 13 against what is known to be true: edges that people wrote down, recorded lineage, the queries of TPC."""
+
+import pytest
+
+from bench.dialect_truth import TrueStatement, true_statements
+from bench.inference import PRECISION, RECALL, edges_of, like_with_like, measure
+from bench.statements import statements
+from bench.tpc_queries import tpc_inserts
+from headwater.lineage.inferring.sql_script import read_script
+
+TRUE = list(true_statements())
+
+
+@pytest.mark.parametrize("statement", TRUE, ids=[f"{each.dialect}: {each.name}" for each in TRUE])
+def test_a_statement_has_the_edges_that_a_person_says_it_has(statement: TrueStatement) -> None:
+    assert edges_of(statement.event) == (statement.edges, None)
+
+
+@pytest.mark.slow
+def test_of_recorded_statements_as_much_is_found_as_is_promised() -> None:
+    tuned = [like_with_like(measure(each)) for each in statements() if not each.held_out]
+    inferred, observed = (
+        {(each.key, edge) for each in tuned for edge in getattr(each, of)} for of in ("inferred", "observed")
+    )
+    assert len(inferred & observed) >= PRECISION * len(inferred)
+    assert len(inferred & observed) >= RECALL * len(observed)
+
+
+@pytest.mark.slow
+def test_the_queries_of_tpc_are_read_as_inserts() -> None:
+    every = list(tpc_inserts())
+    assert len(every) == 22 + 99
+    for name, sql, tables in every:
+        said = read_script(sql, "duckdb", tables)[len(tables) - 1]
+        assert not isinstance(said, str), f"{name}: {said}"
+        assert [each.casefold() for each in said.columns] == [each.casefold() for each in tables[-1].columns], name
+        assert said.places, name

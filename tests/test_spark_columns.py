@@ -26,10 +26,10 @@ def test_no_body_is_read_of_events_whose_columns_say_all(passed_lake: PassedLake
     scans = passed_lake.columns["well formed"]
     assert any("run_facets" in each and "shape" in each for each in scans), scans
     assert not any("body" in each for each in scans), scans
-    ours = f"namespace = '{RECURS}'"
+    ours, of_dataset = (f"{column} = '{RECURS}'" for column in ("namespace", "dataset_namespace"))
     facets = {(row.entity, row.facet): row.value for row in passed_lake.read("silver", FACETS).where(ours).collect()}
     assert json.loads(facets["dataset", "note"])["text"] == "kept by hash"
-    fields = passed_lake.read("silver", FIELDS).where(ours).orderBy("field").collect()
+    fields = passed_lake.read("silver", FIELDS).where(of_dataset).orderBy("field").collect()
     assert [row.field for row in fields] == ["a", "b"]
     runs = passed_lake.read("silver", RUNS).where("run_key LIKE '0195b0%'")
     assert runs.count() == len(RECURRING) + len(LATER_RECURRING)

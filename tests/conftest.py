@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from tests.azurite import Storage
     from tests.connecting import Connected
     from tests.kafka_broker import Broker
+    from tests.passed_lake import PassedLake
     from tests.shop import Asker
     from tests.sink_server import SinkServer
     from tests.sinking import SinkWorld
     from tests.spark_cases import LakeOfCases
 
 
-SHARED = ("lake_of_cases", "spark", "connectors", "shop_to_read", "marquez_to_read")
+SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read", "marquez_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
@@ -79,7 +80,7 @@ def _text(file: Path) -> str:
 def _group(file: Path) -> str:
     text = _text(file)
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
-    if found == "lake_of_cases":
+    if found in ("lake_of_cases", "passed_lake"):
         return "spark"
     return "spark_2" if found == "spark" and file.stem in SECOND else found
 
@@ -132,6 +133,14 @@ def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactor
     from tests import spark_cases
 
     return spark_cases.lake_of_cases(spark, tmp_path_factory.mktemp("cases"))
+
+
+@pytest.fixture(scope="session")
+def passed_lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "PassedLake":
+    """Give a lake after several passes, of which files ask what is theirs."""
+    from tests.passed_lake import PassedLake
+
+    return PassedLake(spark, tmp_path_factory.mktemp("passed"))
 
 
 @pytest.fixture(scope="session")

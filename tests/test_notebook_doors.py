@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ def test_notebooks_are_stamped_apart_and_harnessed_once(listener: str, tmp_path:
 
     losses = json.loads(lines[-1])["headwater"]
     assert (losses["transport"], losses["dropped"], losses["namespace"]) == ("file", 1, "fabric/Sales")
+    assert session.landed() == Counter(witness.read_text("utf-8").splitlines()[2:]), "the transport leaves none out"
     landed = [json.loads(line) for line in session.landed()]
     assert {event["run"]["runId"] for event in landed if pipeline(event)} == {application, done["a"], done["b"]}
     assert done["nowhere"].startswith("Retry: The events cannot be stored in file:///proc/nowhere: ")

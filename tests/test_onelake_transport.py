@@ -20,27 +20,29 @@ NEWEST = "1.53.0"
 OLDER = tuple(version for version in listeners() if version != NEWEST)  # for Spark 4 there is none
 LISTENERS = (NEWEST, *(pytest.param(version, marks=AGAIN) for version in OLDER))
 NAME = re.compile(r"\d{13}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\d+)events\.ndjson")
+ENDS = ("stop", "exit")
 LOUD = "LINEAGE CANNOT BE STORED"
 
 
-@pytest.mark.parametrize(
-    ("listener", "end"),
-    [(NEWEST, "stop"), *(pytest.param(version, end, marks=AGAIN) for version in OLDER for end in ("stop", "exit"))],
-)
+@pytest.mark.long  # that all lands `test_notebook_doors` holds, how it is named the next one
+@pytest.mark.parametrize(("listener", "end"), [(NEWEST, "stop"), *((older, end) for older in OLDER for end in ENDS)])
 def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
     session.run(end, session.witnessed(**LAKEHOUSE, batchSize="4"))
 
-    emitted = session.emitted()
-    assert session.landed() == emitted
-    assert emitted.total() > JOBS
+    assert session.landed() == session.emitted()
+    assert session.emitted().total() > JOBS
+    are_named_by_what_they_hold(session)
+    assert not list(session.folder.rglob("*.tmp"))
+
+
+def are_named_by_what_they_hold(session: Session) -> None:
     for file in session.files():
         named = NAME.fullmatch(file.name)
         assert named
         assert int(named[2]) == len(file.read_text("utf-8").splitlines()) <= 4
         day = time.strftime("%Y-%m-%d", time.gmtime(int(file.name[:13]) / 1000))
-        assert file.parent == tmp_path / f"session/onelake/Sales/Shop.Lakehouse/Files/lineage/dt={day}"
-    assert not list((tmp_path / "session").rglob("*.tmp"))
+        assert file.parent == session.folder / f"onelake/Sales/Shop.Lakehouse/Files/lineage/dt={day}"
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
@@ -60,6 +62,7 @@ def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path
     assert not session.landed() - session.emitted()
     assert session.landed().total() >= 4
     assert lost.total() < 4
+    are_named_by_what_they_hold(session)
 
 
 def test_a_full_queue_drops_and_counts_and_the_count_arrives_when_the_store_is_back(tmp_path: Path) -> None:
@@ -83,6 +86,7 @@ def test_a_full_queue_drops_and_counts_and_the_count_arrives_when_the_store_is_b
     assert sum(told["dropped"] for told in losses) == lost.total() > 0
     assert {(told["applicationName"], told["namespace"]) for told in losses} == {("nightly", "fabric/Sales")}
     assert list(session.emitted())[-1] in events  # what comes after the outage lands
+    assert not list(session.folder.rglob("*.tmp"))
 
 
 @pytest.mark.long  # what is refused the transport's own tests hold
@@ -97,6 +101,7 @@ def test_names_and_guids_mixed_are_refused_with_the_reason_and_no_job_is_harmed(
     assert not session.files()
 
 
+@pytest.mark.long  # what is said then the transport's own tests hold
 def test_a_store_out_of_reach_is_said_once_and_loudly_and_no_job_is_harmed(tmp_path: Path) -> None:
     session = Session(tmp_path / "session", "1.53.0")
     session.run("stop", {"type": "onelake", "location": "s3a://bucket-without-a-token", "closeTimeoutSeconds": "1"})

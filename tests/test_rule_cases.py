@@ -22,7 +22,6 @@ JUDGES = [
     pytest.param(Index, id="index", marks=pytest.mark.slow),
 ]
 """Where the index takes the events in the order of the story, that is a long test: shuffled ones hold more."""
-TAG = "asked"
 TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
 
@@ -46,16 +45,21 @@ def test_names_of_cases_are_told_apart() -> None:
 def wrong_answers(case: Case, events: list[Json], judge: type[Judge]) -> list[str]:
     """Return what a judge answers otherwise than the case says."""
     as_of_us = None if case.as_of is None else START_US + int(case.as_of * 1_000_000)
-    asks = [ask for ask in case.asks if ask.kind in judge.answers]
-    with judge(deliver(events), as_of_us) as seen:
-        wrong = [each for ask in asks for each in differences(ask, seen.answer(ask))]
-    for ask in asks:
-        if ask.kind == "surface" and not ask.tag:
-            tag = tagging(TAGGED_AT if case.as_of is None else case.as_of, ask.about, TAG)
-            by_tag = Ask("surface", f"#{TAG}", ask.expected)
-            with judge(deliver([*events, tag]), as_of_us) as tagged:
-                wrong += differences(by_tag, tagged.answer(by_tag))
-    return wrong
+    tags, by_tag = tagged(case)
+    with judge(deliver([*events, *tags]), as_of_us) as seen:
+        asks = [ask for ask in (*case.asks, *by_tag) if ask.kind in judge.answers]
+        return [each for ask in asks for each in differences(ask, seen.answer(ask))]
+
+
+def tagged(case: Case) -> tuple[list[Json], list[Ask]]:
+    """Return what tags each column whose surface is asked for, and the same questions by tag.
+
+    Each has a tag and a producer of its own, so that none takes the place of another one's or of the story's.
+    """
+    second = TAGGED_AT if case.as_of is None else case.as_of
+    asked = list(enumerate(ask for ask in case.asks if ask.kind == "surface" and not ask.tag))
+    tags = [tagging(second, ask.about, f"asked {n}", by=f"https://example.org/tags/{n}") for n, ask in asked]
+    return tags, [Ask("surface", f"#asked {number}", ask.expected) for number, ask in asked]
 
 
 def differences(ask: Ask, found: Any) -> list[str]:

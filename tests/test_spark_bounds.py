@@ -14,71 +14,27 @@ from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
 from headwater.spark.refresh import FEW_EVENTS
 from headwater.spark.silver.candidate_rows import CandidateRow
-from headwater.tables import COLUMN_EDGES, EDGE_SETS, RUN_DATASETS, RUNS, TABLE_EDGES, Table
-from tests.reference.world_events import at, column_lineage, dataset, facet, run_event, schema, source, step
-from tests.spark_files import FilesRead
-from tests.spark_lake import SparkLake
+from headwater.tables import COLUMN_EDGES, RUNS, Table
+from tests.passed_lake import SPACE, PassedLake, event
+from tests.reference.world_events import at, run_event
 from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), *SPARK_NOISE]
 
-PASSES, RUNS_EACH = 2, 20
 LARGE, IDLE = 1_000, 100
-SPACE = "w0001x"
-OF_RUNS = (("silver", RUNS), ("silver", RUN_DATASETS))
-HISTORY = (("silver", EDGE_SETS), ("gold", COLUMN_EDGES), ("gold", TABLE_EDGES))
-STREAMING = {"jobType": facet(processingType="STREAMING", integration="SPARK")}
-Files = dict[str, int]
 
 
-def event(
-    minute: int, state: str, *, job: str = "load", at_minute: float | None = None, streams: bool = False
-) -> bytes:
-    """Return an event of a run that began in that minute; its id begins with that, as listeners send them."""
-    run = f"{0x0195C000 + minute:08x}-0000-7000-8000-000000000001"
-    fields = {"a": [source((SPACE, "from"), "a", step("DIRECT"))]}
-    inputs = [dataset((SPACE, "from"), schema=schema(["a"]))]
-    outputs = [dataset((SPACE, f"{job} to"), schema=schema(["a"]), columnLineage=column_lineage(fields))]
-    second = 60 * (minute if at_minute is None else at_minute)
-    found = run_event(state, at(second), run, (SPACE, job), inputs=inputs, outputs=outputs)
-    return json.dumps({**found, "job": {**found["job"], "facets": STREAMING if streams else {}}}).encode()
-
-
-@pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    """Give a lake whose tables have a file of each of several passes; a run and a stream have begun."""
-    lake = SparkLake(spark, tmp_path_factory.mktemp("bounds"))
-    for number in range(PASSES):
-        first = number * RUNS_EACH
-        lake.store([event(minute, "COMPLETE") for minute in range(first, first + RUNS_EACH)])
-        if number == PASSES - 1:
-            lake.store([event(500, "START"), event(600, "START", job="stream", streams=True)])
-        lake.build()
-    return lake
-
-
-def files_of_pass(lake: SparkLake, *bodies: bytes) -> Files:
-    """Return the most files that one scan of a table that grows read while a pass took these events."""
-    lake.store(list(bodies))
-    read = FilesRead(lake.spark)
-    assert lake.build() == len(bodies)
-    most = read.most()
-    return {table.name: most.get(lake.folder(layer, table), 0) for layer, table in (*OF_RUNS, *HISTORY)}
-
-
-def test_a_run_that_is_told_in_two_passes_reads_the_file_that_it_is_in(lake: SparkLake) -> None:
-    most = files_of_pass(lake, event(500, "COMPLETE", at_minute=501))
+def test_a_run_that_is_told_in_two_passes_reads_the_file_that_it_is_in(passed_lake: PassedLake) -> None:
+    most = passed_lake.most["told in two passes"]
     assert most == {"runs": 1, "run_datasets": 1, "edge_sets": 0, "column_edges": 0, "table_edges": 0}
 
 
-def test_a_late_run_and_a_stream_of_fifty_updates_read_the_file_that_they_are_in(lake: SparkLake) -> None:
+def test_a_late_run_and_a_stream_of_fifty_updates_read_the_file_that_they_are_in(passed_lake: PassedLake) -> None:
     """The history of their outputs is another one: candidates are looked through, which are in 20 files at most."""
-    late = (PASSES - 1) * RUNS_EACH + 5
-    updates = (event(600, "RUNNING", job="stream", at_minute=600 + each, streams=True) for each in range(1, 51))
-    most = files_of_pass(lake, event(late, "OTHER", at_minute=late + 0.5), *updates)
+    most = dict(passed_lake.most["late and streaming"])
     assert most.pop("edge_sets") <= 20  # `test_spark_every`
     assert most == {"runs": 1, "run_datasets": 1, "column_edges": 1, "table_edges": 1}
-    (run,) = lake.read("silver", RUNS).where("job_name = 'stream'").collect()
+    (run,) = passed_lake.read("silver", RUNS).where(f"job_namespace = '{SPACE}' AND job_name = 'stream'").collect()
     assert run.events == 51
     assert len(run.parts) < 51 * len(event(600, "RUNNING", job="stream", streams=True))
 
@@ -102,13 +58,14 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
 
 
 @pytest.mark.long
-def test_a_batch_too_large_for_one_task_is_worked_out_by_many(lake: SparkLake) -> None:
+def test_a_batch_too_large_for_one_task_is_worked_out_by_many(passed_lake: PassedLake) -> None:
     """Spark then plans all steps of a pass as one, from the events to the edges."""
     large = [event(1_000 + minute, "COMPLETE", job="large") for minute in range(LARGE)]
     idle = [
         run_event("RUNNING", at(number), f"ffffffff-0000-7000-8000-{number % IDLE:012}", (SPACE, "idle"))
         for number in range(FEW_EVENTS + 1 - LARGE)
     ]
+    lake = passed_lake
     lake.store([*large, *(json.dumps(each).encode() for each in idle)])
     assert lake.build() == FEW_EVENTS + 1
     edges = lake.edges(COLUMN_EDGES).where("target_dataset = 'large to'").collect()

@@ -11,11 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.tables import EDGE_RUNS, EVENTS, FACETS, FIELDS, GOLD, MASKING_SURFACE, RUNS, SILVER, STATE, Table
-from tests.reference.world_events import at, dataset, facet, run_event
-from tests.spark_files import FilesRead
+from tests.passed_lake import LATER_RECURRING, RECURRING, RECURS, PassedLake
 from tests.spark_lake import SparkLake
 from tests.spark_noise import SPARK_NOISE
-from tests.test_bronze_shapes import made, samples, spoiled
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,47 +22,29 @@ pytestmark = [
 ]
 
 
-def recurring(numbers: range, **run_facets: Any) -> Iterator[bytes]:
-    """Runs of one job that reads and writes the same, again and again."""
-    lineage = facet(fields={"b": {"inputFields": [{"namespace": "n", "name": "in", "field": "a"}]}})
-    out = dataset(("n", "out"), schema=facet(fields=[{"name": "b"}]), columnLineage=lineage)
-    read = dataset(("n", "in"), schema=facet(fields=[{"name": "a"}]), note=facet(text="kept by hash"))
-    for number in numbers:
-        for kind, minute in (("START", 2 * number), ("COMPLETE", 2 * number + 1)):
-            told = {"processing_engine": facet(version=str(number))} | run_facets
-            event = run_event(kind, at(minute), f"run {number}", inputs=[read], outputs=[out], run_facets=told)
-            yield json.dumps(event).encode()
-
-
-@pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
-    return SparkLake(spark, tmp_path_factory.mktemp("columns"))
-
-
-def test_no_body_is_read_of_events_whose_columns_say_all(lake: SparkLake) -> None:
-    lake.store(recurring(range(10)))
-    read = FilesRead(lake.spark)
-    lake.build()
-    scans = read.columns(lake.world.folder / "lake" / "bronze" / EVENTS.name)
+def test_no_body_is_read_of_events_whose_columns_say_all(passed_lake: PassedLake) -> None:
+    scans = passed_lake.columns["well formed"]
     assert any("run_facets" in each and "shape" in each for each in scans), scans
     assert not any("body" in each for each in scans), scans
-    facets = {(row.entity, row.facet): row.value for row in lake.read("silver", FACETS).collect()}
+    ours, of_dataset = (f"{column} = '{RECURS}'" for column in ("namespace", "dataset_namespace"))
+    facets = {(row.entity, row.facet): row.value for row in passed_lake.read("silver", FACETS).where(ours).collect()}
     assert json.loads(facets["dataset", "note"])["text"] == "kept by hash"
-    assert [row.field for row in lake.read("silver", FIELDS).orderBy("field").collect()] == ["a", "b"]
-    assert lake.read("silver", RUNS).count() == 10
+    fields = passed_lake.read("silver", FIELDS).where(of_dataset).orderBy("field").collect()
+    assert [row.field for row in fields] == ["a", "b"]
+    runs = passed_lake.read("silver", RUNS).where("run_key LIKE '0195b0%'")
+    assert runs.count() == len(RECURRING) + len(LATER_RECURRING)
 
 
-def test_what_the_body_alone_holds_is_read_from_it(lake: SparkLake) -> None:
-    lake.store([*recurring(range(10, 12), long=facet(text="x" * 5000)), *samples(), *spoiled(), *made()])
-    read = FilesRead(lake.spark)
-    lake.build()
-    assert any("body" in each for each in read.columns(lake.world.folder / "lake" / "bronze" / EVENTS.name))
-    found = lake.read("silver", FACETS).where("facet = 'long'").collect()
-    assert [len(json.loads(row.value)["text"]) for row in found] == [5000, 5000]
+def test_what_the_body_alone_holds_is_read_from_it(passed_lake: PassedLake) -> None:
+    scans = passed_lake.columns["odd"]
+    assert any("body" in each for each in scans), scans
+    found = passed_lake.read("silver", FACETS).where("facet = 'long'").collect()
+    assert [len(json.loads(row.value)["text"]) for row in found] == [5000] * len(LATER_RECURRING)
 
 
-def test_what_two_passes_made_of_columns_is_what_one_makes_of_bodies(lake: SparkLake) -> None:
+def test_what_passes_made_of_columns_is_what_one_makes_of_bodies(passed_lake: PassedLake) -> None:
     """The same rows as they are, and as a version wrote them that kept no shape; incrementally, and at once."""
+    lake = passed_lake
     before = {(layer, table.name): said(lake, layer, table) for layer, table in TABLES}
     bronze = DeltaTable(lake.world.folder / "lake" / "bronze" / EVENTS.name)
     bronze.update(updates={"shape": "NULL", "run_facets": "NULL"})

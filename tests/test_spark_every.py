@@ -15,9 +15,9 @@ from headwater.runtime.folders import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
 from headwater.spark.one_pass import alone
-from headwater.spark.repeated_passes import passes
 from headwater.tables import EDGE_RUNS
 from tests import hostile_names, spark_driver
+from tests.passed_lake import PassedLake
 from tests.running import started
 from tests.spark_lake import RULES, SparkLake
 from tests.spark_noise import SPARK_NOISE
@@ -73,20 +73,13 @@ def rows(lake: SparkLake) -> dict[str, list[tuple[object, ...]]]:
     return {f"{layer}/{table.name}": lake.plain(layer, table) for layer, table in wanted}
 
 
-def test_it_takes_what_is_new_until_it_is_interrupted(lake: SparkLake) -> None:
-    found = []
-    for taken, _ in passes(lake.spark, lake.uri, lambda: RULES, every_s=0.1):
-        found.append(taken)
-        if len(found) == 1:
-            lake.store(more(1))
-        else:
-            signal.raise_signal(signal.SIGINT)
-    assert found == [len(hostile_names.copies()), 1]
+def test_it_takes_what_is_new_until_it_is_interrupted(passed_lake: PassedLake) -> None:
+    assert passed_lake.taken == passed_lake.sent
 
 
-def test_what_one_session_has_taken_the_command_does_not_take_again(lake: SparkLake) -> None:
-    prepare_folder(lake.world.settings)  # closes what this process made
-    done = lake.command("--json")
+def test_what_one_session_has_taken_the_command_does_not_take_again(passed_lake: PassedLake) -> None:
+    prepare_folder(passed_lake.world.settings)  # closes what this process made
+    done = passed_lake.command("--json")
     assert (done.returncode, json.loads(done.stdout)["events"]) == (0, 0), done.stderr
 
 

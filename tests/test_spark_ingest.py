@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
-from delta.tables import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.errors import LakeUnavailable, WrongSetting
@@ -49,10 +50,14 @@ class Lake:
         self.world = World(folder / "data")
         self.world.append(event("in the log"), event("in both"))
         self.world.parser().step()
+        self.uri = str(self.world.folder / "lake")
 
     def take(self, place: object = None, name: str = "lines", **more: Any) -> dict[str, Any]:
-        lake = str(self.world.folder / "lake")
-        return take_in(self.spark, lake, Landing(str(place or self.files), name, **more))
+        return take_in(self.spark, self.uri, Landing(str(place or self.files), name, **more))
+
+    def killed(self, failpoint: str) -> None:
+        """Take them by a process that is killed at a fail point."""
+        killed(self.spark, self.uri, failpoint, str(self.files))
 
     def write(self, name: str, *lines: bytes, end: bytes = b"\n") -> Path:
         path = self.files / name
@@ -64,19 +69,29 @@ class Lake:
         with (self.files / name).open("ab") as file:
             file.write(text)
 
-    def rows(self, table: str, log: str = "lines") -> list[dict[str, Any]]:
+    def age(self, name: str, modified_s: float = 1.0) -> None:
+        """Let a file be one that nobody has written to since."""
+        os.utime(self.files / name, (modified_s, modified_s))
+
+    def rows(self, table: str, log: str = "lines", *, below: str = "") -> list[dict[str, Any]]:
+        """Return the rows of a log; below: of files below this folder alone."""
         found = [row for row in rows(self.world.folder, table) if row["log"] == log]
+        found = [row for row in found if not below or self._origin(row).startswith(below)]
         return sorted(found, key=lambda row: row["sequence"])
 
-    def runs(self, log: str = "lines") -> Counter[str]:
-        return Counter(row["run_id"] for row in self.rows("events", log) if row["run_id"])
+    def runs(self, log: str = "lines", *, below: str = "") -> Counter[str]:
+        return Counter(row["run_id"] for row in self.rows("events", log, below=below) if row["run_id"])
 
-    def origins(self, table: str) -> list[str]:
-        origins = [json.loads(row["http"])["origin"] for row in self.rows(table)]
-        return sorted(each.removeprefix(f"file:{self.files}/") for each in origins)
+    def origins(self, table: str, *, below: str) -> list[str]:
+        """Return where rows stood, below a folder."""
+        return sorted(self._origin(row).removeprefix(below) for row in self.rows(table, below=below))
 
     def balances(self) -> bool:
         return bool(self.world.audit()["balanced"])
+
+    def _origin(self, row: dict[str, Any]) -> str:
+        origin: str = json.loads(row["http"])["origin"]
+        return origin.removeprefix(f"file:{self.files}/")
 
 
 @pytest.fixture
@@ -90,130 +105,209 @@ LOSSES = {
 }  # fmt: skip
 
 
-def test_files_of_any_form_are_taken_once_with_where_each_line_stood(lake: Lake) -> None:
-    day = "dt=2026-03-01"
-    lake.write(f"{day}/1-a-2events.ndjson", event("a1"), event("a2"), json.dumps({"headwater": LOSSES}).encode())
-    lake.write(f"{day}/.2-b-1events.ndjson.tmp", event("not whole"))
-    lake.write(f"{day}/3.ndjson.tmp", event("not renamed"))
-    lake.write(f"{day}/_hidden/4.ndjson", event("hidden"))
-    lake.write("single {1}[*] 50%20.json", event("one"), end=b"")
-    lake.write("list.json", b"[", event("l1") + b",", event("l2"), b"]")
-    lake.write("pretty.json", json.dumps(json.loads(event("pretty")), indent=2).encode())
-    lake.write("bad.ndjson", event("in both"), b"", b"no json", b'{"eventTime": 1}', event("a1"))
-    lake.write("picture.png", b"\x89PNG\0\0")
-    lake.write("empty.ndjson", end=b"")
-    (lake.files / "more.gz").write_bytes(gzip.compress(event("z1") + b"\n" + event("z2")))
+class TakenFolder(NamedTuple):
+    """A lake into which files of one folder were taken as they came, and what each run said that was not killed.
 
-    found = lake.take()
-    assert (found["files"], found["waiting"], found["passed_over"], found["records_in_lake"]) == (7, 0, 1, 13)
-    assert lake.runs() == Counter(["a1", "a2", "one", "l1", "l2", "pretty", "z1", "z2"])
-    assert lake.origins("rejected") == ["bad.ndjson:3", "bad.ndjson:4"]
-    assert len(lake.rows("duplicates")) == 2
-    assert [o for o in lake.origins("events") if "dt=" in o] == [f"{day}/1-a-2events.ndjson:{n}" for n in (1, 2, 3)]
-    (loss,) = (row for row in lake.rows("events") if row["job_name"] == "nightly")
-    assert json.loads(loss["body"])["job"]["facets"][FACET]["dropped"] == 12
-    assert lake.balances()
-    again = lake.take()
-    assert (again["files"], again["records_in_lake"]) == (0, 13)
+    begun: the runs of the files that grow, as the first of them found them; repeated: how many records of all files it
+    found in the lake already; told: how far it said it was.
+    """
+
+    lake: Lake
+    first: dict[str, Any]
+    told: list[str]
+    begun: Counter[str]
+    repeated: int
+    third: dict[str, Any]
+    fourth: dict[str, Any]
+    last: dict[str, Any]
 
 
-def test_files_that_grow_are_read_on_and_what_vanishes_or_turns_over_costs_nothing(lake: Lake) -> None:
-    first, second = event("g1"), event("g2")
-    lake.write("grows.ndjson", first, second[:40], end=b"")
-    lake.write("turns.log", event("t1"))
-    lake.write("gone.ndjson", event("v1"))
-    (lake.files / "grows.gz").write_bytes(gzip.compress(event("z1"))[:-9])
-    assert lake.take()["waiting"] == 2
-    assert lake.runs() == Counter(["g1", "t1", "v1"])
-    lake.add("grows.ndjson", second[40:] + b"\n" + event("g3") + b"\n")
-    (lake.files / "turns.log").rename(lake.files / "turns.log.1")
-    lake.add("turns.log.1", event("t2") + b"\n")
-    lake.write("turns.log", event("t3"), event("t4"))
-    (lake.files / "gone.ndjson").unlink()
-    (lake.files / "grows.gz").write_bytes(gzip.compress(event("z1")))
-    assert lake.take()["waiting"] == 0
-    assert lake.runs() == Counter(["g1", "g2", "g3", "t1", "t2", "t3", "t4", "v1", "z1"])
-    assert len(lake.rows("duplicates")) == 1, "t1 under its file's other name"
-    lake.add("grows.ndjson", event("g4")[:-9])
-    os.utime(lake.files / "grows.ndjson", (1, 1))  # nobody writes there any more
-    lake.take()
-    assert [row["reason"] for row in lake.rows("rejected")] == ["not_json"]
-    assert lake.origins("rejected") == ["grows.ndjson:4"]
-    assert lake.balances()
+FILES, LARGE_FILES = 200, 1_000
+KILLED = ("stream.after_duplicates:1", "stream.after_events:1")
 
 
-def test_a_thousand_files_and_an_event_larger_than_a_part_are_taken_and_deleted_once_they_are_old(lake: Lake) -> None:
-    for number in range(1_000):
-        lake.write(f"dt=2026-03-{number % 28 + 1:02d}/{number}.ndjson", event(f"s{number}"))
+@pytest.fixture(scope="module")
+def taken(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> TakenFolder:
+    """Take files of any form, that grow, and many: twice killed once they have grown, and until nothing is new."""
+    lake, told = Lake(spark, tmp_path_factory.mktemp("landed")), list[str]()
+    write_forms(lake)
+    begin_to_grow(lake)
+    write_many(lake, FILES)
+    first = take_in(spark, lake.uri, Landing(str(lake.files), "lines"), told.append)
+    begun, repeated = lake.runs(below="grows/"), len(lake.rows("duplicates"))
+    grow(lake)
+    for number, where in enumerate(KILLED):
+        write_beside_a_kill(lake, number)
+        lake.killed(where)
+    third = lake.take()
+    lake.add("grows/grows.ndjson", event("g4")[:-9])
+    lake.age("grows/grows.ndjson")  # nobody writes there any more
+    grow_old(lake)
+    fourth = lake.take(keep_s=3600.0)
+    return TakenFolder(lake, first, told, begun, repeated, third, fourth, lake.take())
+
+
+def write_forms(lake: Lake) -> None:
+    lake.write(f"forms/{DAY}/1-a-2events.ndjson", event("a1"), event("a2"), json.dumps({"headwater": LOSSES}).encode())
+    lake.write(f"forms/{DAY}/.2-b-1events.ndjson.tmp", event("not whole"))
+    lake.write(f"forms/{DAY}/3.ndjson.tmp", event("not renamed"))
+    lake.write(f"forms/{DAY}/_hidden/4.ndjson", event("hidden"))
+    lake.write("forms/single {1}[*] 50%20.json", event("one"), end=b"")
+    lake.write("forms/list.json", b"[", event("l1") + b",", event("l2"), b"]")
+    lake.write("forms/pretty.json", json.dumps(json.loads(event("pretty")), indent=2).encode())
+    lake.write("forms/bad.ndjson", event("in both"), b"", b"no json", b'{"eventTime": 1}', event("a1"))
+    lake.write("forms/picture.png", b"\x89PNG\0\0")
+    lake.write("forms/empty.ndjson", end=b"")
+    lake.write("forms/more.gz", gzip.compress(event("f1") + b"\n" + event("f2")), end=b"")
+
+
+DAY = "dt=2026-03-01"
+GROWN = event("g2")
+
+
+def begin_to_grow(lake: Lake) -> None:
+    lake.write("grows/grows.ndjson", event("g1"), GROWN[:40], end=b"")
+    lake.write("grows/turns.log", event("t1"))
+    lake.write("grows/gone.ndjson", event("v1"))
+    lake.write("grows/grows.gz", gzip.compress(event("z1"))[:-9], end=b"")
+
+
+def grow(lake: Lake) -> None:
+    lake.add("grows/grows.ndjson", GROWN[40:] + b"\n" + event("g3") + b"\n")
+    (lake.files / "grows/turns.log").rename(lake.files / "grows/turns.log.1")
+    lake.add("grows/turns.log.1", event("t2") + b"\n")
+    lake.write("grows/turns.log", event("t3"), event("t4"))
+    (lake.files / "grows/gone.ndjson").unlink()
+    lake.write("grows/grows.gz", gzip.compress(event("z1")), end=b"")
+
+
+def write_many(lake: Lake, count: int) -> None:
+    """Write so many files, and one with an event that is larger than what is read of a file at once."""
+    for number in range(count):
+        lake.write(f"many/dt=2026-03-{number % 28 + 1:02d}/{number}.ndjson", event(f"s{number}"))
     large = event("large", ["x" * (PART_BYTES // 3), "y"])
     assert len(large) > PART_BYTES
-    lake.write("large.ndjson", event("before"), large, event("after"))
-    told: list[str] = []
-    landing = Landing(str(lake.files), "lines")
-    assert take_in(lake.spark, str(lake.world.folder / "lake"), landing, told.append)["files"] == 1_001
-    assert told[-1].startswith("1,001 of 1,001 files")
-    assert lake.runs() == Counter(["before", "large", "after", *(f"s{number}" for number in range(1_000))])
-    assert not lake.rows("rejected")
-    for old in ("large.ndjson", "dt=2026-03-01/0.ndjson"):
-        os.utime(lake.files / old, (1, 1))
-    lake.write("torn.ndjson", b"{", end=b"")
-    lake.write("picture.png", b"\0")
+    lake.write("many/large.ndjson", event("before"), large, event("after"))
+
+
+def grow_old(lake: Lake) -> None:
+    """Let two files that were taken be old, and two that hold nothing whole."""
+    for taken in ("large.ndjson", f"{DAY}/0.ndjson"):
+        lake.age(f"many/{taken}")
+    lake.write("many/torn.ndjson", b"{", end=b"")
+    lake.write("many/picture.png", b"\0")
     for kept in ("torn.ndjson", "picture.png"):
-        os.utime(lake.files / kept, (time.time() - 7200,) * 2)
-    assert lake.take(keep_s=3600.0)["deleted"] == 2
-    assert not (lake.files / "large.ndjson").exists()
-    assert (lake.files / "torn.ndjson").exists()
-    assert sum(1 for _ in lake.files.rglob("*.ndjson")) == 1_000
+        lake.age(f"many/{kept}", time.time() - 7200)
 
 
-KILLS = [
-    "spark.after_landed_files:1",
-    "stream.after_duplicates:1",
-    "stream.after_events:1",
-    "spark.after_landed_files:2",
-]
+def write_beside_a_kill(lake: Lake, number: int) -> None:
+    """Write a file of which one record is no event and one is in the lake, and a line more of a file that grows."""
+    events = event(f"{number}-a"), b"no json", event(f"{number}-b"), event("in both")
+    lake.write(f"kills/{number}.ndjson", *events)
+    lake.add("kills/grows.ndjson", event(f"{number}-a") + b"\n")
 
 
-@pytest.mark.parametrize(
-    "places",
-    [pytest.param(KILLS[1:3], id="twice"), pytest.param(KILLS * 2, id="at-each-step", marks=pytest.mark.long)],
-)
-def test_killed_at_any_step_each_record_has_one_place(lake: Lake, places: list[str]) -> None:
-    expected: set[str] = set()
-    for number, place in enumerate(places):
-        expected |= {f"{number}-a", f"{number}-b"}
-        lake.write(f"{number}.ndjson", event(f"{number}-a"), b"no json", event(f"{number}-b"), event("in both"))
-        lake.add("grows.ndjson", event(f"{number}-a") + b"\n")
-        killed(lake.spark, str(lake.world.folder / "lake"), place, str(lake.files))
-    lake.take()
-    assert lake.runs() == Counter(expected)
-    assert len(lake.rows("rejected")) == len(places)
-    assert len(lake.rows("duplicates")) == 2 * len(places)
-    everywhere = [row["sequence"] for table in ("events", "rejected", "duplicates") for row in lake.rows(table)]
-    assert len(everywhere) == len(set(everywhere)) == 5 * len(places)
+def test_files_of_any_form_are_taken_once_with_where_each_line_stood(taken: TakenFolder) -> None:
+    lake, found, forms = taken.lake, taken.first, "forms/"
+    growing, many = (4, 2, 0, 3), (FILES + 1, 0, 0, FILES + 3)
+    counted = (found["files"], found["waiting"], found["passed_over"], found["records_in_lake"])
+    assert counted == tuple(map(sum, zip((7, 0, 1, 13), growing, many, strict=True)))
+    assert lake.runs(below=forms) == Counter(["a1", "a2", "one", "l1", "l2", "pretty", "f1", "f2"])
+    assert lake.origins("rejected", below=forms) == ["bad.ndjson:3", "bad.ndjson:4"]
+    assert taken.repeated == 2
+    stood = lake.origins("events", below=f"{forms}{DAY}/")
+    assert stood == [f"1-a-2events.ndjson:{line}" for line in (1, 2, 3)]
+    (loss,) = (row for row in lake.rows("events") if row["job_name"] == "nightly")
+    assert json.loads(loss["body"])["job"]["facets"][FACET]["dropped"] == 12
+
+
+def test_files_that_grow_are_read_on_and_what_vanishes_or_turns_over_costs_nothing(taken: TakenFolder) -> None:
+    lake, grows = taken.lake, "grows/"
+    assert taken.begun == Counter(["g1", "t1", "v1"])
+    assert taken.third["waiting"] == 0
+    assert lake.runs(below=grows) == Counter(["g1", "g2", "g3", "t1", "t2", "t3", "t4", "v1", "z1"])
+    assert [row["reason"] for row in lake.rows("rejected", below=grows)] == ["not_json"]
+    assert lake.origins("rejected", below=grows) == ["grows.ndjson:4"]
+
+
+def test_many_files_and_an_event_larger_than_a_part_are_taken_and_deleted_once_they_are_old(taken: TakenFolder) -> None:
+    lake, many = taken.lake, "many/"
+    every = taken.first["files"]
+    assert taken.told[-1].startswith(f"{every} of {every} files")
+    assert lake.runs(below=many) == Counter(["before", "large", "after", *(f"s{number}" for number in range(FILES))])
+    assert not lake.rows("rejected", below=many)
+    assert (taken.fourth["deleted"], taken.fourth["waiting"]) == (3, 1), "two of these, and what grew before"
+    assert not (lake.files / "many/large.ndjson").exists()
+    assert (lake.files / "many/torn.ndjson").exists()
+    assert sum(1 for _ in (lake.files / "many").rglob("*.ndjson")) == FILES
+
+
+def test_killed_at_any_step_each_record_has_one_place(taken: TakenFolder) -> None:
+    once_more = 1  # under its file's other name
+    is_taken_once(taken.lake, len(KILLED), repeated=taken.repeated + once_more)
+    assert (taken.last["files"], taken.last["records_in_lake"]) == (0, len(everywhere(taken.lake)))
+
+
+def is_taken_once(lake: Lake, kills: int, *, repeated: int = 0) -> None:
+    """Hold what was written beside kills against the lake; repeated: so many records of other files were known."""
+    expected = {f"{number}-{which}" for number in range(kills) for which in "ab"}
+    assert lake.runs(below="kills/") == Counter(expected)
+    assert len(lake.rows("rejected", below="kills/")) == kills
+    assert len(lake.rows("duplicates")) == repeated + 2 * kills
+    sequences = everywhere(lake)
+    assert len(set(sequences)) == len(sequences)
     assert lake.balances()
+
+
+def everywhere(lake: Lake) -> list[int]:
+    """Return the sequences of all records, wherever each is."""
+    return [row["sequence"] for table in ("events", "rejected", "duplicates") for row in lake.rows(table)]
+
+
+@pytest.mark.long  # the first files of `taken` are killed at two of them
+def test_killed_at_each_step_each_record_has_one_place(lake: Lake) -> None:
+    steps = ("spark.after_landed_files:1", *KILLED, "spark.after_landed_files:2") * 2
+    for number, where in enumerate(steps):
+        write_beside_a_kill(lake, number)
+        lake.killed(where)
+    lake.take()
+    is_taken_once(lake, len(steps))
+
+
+@pytest.mark.long  # `taken` has fewer
+def test_a_thousand_files_are_taken_once(lake: Lake) -> None:
+    write_many(lake, LARGE_FILES)
+    assert lake.take()["files"] == LARGE_FILES + 1
+    assert lake.runs() == Counter(["before", "large", "after", *(f"s{number}" for number in range(LARGE_FILES))])
+    assert lake.take()["files"] == 0
 
 
 def plugin_rows(*posted: tuple[str, str, str, bytes]) -> list[tuple[Any, ...]]:
     """Return rows of the plugin's table (docs/doors.md): each an id, a method, a path and a body."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     return [
-        (id_, "app-1", "nightly", "driver", method, path, {"user-agent": "test"}, now, bytearray(body), now.date())
+        (id_, "app-1", "nightly", "driver", method, path, [("user-agent", "test")], now, body, now.date())
         for id_, method, path, body in posted
     ]
 
 
-PLUGIN = (
-    "id string, application_id string, application_name string, executor_id string, method string, path string, "
-    "headers map<string,string>, received_at timestamp, body binary, dt date"
-)
+PLUGIN = pa.schema({
+    "id": pa.string(), "application_id": pa.string(), "application_name": pa.string(), "executor_id": pa.string(),
+    "method": pa.string(), "path": pa.string(), "headers": pa.map_(pa.string(), pa.string()),
+    "received_at": pa.timestamp("us", "UTC"), "body": pa.binary(), "dt": pa.date32(),
+})  # fmt: skip
+TEXTS = pa.schema({"n": pa.int32(), "message": pa.string()})
+TWO = pa.schema({"a": pa.string(), "b": pa.string()})
+
+
+def add(table: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> None:
+    """Append rows to a Delta table, as its owner does."""
+    columns = [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    write_deltalake(table, pa.table(columns, schema=schema), mode="append")
 
 
 def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake: Lake, tmp_path: Path) -> None:
     posted, texts = str(tmp_path / "posted"), str(tmp_path / "texts")
-
-    def add(table: str, rows: list[tuple[Any, ...]], schema: str) -> None:
-        lake.spark.createDataFrame(rows, schema).write.format("delta").mode("append").save(table)
 
     several = b"[%s, %s, 1]" % (event("p2"), event("p3"))
     path, losses = "/api/v1/lineage", json.dumps({"headwater": LOSSES}).encode()
@@ -226,7 +320,7 @@ def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake:
         ),
         PLUGIN,
     )  # fmt: skip
-    add(texts, [(1, event("j1").decode()), (2, event("in both").decode()), (3, None)], "n int, message string")
+    add(texts, [(1, event("j1").decode()), (2, event("in both").decode()), (3, None)], TEXTS)
     lake.take(posted, "plugin")
     lake.take(texts, "texts")
     assert lake.runs("plugin") == Counter(["p1", "p2", "p3"])
@@ -236,15 +330,15 @@ def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake:
     assert (lake.runs("texts"), len(lake.rows("duplicates", "texts"))) == (Counter(["j1"]), 1)
 
     add(posted, plugin_rows(("7", "POST", path, event("p5"))), PLUGIN)
-    table = DeltaTable.forPath(lake.spark, posted)
-    table.optimize().executeCompaction()
+    table = DeltaTable(posted)
+    table.optimize.compact()
     table.delete("id = '1'")
     lake.take(posted, "plugin")
     assert lake.runs("plugin") == Counter(["p1", "p2", "p3", "p5"])
     assert len(lake.rows("duplicates", "plugin")) == 0
     assert lake.balances()
 
-    add(two := str(tmp_path / "two"), [("a", event("k1").decode())], "a string, b string")
+    add(two := str(tmp_path / "two"), [("a", event("k1").decode())], TWO)
     with pytest.raises(WrongSetting, match="It has a, b"):
         lake.take(two, "two")
     lake.take(two, "two", column="b")

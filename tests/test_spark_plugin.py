@@ -231,6 +231,7 @@ def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
         assert [end["path"] for end in after.left()] == ["/api/v1/lineage"], "the application's last event"
 
 
+@pytest.mark.long  # `BufferTest` of the plugin's own tests drops and counts; `test_spark_ingest` takes such losses
 def test_what_finds_no_room_is_dropped_counted_and_told(tmp_path: Path) -> None:
     full = {"table": "lineage", "bufferBytes": "32k", "spillBytes": "64k"}
     with closing_driver(Driver(tmp_path / "full", "1.53.0", **full)) as driver:

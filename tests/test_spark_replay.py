@@ -20,6 +20,7 @@ from headwater.sinks.operating.replay_span import ReplaySpan, address_options
 from headwater.spark.one_pass import alone
 from headwater.spark.replay.replay_job import replay
 from headwater.spark.replay.spark_replay import SparkReplay
+from tests.few_of_many import few_of
 from tests.made_events import run_event
 from tests.reference.world_events import START_US
 from tests.running import Running
@@ -202,8 +203,9 @@ def test_the_job_takes_a_sink_of_a_file_and_its_secret_where_the_task_runs(
         replay([str(tmp_path / "elsewhere"), "--to", server.url])
 
 
-def test_a_second_headwater_answers_as_the_first(spark: "SparkSession", tmp_path: Path) -> None:
-    world, second = lake_of_worlds(tmp_path, range(12)), tmp_path / "second"
+@pytest.mark.parametrize("seeds", few_of([range(4), range(4, 16)], 1), ids=str)  # `test_sinks_second` replays more
+def test_a_second_headwater_answers_as_the_first(spark: "SparkSession", tmp_path: Path, seeds: range) -> None:
+    world, second = lake_of_worlds(tmp_path, seeds), tmp_path / "second"
     second.mkdir(mode=0o700)
     with Running(second, options=["--tick", "50ms"], cwd=tmp_path) as other:
         assert opened(spark, world, other.url, batch=100, streams=4).run(batch_events=100)["refused"] == 0

@@ -17,12 +17,12 @@ from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
-from tests.rule_cases.events import LAKE, tagging
+from tests.rule_cases.events import LAKE
 from tests.rule_cases.judges import column_of, told_hit, told_verdict
 from tests.spark_lake import RULES, SparkLake, prefix, world_of
 from tests.spark_noise import SPARK_NOISE
 from tests.test_index_reference import FAR
-from tests.test_rule_cases import CASES, TAG, TAGGED_AT, differences, shuffled
+from tests.test_rule_cases import CASES, differences, shuffled, tagged
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,14 +35,12 @@ NOW = [case for case in CASES if case.as_of is None and b'"arn:' not in msgspec.
 
 
 def stories() -> Iterator[tuple[Case, list[Ask], list[Json]]]:
-    """Yield questions with the events of their case: once more for each column whose surface is asked for, tagged."""
+    """Yield questions with the events of their case, each column whose surface is asked for tagged."""
     for case in NOW:
-        by_column = [ask for ask in case.asks if ask.kind == "surface" and not ask.tag]
-        rest = [ask for ask in case.asks if ask.kind in ANSWERS and ask not in by_column]
-        if rest:
-            yield case, rest, shuffled(case)
-        for ask in by_column:
-            yield case, [ask], [*shuffled(case), tagging(TAGGED_AT, ask.about, TAG)]
+        tags, by_tag = tagged(case)
+        asks = [ask for ask in (*case.asks, *by_tag) if ask.kind in ANSWERS and (ask.kind != "surface" or ask.tag)]
+        if asks:
+            yield case, asks, [*shuffled(case), *tags]
 
 
 def bodies() -> Iterator[list[bytes]]:
@@ -62,9 +60,8 @@ class Seen:
         self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
 
     def surface(self, ask: Ask, namespace: str) -> Any:
-        tag = ask.tag or TAG
         world = world_of(namespace)  # names of a case may lie in other namespaces, too
-        rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (tag, world))
+        rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (ask.tag, world))
         return {self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows}
 
     def unused(self, ask: Ask, namespace: str) -> Any:

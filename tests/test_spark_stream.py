@@ -128,7 +128,7 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
 @pytest.mark.parametrize(
     ("places", "count"),
     [
-        pytest.param([LAST], 5_000, id="once"),  # behind column lineage: what that leaves is there, too
+        pytest.param([LAST], 2_000, id="once"),  # behind column lineage: what that leaves is there, too
         pytest.param(["stream.after_column_lineage", LAST], 20_000, id="twice", marks=pytest.mark.long),
     ],
 )

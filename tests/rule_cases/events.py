@@ -124,11 +124,13 @@ def rename(number: int, second: float, old: str, new: str, **more: Any) -> Json:
     return done(number, second, small_events.renamed(t(old), t(new)), **{"job": f"rename {old}", **more})
 
 
-def tagging(second: float, column: str, tag: str = "pii", value: str = "true") -> Json:
-    """Return a DatasetEvent that puts a tag on `dataset.column`; value `false` denies it."""
+def tagging(
+    second: float, column: str, tag: str = "pii", value: str = "true", *, by: str = "https://example.org/tags"
+) -> Json:
+    """Return a DatasetEvent that puts a tag on `dataset.column`; value `false` denies it; by: its producer."""
     name, _, field = column.partition(".")
     told = facet(tags=[{"key": tag, "value": value, "source": "USER", **({"field": field} if field else {})}])
-    return dataset_event(at(second), dataset(t(name), tags=told), "https://example.org/tags")
+    return dataset_event(at(second), dataset(t(name), tags=told), by)
 
 
 def declared(second: float, output: Json, of: str | Iterable[Json] = "", job: str = "declared") -> Json:

@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 LEAST_S = 600.0
 """Least time between two snapshots of one writer, and between two looks for what was forgotten elsewhere."""
+_FAILED_S = 3600.0
+"""Time until one that failed is tried again: who may only read the lake makes none at all."""
 _SHARE = 50
 """Making snapshots may take one part of so many of the time."""
 
@@ -107,9 +109,11 @@ class IndexSnapshots:
         try:
             self.make(path, rules_hash)
         except HeadwaterError as error:
+            self._not_before = time.monotonic() + _FAILED_S
             if not self._ends.is_set():
                 log.warning("No snapshot of the index is made for others, which is tried again later: %s", error)
         except Exception:
+            self._not_before = time.monotonic() + _FAILED_S
             log.exception("No snapshot of the index is made for others.")
 
     def _shelf(self, path: Path) -> Shelf:

@@ -96,9 +96,7 @@ class Forgetting:
         layers, _ = files_with([self._lake / layer for layer in _LAYERS], self._wanted)
         index, _ = files_with([self._folder / "index"], self._wanted)
         status, _ = files_with([self._folder / "run"], self._wanted)
-        snapshots = [path for path in self._snapshots.rglob("*.json") if path.is_file()]
         places = {"files of silver and gold": len(layers), "files of index and run": len(index + status)}
-        places |= {"snapshots of the index": len(snapshots)}
         return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
 
     def _erase(self, rows: LakeFound) -> None:

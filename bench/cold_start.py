@@ -16,10 +16,11 @@ from typing import Any
 
 import obstore
 
+from bench import wide
 from bench.answers import LIMIT
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
 from bench.lineage import parse
-from bench.wide import JOBS, NAMESPACE, early_columns, wide_events
+from bench.wide import JOBS, NAMESPACE, wide_events
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
@@ -44,22 +45,24 @@ told, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 settings = load_settings(told, folder=Path(told["data"]), environment={})[0]
 folder = prepare_folder(settings)
 side, stop = ReadSide(settings, folder, lambda: lambda: ()), threading.Event()
-threading.Thread(target=keep_index, args=(settings, folder, stop), daemon=True).start()
+keeping = threading.Thread(target=keep_index, args=(settings, folder, stop))
+keeping.start()
 async def ask():
     transport = httpx.ASGITransport(side.app())
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         while True:
-            answer = await client.get("/api/headwater/v1/impact", params=asked)
+            answer = await client.get("/api/headwater/v1/upstream", params=asked)
             if answer.status_code == 200:
                 return len(answer.json()["columns"])
             await asyncio.sleep(0.02)
 print(json.dumps({"found": asyncio.run(ask()), "cpu": time.process_time()}), flush=True)
 stop.set()
+keeping.join()
 """
 
 
 def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
-    """Measure with a local folder, then with the same lake in Azurite."""
+    """Measure with a local folder, then with the same lake in Azurite; jobs: of 400 edges each."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         place = Path(name)
         first = _settings(data=place / "first", lake=place / "first" / "lake")
@@ -109,11 +112,12 @@ def _starts(where: str, rounds: int, place: Path, lake: Settings) -> list[Figure
 def _start(data: Path, lake: Settings) -> tuple[float, float]:
     options = {name: value.get_secret_value() for name, value in lake.lake_options.items()}
     told = {"data": str(data), "lake": lake.lake, "lake_options": options}
-    table, column = next(iter(early_columns()))
-    asked = {"namespace": NAMESPACE, "dataset": table, "column": column, "limit": LIMIT}
+    asked = {"namespace": NAMESPACE, "dataset": wide.name(wide.IN_LAYER, wide.IN_LAYER), "limit": LIMIT}
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", _INSTANCE, json.dumps(told), json.dumps(asked)], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-X", "faulthandler", "-c", _INSTANCE, json.dumps(told), json.dumps(asked)],
+        stdout=subprocess.PIPE,
+        check=True,
     )
     wall, said = time.perf_counter() - began, json.loads(done.stdout)
     assert said["found"], "it answers nothing"

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
@@ -27,9 +28,9 @@ _SHARE = 50
 class IndexSnapshots:
     """The snapshots of one lake, for the writer of one index; `make_when_due` works on a thread of its own."""
 
-    def __init__(self, store: ObjectStore, home: IndexHome, bronze: Bronze):
-        """Ask for nothing yet. bronze: used by nobody else."""
-        self._store, self._home, self._bronze = store, home, bronze
+    def __init__(self, store: ObjectStore, home: IndexHome, open_bronze: Callable[[], Bronze]):
+        """Ask for nothing yet. open_bronze: called for each that asks, on whatever thread."""
+        self._store, self._home, self._open_bronze = store, home, open_bronze
         self._new = 0
         self._made = self._not_before = time.monotonic() - OLDEST_S
         self._looked = -LEAST_S
@@ -43,7 +44,7 @@ class IndexSnapshots:
         Raises LakeUnavailable, OSError.
         """
         forgotten = self.begin_with_nothing(path)
-        found = take_newest(self._shelf(path), self._bronze, rules_hash, forgotten, path)
+        found = take_newest(self._shelf(path), self._open_bronze(), rules_hash, forgotten, path)
         if found is not None:
             self._new, self._made = 0, time.monotonic() - max(0.0, time.time() - found.made_us / 1e6)
         return found is not None
@@ -67,7 +68,7 @@ class IndexSnapshots:
 
     def is_wanted(self, path: Path) -> bool:
         """Tell whether bronze is so far ahead of the newest snapshot that another is worth it; raises as above."""
-        return is_wanted(self._shelf(path), self._bronze)
+        return is_wanted(self._shelf(path), self._open_bronze())
 
     def took(self, events: int) -> None:
         """Count events that the index has taken."""
@@ -94,7 +95,7 @@ class IndexSnapshots:
         if shelf.forgotten() != forgotten:
             return False
         began, new = time.monotonic(), self._new
-        made = make_snapshot(shelf, self._bronze, rules_hash, forgotten, path, ends=self._ends.is_set)
+        made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
         self._made, self._new = time.monotonic(), self._new - new
         self._not_before = self._made + max(LEAST_S, _SHARE * (self._made - began))
         return made is not None
@@ -107,7 +108,10 @@ class IndexSnapshots:
 
     def _make_quietly(self, path: Path, rules_hash: str) -> None:
         try:
-            self.make(path, rules_hash)
+            if self.is_wanted(path):
+                self.make(path, rules_hash)
+            else:  # another machine has made one
+                self._new, self._made = 0, time.monotonic()
         except HeadwaterError as error:
             self._not_before = time.monotonic() + _FAILED_S
             if not self._ends.is_set():

@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import obstore
-
 from bench import wide
 from bench.answers import LIMIT
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
@@ -136,19 +134,15 @@ def _floor(data: Path, lake: Settings) -> float:
 
 
 def _on_azurite(rounds: int, place: Path) -> list[Figure]:
-    from tests.azurite import ACCOUNT, KEY, PATIENT, Storage
+    from tests.azurite import KEY, PATIENT, Storage
 
     with Storage() as storage:
         told = storage.lake(account_key=KEY, **PATIENT)
         lake = _settings(data=place / "cloud", **told)
         root = place / "first" / "lake"
-        store = obstore.store.from_url(
-            str(lake.lake),
-            config={"account_name": ACCOUNT, "account_key": KEY, "endpoint": storage.url},
-            client_options={"allow_http": "true"},
-        )
+        store = ObjectStore(*lake_place(lake))
         for path in sorted(each for each in root.rglob("*") if each.is_file()):
-            obstore.put(store, str(path.relative_to(root)), path)
+            store.create(str(path.relative_to(root)), path.read_bytes())
         return _starts("Azurite", rounds, place, lake)
 
 

@@ -385,7 +385,7 @@ def test_a_damaged_snapshot_is_not_taken_again_and_again(shop: Machine, caplog: 
 
 def test_until_it_is_there_answers_are_behind_by_what_is_not_seen(shop: Machine) -> None:
     other = shop.other("two")
-    meter = open_freshness(other.settings, other.folder, log_readers(shop.world.settings, shop.world.folder)())
+    meter = open_freshness(other.settings, other.folder, log_readers(shop.world.settings, shop.world.folder))
     with pytest.raises(Behind, match="still being built") as found:
         meter.certain(lambda: open_index_home(other.folder).current())
     assert found.value.seconds > 0

@@ -51,6 +51,10 @@ class ObjectStore:
             return False
         return True
 
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file whole, in place of one that is there. Raises LakeUnavailable."""
+        self._guarded(lambda: obstore.put(self._store, name, content, use_multipart=False))
+
     def read(self, name: str) -> bytes | None:
         """Return a file, None where there is none. Raises LakeUnavailable."""
         try:

@@ -3,6 +3,7 @@
 import argparse
 
 from bench import (
+    cold_start,
     dashboard,
     freshness,
     functions,
@@ -39,6 +40,7 @@ def main() -> None:
     show("Function App", functions.run(rounds))
     show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
+    show("Cold start", cold_start.run(rounds))
     show("Inference", inference.run())
     show("Wide events", wide_events.run(1 if quick else wide_events.ROUNDS))
     show("Reading", reading.run_quick() if quick else reading.run())

@@ -49,8 +49,8 @@ REQUESTS_A_SECOND = 100
 """An instance of the receiver; the station alone takes thousands (docs/benchmarks.md), the host's part is not known."""
 DELIVERY_S = 2.0
 """An execution of the parser, opened clients and storage included; not measured on Azure."""
-TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 86_400 // 3600
-"""catch_up, compact, vacuum."""
+TIMERS_A_DAY = 86_400 // 300 + 86_400 // 600 + 2 * (86_400 // 3600)
+"""catch_up, compact, vacuum, snapshot."""
 TABLES_A_COMMIT = 3
 WRITES_A_COMMIT, READS_A_COMMIT = 3, 2
 """Requests to the storage for a commit of one table: five, counted against Azurite."""

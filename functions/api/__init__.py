@@ -1,13 +1,15 @@
-"""The trigger of reading API and dashboard: one route for all of it, answered by the application of a laptop."""
+"""Triggers of reading API and dashboard: one route, answered by the application of a laptop, and a timer beside it."""
 
 import azure.functions as func
 
 from functions.api.reading import Instance
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.snapshot_opening import snapshot_once
 from headwater.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger; the first request begins to build this instance's index."""
+    """Build the triggers; the first request begins this instance's index."""
     bp = func.Blueprint()
     middleware = func.AsgiMiddleware(Instance(settings))
 
@@ -16,5 +18,10 @@ def blueprint(settings: Settings) -> func.Blueprint:
     async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         answer: func.HttpResponse = await middleware.handle_async(req, context)
         return answer
+
+    @bp.function_name("snapshot")
+    @bp.timer_trigger(arg_name="timer", schedule="0 35 * * * *")
+    def let_instances_begin_with_a_young_index(timer: func.TimerRequest) -> None:
+        snapshot_once(settings, prepare_folder(settings))
 
     return bp

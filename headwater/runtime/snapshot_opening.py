@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
     except HeadwaterError as error:
         log.warning("The lake's snapshots of the index are not used: %s", error)
         return None
-    return IndexSnapshots(store, IndexHome(folder / "index"), open_bronze(settings))
+    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings))
 
 
 def snapshot_once(settings: Settings, folder: Path) -> bool:

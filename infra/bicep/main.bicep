@@ -73,7 +73,7 @@ param receiverHttpConcurrency int = 100
 @maxValue(1000)
 param pipelineHttpConcurrency int = 32
 
-@description('Instances of the API that never sleep and so keep their index; 0: after a rest the first questions get 503.')
+@description('Instances of the API that never sleep; 0: after a rest the first questions get 503 until a snapshot of the index is there.')
 @minValue(0)
 @maxValue(20)
 param apiAlwaysReady int = 0

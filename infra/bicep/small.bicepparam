@@ -12,6 +12,7 @@ param receiverMemory = 512
 param logsDailyGb = 1
 param receiverTracesPerSecond = '0.25'
 param alertMinutes = 15
+param apiAlwaysReady = int(readEnvironmentVariable('API_ALWAYS_READY', '0'))
 param withSinks = bool(readEnvironmentVariable('WITH_SINKS', 'false'))
 param sinkSecrets = json(readEnvironmentVariable('SINK_SECRETS', '[]'))
 param lakeReaders = json(readEnvironmentVariable('LAKE_READERS', '[]'))

@@ -12,6 +12,7 @@ param receiverMemory = 2048
 param logsDailyGb = 2
 param alertMinutes = 5
 param privateNetwork = bool(readEnvironmentVariable('PRIVATE_NETWORK', 'false'))
+param apiAlwaysReady = int(readEnvironmentVariable('API_ALWAYS_READY', '0'))
 param withSinks = bool(readEnvironmentVariable('WITH_SINKS', 'false'))
 param sinkSecrets = json(readEnvironmentVariable('SINK_SECRETS', '[]'))
 param lakeReaders = json(readEnvironmentVariable('LAKE_READERS', '[]'))

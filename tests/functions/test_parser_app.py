@@ -61,7 +61,7 @@ def app(hub: Hub, package: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 def test_the_trigger_is_indexed_with_many_binary_events_and_unlimited_retries(app: App) -> None:
     assert "error" not in app.index
-    assert app.functions.keys() == {"parser", "compact", "vacuum", "catch_up", "api"}
+    assert app.functions.keys() == {"parser", "compact", "vacuum", "catch_up", "api", "snapshot"}
     (trigger,) = app.functions["parser"]["bindings"]
     assert (trigger["type"], trigger["cardinality"], trigger["dataType"]) == ("eventHubTrigger", "MANY", "BINARY")
     assert (trigger["connection"], trigger["eventHubName"]) == ("HEADWATER_HUB", "openlineage")

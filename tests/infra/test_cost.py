@@ -44,7 +44,7 @@ def test_a_bill_by_hand() -> None:
     assert found["Receiver"] == pytest.approx(
         0.5 * 2_628_000 * (0.000004 + 0.01150713 * 0.000016) + 0.0304 * 0.40, rel=1e-4
     )
-    assert found["Parser, maintenance"] == pytest.approx(((1_000 + 456) * 30.4 * 2 * 2 - 100_000) * 0.000026)
+    assert found["Parser, maintenance"] == pytest.approx(((1_000 + 480) * 30.4 * 2 * 2 - 100_000) * 0.000026)
     assert found["Storage"] == pytest.approx(1_000 * 8 * 0.12 * 365 / 1e6 * 0.0208)
     commits, leases = 1_000 * 3 * 30.4, 2_880 * 3 * 30.4
     requests = commits * (3 * 0.065 + 2 * 0.0052) + (leases + 30_400) * 0.05

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 LEAST_S = 600.0
 """Least time between two snapshots of one writer, and between two looks for what was forgotten elsewhere."""
+_FAILED_S = 3600.0
+"""Time until one that failed is tried again: who may only read the lake makes none at all."""
 _SHARE = 50
 """Making snapshots may take one part of so many of the time."""
 
@@ -25,9 +28,9 @@ _SHARE = 50
 class IndexSnapshots:
     """The snapshots of one lake, for the writer of one index; `make_when_due` works on a thread of its own."""
 
-    def __init__(self, store: ObjectStore, home: IndexHome, bronze: Bronze):
-        """Ask for nothing yet. bronze: used by nobody else."""
-        self._store, self._home, self._bronze = store, home, bronze
+    def __init__(self, store: ObjectStore, home: IndexHome, open_bronze: Callable[[], Bronze]):
+        """Ask for nothing yet. open_bronze: called for each that asks, on whatever thread."""
+        self._store, self._home, self._open_bronze = store, home, open_bronze
         self._new = 0
         self._made = self._not_before = time.monotonic() - OLDEST_S
         self._looked = -LEAST_S
@@ -41,7 +44,7 @@ class IndexSnapshots:
         Raises LakeUnavailable, OSError.
         """
         forgotten = self.begin_with_nothing(path)
-        found = take_newest(self._shelf(path), self._bronze, rules_hash, forgotten, path)
+        found = take_newest(self._shelf(path), self._open_bronze(), rules_hash, forgotten, path)
         if found is not None:
             self._new, self._made = 0, time.monotonic() - max(0.0, time.time() - found.made_us / 1e6)
         return found is not None
@@ -65,7 +68,7 @@ class IndexSnapshots:
 
     def is_wanted(self, path: Path) -> bool:
         """Tell whether bronze is so far ahead of the newest snapshot that another is worth it; raises as above."""
-        return is_wanted(self._shelf(path), self._bronze)
+        return is_wanted(self._shelf(path), self._open_bronze())
 
     def took(self, events: int) -> None:
         """Count events that the index has taken."""
@@ -92,7 +95,7 @@ class IndexSnapshots:
         if shelf.forgotten() != forgotten:
             return False
         began, new = time.monotonic(), self._new
-        made = make_snapshot(shelf, self._bronze, rules_hash, forgotten, path, ends=self._ends.is_set)
+        made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
         self._made, self._new = time.monotonic(), self._new - new
         self._not_before = self._made + max(LEAST_S, _SHARE * (self._made - began))
         return made is not None
@@ -105,11 +108,16 @@ class IndexSnapshots:
 
     def _make_quietly(self, path: Path, rules_hash: str) -> None:
         try:
-            self.make(path, rules_hash)
+            if self.is_wanted(path):
+                self.make(path, rules_hash)
+            else:  # another machine has made one
+                self._new, self._made = 0, time.monotonic()
         except HeadwaterError as error:
+            self._not_before = time.monotonic() + _FAILED_S
             if not self._ends.is_set():
                 log.warning("No snapshot of the index is made for others, which is tried again later: %s", error)
         except Exception:
+            self._not_before = time.monotonic() + _FAILED_S
             log.exception("No snapshot of the index is made for others.")
 
     def _shelf(self, path: Path) -> Shelf:

@@ -108,7 +108,6 @@ class Forgetting:
         layers, _ = stored_with(self._lake, self._of_layers(), self._wanted)
         others, _ = files_with(chain(*(files_below(self._folder / each) for each in ("index", "run"))), self._wanted)
         places = {"files of silver and gold": len(layers), "files of index and run": len(others)}
-        places |= {"snapshots of the index": sum(name.endswith(".json") for name in self._lake.names(SNAPSHOTS))}
         return {"records of the log": records, "large bodies": bodies, **rows.counts(), **places}, rows
 
     def _erase(self, rows: LakeFound) -> None:

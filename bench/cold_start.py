@@ -1,0 +1,159 @@
+"""A machine that starts without an index, on a lake of 800,000 column edges: when it answers, in a folder, on Azure.
+
+Snapshots are made as an instance makes them; then a process with an empty disk is started on the lake, and asked over
+ASGI, as the Function App asks, until it answers. Azure is Azurite on this machine, behind the tests' proxy.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from bench import wide
+from bench.answers import LIMIT
+from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, middle, show
+from bench.lineage import parse
+from bench.wide import JOBS, NAMESPACE, wide_events
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.lake.object_store import ObjectStore
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.time.snapshot import as_said
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import open_index_home, open_view_opener
+from headwater.runtime.snapshot_opening import open_snapshots
+from headwater.runtime.storage import lake_place
+from headwater.settings import Settings, load_settings
+
+GOAL_S = 5.0
+
+_INSTANCE = """
+import asyncio, json, sys, threading, time
+from pathlib import Path
+import httpx
+from headwater.runtime.folders import prepare_folder
+from headwater.runtime.indexes import keep_index
+from headwater.runtime.read_side import ReadSide
+from headwater.settings import load_settings
+told, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+settings = load_settings(told, folder=Path(told["data"]), environment={})[0]
+folder = prepare_folder(settings)
+side, stop = ReadSide(settings, folder, lambda: lambda: ()), threading.Event()
+keeping = threading.Thread(target=keep_index, args=(settings, folder, stop))
+keeping.start()
+async def ask():
+    transport = httpx.ASGITransport(side.app())
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        while True:
+            answer = await client.get("/api/headwater/v1/upstream", params=asked)
+            if answer.status_code == 200:
+                return len(answer.json()["columns"])
+            await asyncio.sleep(0.02)
+print(json.dumps({"found": asyncio.run(ask()), "cpu": time.process_time()}), flush=True)
+stop.set()
+keeping.join()
+"""
+
+
+def run(rounds: int = ROUNDS, jobs: int = JOBS) -> list[Figure]:
+    """Measure with a local folder, then with the same lake in Azurite; jobs: of 400 edges each."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
+        place = Path(name)
+        first = _settings(data=place / "first", lake=place / "first" / "lake")
+        folder = prepare_folder(first)
+        parse(folder, wide_events(jobs))
+        figures = _making(first, folder)
+        figures += _starts("a folder", rounds, place, first)
+        return figures + _on_azurite(rounds, place)
+
+
+def _settings(**told: Any) -> Settings:
+    told = {name: value if isinstance(value, dict) else str(value) for name, value in told.items()}
+    return load_settings(told, folder=Path(told["data"]), environment={})[0]
+
+
+def _making(settings: Settings, folder: Path) -> list[Figure]:
+    began = time.process_time()
+    open_view_opener(settings, folder).close()
+    built = time.process_time() - began
+    snapshots, rules = open_snapshots(settings, folder), default_rules()
+    assert snapshots
+    path = open_index_home(folder).path_for(rules)
+    wall, cpu = time.perf_counter(), time.process_time()
+    assert snapshots.make(path, rules.rules_hash)
+    spent, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    pieces = [each.stat().st_size for each in Path(settings.lake or "").glob("index/*/*/*.lz4")]
+    return [
+        Figure("index from nothing, CPU", built, "s"),
+        Figure("the index's file", path.stat().st_size / 1e6, "MB"),
+        Figure("  as a snapshot", sum(pieces) / 1e6, "MB"),
+        Figure("a snapshot made", spent, "s"),
+        Figure("  CPU", cpu, "s"),
+    ]
+
+
+def _starts(where: str, rounds: int, place: Path, lake: Settings) -> list[Figure]:
+    """Start processes that have nothing; the floor fetches the same files, reads the graph and does no more."""
+    spent = [_start(place / f"{where} {number}", lake) for number in range(rounds)]
+    floor = middle([_floor(place / f"{where} 0", lake) for _ in range(rounds)])
+    wall = middle([each[0] for each in spent])
+    return [
+        Figure(f"process start to the first answer, {where}", wall, "s", GOAL_S, floor=floor, ratio=wall / floor),
+        Figure("  CPU of that process", middle([each[1] for each in spent]), "s", GOAL_S),
+    ]
+
+
+def _start(data: Path, lake: Settings) -> tuple[float, float]:
+    options = {name: value.get_secret_value() for name, value in lake.lake_options.items()}
+    told = {"data": str(data), "lake": lake.lake, "lake_options": options}
+    asked = {"namespace": NAMESPACE, "dataset": wide.name(wide.IN_LAYER, wide.IN_LAYER), "limit": LIMIT}
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", _INSTANCE, json.dumps(told), json.dumps(asked)],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    wall, said = time.perf_counter() - began, json.loads(done.stdout)
+    assert said["found"], "it answers nothing"
+    assert list((data / "index").glob("*.begun")), "it did not look for a snapshot"
+    return wall, said["cpu"]
+
+
+def _floor(data: Path, lake: Settings) -> float:
+    store = ObjectStore(*lake_place(lake))
+    began = time.perf_counter()
+    names = [each.name for each in store.files("index") if each.name.endswith(".lz4")]
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(store.read, names))
+    LiveGraph(open_index_home(data).current().path, as_said).close()
+    return time.perf_counter() - began
+
+
+def _on_azurite(rounds: int, place: Path) -> list[Figure]:
+    from tests.azurite import KEY, PATIENT, Storage
+
+    with Storage() as storage:
+        told = storage.lake(account_key=KEY, **PATIENT)
+        lake = _settings(data=place / "cloud", **told)
+        root = place / "first" / "lake"
+        store = ObjectStore(*lake_place(lake))
+        for path in sorted(each for each in root.rglob("*") if each.is_file()):
+            store.create(str(path.relative_to(root)), path.read_bytes())
+        return _starts("Azurite", rounds, place, lake)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="of 400 edges each")
+    arguments = parser.parse_args()
+    show("Cold start", run(QUICK_ROUNDS if arguments.quick else ROUNDS, arguments.jobs))
+
+
+if __name__ == "__main__":
+    main()

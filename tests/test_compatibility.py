@@ -42,7 +42,13 @@ def documented() -> dict[str, tuple[str, int, dict[str, int]]]:
 
 
 def test_the_entry_has_every_file_that_the_suite_looks_for() -> None:
-    for name in ("README.md", "maintainers.json", "mapping.json", "run_headwater_tests.sh", "validator/requirements.txt"):
+    for name in (
+        "README.md",
+        "maintainers.json",
+        "mapping.json",
+        "run_headwater_tests.sh",
+        "validator/requirements.txt",
+    ):
         assert (CONSUMER / name).is_file(), name
     for scenario in (CONSUMER / "scenarios").iterdir():
         for name in ("config.json", "maintainers.json", "scenario.md", "validation"):

@@ -15,7 +15,7 @@ RECORDED = {
     "spark_dataproc_simple_producer_test": ("spark-dataproc-simple",),
     "spark_dataproc_simple_producer_test_complete": ("spark-dataproc-complete", "spark-dataproc-simple"),
 }
-"""The suite's own events, of which `tests/events` has each once; the last scenario holds those of the one before, too."""
+"""The suite's own events. `tests/events` has each once; the last scenario holds those of the one before, too."""
 
 STAND_INS = ("CLL", "airflow", "spark_dataproc_bigquery_shakespare")
 """Events of our own, of the suite's names, ids, times and shapes."""

@@ -20,13 +20,9 @@ def made_of(field: str, subtype: str, *, masking: bool = False) -> column_lineag
 def main(run: str, parent: str) -> None:
     """Tell that the run began, and that it ended, with what it read and wrote."""
     columns = [schema_dataset.SchemaDatasetFacetFields(name, "text") for name in ("customer", "email", "amount")]
-    orders = InputDataset(
-        NAMESPACE, "python.orders",
-        facets={
-            "schema": schema_dataset.SchemaDatasetFacet(columns),
-            "tags": tags_dataset.TagsDatasetFacet(tags=[tags_dataset.TagsDatasetFacetFields(key="pii", value="true", source="shop", field="email")]),
-        },
-    )  # fmt: skip
+    pii = tags_dataset.TagsDatasetFacetFields(key="pii", value="true", source="shop", field="email")
+    said = {"schema": schema_dataset.SchemaDatasetFacet(columns), "tags": tags_dataset.TagsDatasetFacet(tags=[pii])}
+    orders = InputDataset(NAMESPACE, "python.orders", facets=said)
     lineage = column_lineage_dataset.ColumnLineageDatasetFacet(
         {
             "customer": made_of("customer", "IDENTITY"),

@@ -21,7 +21,7 @@ class SaysItsLineage(BaseOperator):  # type: ignore[misc]
     def execute(self, context: Any) -> None:
         """Do nothing: what is sent is what matters here."""
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+    def get_openlineage_facets_on_complete(self, _: Any) -> Any:
         """Return the tables, and the statement between them."""
         return OperatorLineage(
             inputs=[Dataset(namespace=SHOP, name="shop.public.orders")],

@@ -1,8 +1,8 @@
 """Producers of OpenLineage in environments of their own, which tests let send their lineage to a Headwater.
 
 `make setup-test` installs dbt (`python -m tools.producer_envs`), `make test-producers` all of them (`… --all`).
-Packages of Python lie in `.cache/producers/NAME/`, the Java client's jars in `.cache/jars/java-client/`. A lock file is made by
-`uv pip compile tools/producer-NAME.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+Packages of Python lie in `.cache/producers/NAME/`, the Java client's jars in `.cache/jars/java-client/`. A lock file is
+made by `uv pip compile tools/producer-NAME.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 --no-header -o requirements-producer-NAME.lock`, the jars' by `sha256sum` of what Maven copied
 (`jvm/java-client/pom.xml`).
 """

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.compatibility import COMPAT, CONSUMER, RECORDED, STAND_INS, VALIDATOR, counted, lay_out
-from tests.shop import up
+from tests.shop import Asker, up
 
 PAGE = COMPAT.parent / "docs" / "compatibility.md"
+HIVE, REMADE = "hdfs://dataproc-producer-test-m", "/user/hive/warehouse/t2"
 ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (\d*) \| (\d*) \| (\d*) \| (\w+) \|", re.MULTILINE)
 
 
@@ -25,10 +26,17 @@ def test_every_scenario_ends_as_expected_and_the_docs_say_so(tmp_path: Path) -> 
         command = [sys.executable, str(VALIDATOR), "--url", running.url, "--target", str(target)]
         folders = ["--consumer_dir", str(CONSUMER), "--scenario_dir", str(tmp_path / "scenarios")]
         done = subprocess.run([*command, *folders], capture_output=True, text=True, check=False, timeout=120)
+        with Asker(running.url) as asker:
+            remade = asker.ask("names", namespace=HIVE, name=REMADE), asker.ask("search", q=REMADE)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     found = counted(json.loads(target.read_text()))
     assert sorted(found) == sorted([*RECORDED, *STAND_INS])
     assert found == documented()
+    names, hits = remade
+    assert [each["rule"] for each in names["items"]] == ["as-sent"], "a table that was made again has one name"
+    assert [each["kind"] for each in hits["items"] if each["name"] == REMADE and each["kind"] != "column"] == [
+        "dataset"
+    ]
 
 
 def documented() -> dict[str, tuple[str, int, dict[str, int]]]:

@@ -51,7 +51,7 @@ class Headwater:
 
     def _sees_all(self) -> bool:
         found = json.loads(self._ask("GET", "/api/headwater/v1/audit")[1])
-        return found["pending"] == 0 and found["index"]["events"] == 0
+        return bool(found["pending"] == 0 and found["index"]["events"] == 0)
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(self._address, timeout=60)

@@ -15,6 +15,7 @@ from tests.shop import Asker, up
 
 PAGE = COMPAT.parent / "docs" / "compatibility.md"
 HIVE, REMADE = "hdfs://dataproc-producer-test-m", "/user/hive/warehouse/t2"
+BUCKET = "gs://mock-bucket"
 ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (\d*) \| (\d*) \| (\d*) \| (\w+) \|", re.MULTILINE)
 
 
@@ -28,10 +29,14 @@ def test_every_scenario_ends_as_expected_and_the_docs_say_so(tmp_path: Path) -> 
         done = subprocess.run([*command, *folders], capture_output=True, text=True, check=False, timeout=120)
         with Asker(running.url) as asker:
             remade = asker.ask("names", namespace=HIVE, name=REMADE), asker.ask("search", q=REMADE)
+            file = asker.ask("impact", namespace=BUCKET, dataset="uploaded_file.txt")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     found = counted(json.loads(target.read_text()))
     assert sorted(found) == sorted([*RECORDED, *STAND_INS])
     assert found == documented()
+    (stop,) = file["stops"]
+    onward = {each["dataset"] for each in stop["onward"]}
+    assert onward == {"copy_of_uploaded_file.txt", "compose_result.txt", "/files/temp/downloaded_file.txt"}
     names, hits = remade
     assert [each["rule"] for each in names["items"]] == ["as-sent"], "a table that was made again has one name"
     assert [each["kind"] for each in hits["items"] if each["name"] == REMADE and each["kind"] != "column"] == [

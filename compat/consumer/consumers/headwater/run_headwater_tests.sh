@@ -17,14 +17,16 @@ while [[ "$#" -gt 0 ]]; do
 done
 
 data="$(mktemp -d)"
-coproc SERVER { exec headwater up --data "$data/lake" --port 0; }
-trap 'kill "$SERVER_PID" 2> /dev/null; wait "$SERVER_PID" 2> /dev/null || true; rm -rf "$data"' EXIT
+mkfifo "$data/said"
+headwater up --data "$data/lake" --port 0 > "$data/said" &
+server=$!
+trap 'kill "$server" 2> /dev/null; wait "$server" 2> /dev/null || true; rm -rf "$data"' EXIT
+exec 3< "$data/said"
 url=""
-while [[ -z "$url" ]] && read -r line <&"${SERVER[0]}"; do
+while [[ -z "$url" ]] && read -r -u 3 line; do
     if [[ "$line" =~ listens\ on\ (http://[^ ]+) ]]; then url="${BASH_REMATCH[1]}"; fi
 done
 [[ -n "$url" ]] || { echo "Headwater did not start; what it said is above."; exit 3; }
-cat <&"${SERVER[0]}" > "$data/said" &
 
 python3 "$here/validator/validator.py" --url "$url" --consumer_dir "$here" --scenario_dir "$scenarios" \
     --release "$release" --target "$target"

@@ -50,7 +50,7 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 def test_the_python_client(asker: Asker) -> None:
     run, parent = str(uuid.uuid4()), str(uuid.uuid4())
-    _run([sys.executable, str(HERE / "shop_run.py"), run, parent], OPENLINEAGE_URL=_url(asker))
+    _run([sys.executable, str(HERE / "shop_run.py"), run, parent], {"OPENLINEAGE_URL": _url(asker)})
     asker.wait_for("upstream", dataset="python.revenue")
     assert drawn(asker, "python.revenue") == CLIENTS_DREW
     found = asker.ask(f"runs/{run}/hierarchy")
@@ -64,11 +64,14 @@ def test_the_python_client(asker: Asker) -> None:
 def test_dbt(asker: Asker, tmp_path: Path) -> None:
     folder = shutil.copytree(HERE / "dbt", tmp_path / "dbt")
     programs = environment(DBT)
-    _run(
-        [str(programs / "dbt-ol"), "build", "--profiles-dir", "."], cwd=folder, PATH=f"{programs}:{os.environ['PATH']}",
-        OPENLINEAGE_URL=_url(asker), OPENLINEAGE_NAMESPACE="dbt", SHOP_DATABASE=str(tmp_path / "shop.duckdb"),
-        DBT_SEND_ANONYMOUS_USAGE_STATS="false",
-    )  # fmt: skip
+    settings = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "OPENLINEAGE_URL": _url(asker),
+        "OPENLINEAGE_NAMESPACE": "dbt",
+        "SHOP_DATABASE": str(tmp_path / "shop.duckdb"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    }
+    _run([str(programs / "dbt-ol"), "build", "--profiles-dir", "."], settings, folder)
     states = _ended(asker, "dbt", "dbt-run-shop")
     models = ("stg_customers", "stg_orders", "customer_revenue")
     assert states == {
@@ -84,11 +87,9 @@ def test_dbt(asker: Asker, tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_the_java_client(asker: Asker) -> None:
     run = str(uuid.uuid4())
-    _run(
-        ["java", "-cp", java_class_path(), str(HERE / "ShopRun.java"), run],
-        OPENLINEAGE__TRANSPORT__TYPE="http", OPENLINEAGE__TRANSPORT__URL=_url(asker),
-        OPENLINEAGE__TRANSPORT__COMPRESSION="gzip",
-    )  # fmt: skip
+    names = ("TYPE", "URL", "COMPRESSION")
+    settings = zip((f"OPENLINEAGE__TRANSPORT__{name}" for name in names), ("http", _url(asker), "gzip"), strict=True)
+    _run(["java", "-cp", java_class_path(), str(HERE / "ShopRun.java"), run], dict(settings))
     asker.wait_for("upstream", dataset="java.revenue")
     assert drawn(asker, "java.revenue") == CLIENTS_DREW
     assert asker.ask(f"runs/{run}/hierarchy")["run"]["state"] == "COMPLETE"
@@ -110,7 +111,7 @@ def test_airflow(asker: Asker, tmp_path: Path) -> None:
         "AIRFLOW_CONN_SHOP": json.dumps({"conn_type": "sqlite", "host": str(tmp_path / "shop.sqlite")}),
     }
     for command in (["db", "migrate"], ["dags", "test", "shop", "2026-01-02"]):
-        _run([str(programs / "airflow"), *command], **settings)
+        _run([str(programs / "airflow"), *command], settings)
     states = _ended(asker, "airflow", "shop")
     tasks = {"shop.take", "shop.count", "shop.sum_up"}
     assert {name: states[name] for name in ("shop", *tasks)} == dict.fromkeys(("shop", *tasks), "COMPLETE")
@@ -157,9 +158,9 @@ def _url(asker: Asker) -> str:
     return str(asker.client.base_url).rstrip("/")
 
 
-def _run(command: list[str], *, cwd: Path | None = None, **environment: str) -> None:
+def _run(command: list[str], settings: Mapping[str, str], cwd: Path | None = None) -> None:
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        command, cwd=cwd, env=own | environment, capture_output=True, text=True, check=False, timeout=800
+        command, cwd=cwd, env={**own, **settings}, capture_output=True, text=True, check=False, timeout=800
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -19,7 +19,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel sbom audit fabric jvm web screenshots
+.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,8 +52,8 @@ jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firs
 	@mvn -B -q -f $< $(if $(findstring spark4,$@),-Pspark4) package
 	@touch $@
 
-setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets
-	@printf 'tools.%s\n' npm_packages functions_env datahub_env policy azure_types chromium | xargs -P 4 -n 1 $(BIN)/python -m
+setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets, dbt
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types chromium | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -107,6 +107,10 @@ test-spark4: setup $(JARS) $(JARS4)  ## the Spark tests on Spark 4.1, in an envi
 test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
 	@$(BIN)/python -m tools.runtimes
 	$(BIN)/pytest -m long tests/test_runtimes.py
+
+test-producers: setup-test  ## dbt, Airflow, OpenLineage's Python and Java clients, each run for real
+	@$(BIN)/python -m tools.producer_envs --all
+	$(BIN)/pytest tests/test_real_producers.py
 
 bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench

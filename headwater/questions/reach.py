@@ -46,7 +46,7 @@ def reach(
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
-    stops = _stops(snapshot, starts, found.ways, counted, forward=forward)
+    stops = _stops(snapshot, dataset, found.ways, counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
@@ -68,14 +68,19 @@ def _path(shown: Shown, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[Path
 
 
 def _stops(
-    snapshot: Snapshot, starts: Iterable[int], reached: Iterable[int], counted: CountedEdges, *, forward: bool
+    snapshot: Snapshot, asked: Name, reached: Iterable[int], counted: CountedEdges, *, forward: bool
 ) -> list[Stop]:
-    """Return the datasets, of the one asked for and those with a reached column, where only tables go on."""
+    """Return the datasets, of the one asked for and those with a reached column, where only tables go on.
+
+    The one asked for may be a file or a table of which nobody has ever named a column.
+    """
     dataset_of, names = snapshot.graph.dataset_of, snapshot.graph.names
+    start = counted.lifetimes.newest(asked)
+    datasets = {dataset_of[node] for node in reached} | ({start} if start is not None else set())
     onward: dict[Name, set[Name]] = defaultdict(set)
     jobs: dict[Name, set[Name]] = defaultdict(set)
     unread: dict[Name, set[str]] = defaultdict(set)
-    for dataset in {dataset_of[node] for node in (*starts, *reached)}:
+    for dataset in datasets:
         for number, far in _table_level(snapshot, dataset, counted, forward=forward):
             onward[names[dataset].plain].add(far.plain)
             job_output, lineage = snapshot.graph.sets[number]
@@ -145,5 +150,5 @@ def path(
         mode,
         reached is not None,
         [] if reached is None else _path(Shown(snapshot), wave, hits, reached),
-        _stops(snapshot, starts, hits, counted, forward=True) if reached is None else [],
+        _stops(snapshot, source, hits, counted, forward=True) if reached is None else [],
     )

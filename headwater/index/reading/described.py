@@ -42,7 +42,7 @@ class Described:
         for name in names:
             for kind, facet, order, value in self._newest((DATASET, COUNTED), name, only):
                 is_newer = facet not in found[kind] or found[kind][facet][0] < order
-                if is_newer and facet not in without and naming.resolve(name, time_of(order)) == dataset:
+                if is_newer and facet not in without and naming.resolve(name, time_of(order)).plain == dataset.plain:
                     found[kind][facet] = order, value
         found[DATASET].pop("schema", None)
         schema = self._schema(dataset, names) if only in (None, "schema") else {}
@@ -82,8 +82,12 @@ class Described:
         ).fetchall()
 
     def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
-        """Return a text of the newest schema as rule 12 has it; texts of one schema differ in who sent it alone."""
-        schema = self._live.schema(dataset)
+        """Return a text of the newest schema as rule 12 has it; texts of one schema differ in who sent it alone.
+
+        It is that of the newest generation that says one, as in `Snapshot.shown_columns`.
+        """
+        every = self._live.naming.generations.meanings(dataset.plain)
+        schema = next((self._live.schema(each) for each in every if self._live.columns(each).names), None)
         if schema is None:
             return {}
         sets = [

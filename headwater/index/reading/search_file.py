@@ -167,7 +167,7 @@ class SearchFile:
             if None in ranks or min(rank for rank in ranks if rank is not None) == _PARENT:
                 continue
             whole = Name(namespace, name)
-            means = None if kind == "job" else self._naming.resolve(whole, EVER_US)
+            means = None if kind == "job" else self._naming.resolve(whole, EVER_US).plain
             is_alias = kind == "dataset" and means != whole
             shown = "alias" if is_alias else kind
             if shown not in kinds:

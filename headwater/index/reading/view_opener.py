@@ -115,7 +115,7 @@ class ViewOpener:
             naming = live.naming
             time_us = EVER_US if at_us is None else at_us
             bound = naming.bound(name, time_us)
-            found = naming.resolve(name, time_us)
+            found = naming.resolve(name, time_us).plain
             steps = (
                 [Step("binding", "a symlink facet says so, newest up to then", name, bound)] if bound != name else []
             )

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from headwater.eventlog import Claims
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.log_registry import KINDS
+from headwater.eventlog.object_buckets import SCHEMES
 from headwater.extras import extra
 from headwater.lake.ownership import ROUTES
 from headwater.runtime.folders import data_folder
@@ -23,6 +24,10 @@ OWNER = ROUTES["parser"]
 
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
 """Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
+
+
+EXCLUSIVE = {"aws_conditional_put": "etag"}
+"""A commit is written where there is none, or not at all: without it, two parsers would overwrite each other's."""
 
 
 def open_bronze(settings: Settings) -> "Bronze":
@@ -42,7 +47,9 @@ def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
 
 def remote_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of delta-rs for tables at an address."""
-    return {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
+    in_bucket = str(settings.lake).startswith(SCHEMES)
+    own = EXCLUSIVE if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
+    return {**STORAGE_OPTIONS, **own, **revealed(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:
@@ -78,6 +85,12 @@ def open_claims(settings: Settings) -> Claims:
     """Open the place of large bodies; raises WrongSetting if its address is none."""
     if settings.claims_url is None:
         return FolderClaims(claims_folder(settings))
+    if settings.claims_url.startswith(SCHEMES):
+        from headwater.eventlog.object_claims import ObjectClaims
+
+        with extra("objects"):
+            find_spec("obstore.store")
+        return ObjectClaims(settings.claims_url, revealed(settings.claims_options))
     from headwater.eventlog.blob_claims import BlobClaims
 
     with extra("azure"):

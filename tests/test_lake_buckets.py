@@ -57,8 +57,9 @@ def claims_at(url: str, options: Mapping[str, str]) -> Claims:
     return open_claims(load_settings({"claims_url": url, "claims_options": options}, environment={})[0])
 
 
-def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(bucket: Bucket, tmp_path: Path) -> None:
-    lake = {"lake": f"{bucket.url}/one", "lake_options": bucket.options}
+def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsServer, tmp_path: Path) -> None:
+    """On the quick one of the two; the way of events to S3 is in test_stations.py."""
+    lake = {"lake": "gs://lake/one", "lake_options": gcs.options}
     world = World(tmp_path, **lake)
     check_exclusive_puts(world.settings)
     world.append(event(1), event(2, ("x",)), event(1), b"{}")
@@ -115,14 +116,14 @@ NO_ROLE = {"aws_metadata_endpoint": "http://127.0.0.1:9", "aws_region": "eu-west
 @pytest.mark.parametrize(
     ("url", "options", "words"),
     [
-        ("s3://b/lake", NO_ROLE, ["there are no credentials of AWS", "IRSA", "AWS_ACCESS_KEY_ID"]),
+        ("s3://bucket/lake", NO_ROLE, ["there are no credentials of AWS", "IRSA", "AWS_ACCESS_KEY_ID"]),
         (
-            "gs://b/lake",
+            "gs://bucket/lake",
             {"google_service_account": "/no/such.json"},
             ["no credentials of Google", "GOOGLE_APPLICATION"],
         ),
-        ("s3://b/lake", {"aws_endpoint_url": "http://127.0.0.1:9"}, ["is http", "`allow_http`"]),
-        ("s3://b/lake", {"aws_endpoint_url": "https://127.0.0.1:9"}, ["cannot be reached", "check `lake`"]),
+        ("s3://bucket/lake", {"aws_endpoint_url": "http://127.0.0.1:9"}, ["is http", "`allow_http`"]),
+        ("s3://bucket/lake", {"aws_endpoint_url": "https://127.0.0.1:9"}, ["cannot be reached", "check `lake`"]),
     ],
     ids=["no role", "no key of Google", "http", "away"],
 )
@@ -150,6 +151,6 @@ def test_a_bucket_that_is_not_there_is_waited_for(bucket: Bucket, tmp_path: Path
 
 
 def test_an_option_that_is_not_known_is_named(tmp_path: Path) -> None:
-    settings = World(tmp_path, lake="s3://b/lake", lake_options={"aws_acces_key_id": "x"}).settings
+    settings = World(tmp_path, lake="s3://bucket/lake", lake_options={"aws_acces_key_id": "x"}).settings
     with pytest.raises(WrongSetting, match=r"aws_acces_key_id.*docs/storage\.md"):
         check_exclusive_puts(settings)

@@ -132,6 +132,7 @@ def test_what_is_wrong_is_one_line_with_its_fix_and_without_a_secret(
 ) -> None:
     for name in [each for each in os.environ if each.startswith(("AWS_", "GOOGLE_"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     keys = {} if "aws_endpoint_url" not in options else {"aws_access_key_id": "a", "aws_secret_access_key": SECRET}
     world = World(tmp_path, lake=url, lake_options={"max_retries": "0", **keys, **options})
     world.append(event(1))

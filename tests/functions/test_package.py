@@ -17,8 +17,8 @@ from tools.function_zip import ROOT, shipped, write_package
 SHIPPED = shipped()
 NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.operating.sink_replay")
 """Named in `runtime/`, which opens them for the command line and for a log that the app does not have."""
-NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth", "obstore"}
-"""Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, of lakes in buckets: who wants one adds it."""
+NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}
+"""Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, which say so: whoever wants one adds it."""
 HASHED = "headwater/spark/"
 """Shipped for the version of the rules, never imported."""
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}

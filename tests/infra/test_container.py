@@ -24,7 +24,7 @@ from tools.helm import hadolint
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KEYS = '[{"name": "spark", "key": "at-least-8", "roles": ["write"]}]'
-EXTRAS = ("server", "azure", "kafka", "aws", "google", "objects")
+EXTRAS = ("server", "azure", "kafka", "aws", "google")
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ _KNOWN = (
         "Correct the credentials in `lake_options`, or leave them out for a managed identity",
     ),
     (
-        "loading credentials|/latest/api/token|/latest/meta-data|CredentialsNotLoaded|Unable to locate credentials",
+        "loading credentials|no credentials found|/latest/api/token|/latest/meta-data|Unable to locate credentials",
         "there are no credentials of AWS",
         "Let a role be assumed (IRSA, an instance's or a task's role), or set AWS_ACCESS_KEY_ID and "
         "AWS_SECRET_ACCESS_KEY, or both in the options",

@@ -52,8 +52,8 @@ jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firs
 	@mvn -B -q -f $< $(if $(findstring spark4,$@),-Pspark4) package
 	@touch $@
 
-setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a judge of what DataHub gets, dbt
-	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types chromium | xargs -P 4 -n 1 $(BIN)/python -m
+setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, Helm, a judge of what DataHub gets, dbt
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types chromium helm | xargs -P 4 -n 1 $(BIN)/python -m
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +19,7 @@ from headwater.variables import PREFIX, read_variables, variable_of
 FILE = "headwater.toml"
 
 _ABFSS = re.compile(r"abfss://[^/@?#]+@[\w-]+\.dfs\.(core\.windows\.net|fabric\.microsoft\.com)(/[^?#]*)?")
+_BUCKET = re.compile(r"(s3|gs)://[a-z0-9][a-z0-9._-]+(/[^?#]*)?")
 
 
 def _is_kept_long_enough(days: int) -> int:
@@ -27,6 +28,7 @@ def _is_kept_long_enough(days: int) -> int:
     return days
 
 
+Station = Literal["receiver", "parser", "api", "sinks"]
 Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
 
@@ -36,6 +38,10 @@ class GeneralSettings(BaseModel):
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    stations: tuple[Station, ...] = Field(
+        ("receiver", "parser", "api", "sinks"),
+        description="What `headwater up` runs; fewer than all where others run the rest on the same log and lake.",
+    )
     rules: Path | None = Field(None, description="Folder of your rules; default is `rules` in the data folder.")
     sinks: str | None = Field(
         None, description="File or `abfss://` address of your sinks; default is `sinks.yml` in the data folder."
@@ -87,16 +93,21 @@ class GeneralSettings(BaseModel):
         "sqlite", pattern=f"^({'|'.join(KINDS)})$", description="Where acknowledged events wait for the lake."
     )
     lake: str | None = Field(
-        None, description="Folder or `abfss://` address of the Delta tables; default is `lake` in the data folder."
+        None,
+        description="Folder, or `abfss://`, `s3://`, `gs://` address, of the Delta tables; default is `lake` in the "
+        "data folder.",
     )
     lake_options: dict[str, Secret] = Field(
         {}, description="Storage options of delta-rs for `lake`, instead of a managed identity or beside it."
     )
     claims_url: str | None = Field(
-        None, description="Address of the container for large bodies; default is `claims` in the data folder."
+        None,
+        description="Address of the container or bucket for large bodies; default is `claims` in the data folder.",
     )
     claims_options: dict[str, Secret] = Field(
-        {}, description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity."
+        {},
+        description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity; of a "
+        "bucket as in `lake_options`.",
     )
     ingest: tuple[str, ...] = Field(
         (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
@@ -162,6 +173,7 @@ def load_settings(
     _check_oidc(settings)
     KINDS[settings.log].check(settings)
     _check_addresses(settings)
+    _check_stations(settings)
     return settings, sources
 
 
@@ -210,13 +222,36 @@ def _check_open_to_others(settings: Settings) -> None:
         )
 
 
+def _check_stations(settings: Settings) -> None:
+    """Raise WrongSetting where stations that run apart would not meet: at the log, the lake, and large bodies."""
+    missing = [each for each in get_args(Station) if each not in settings.stations and each != "sinks"]
+    if not settings.stations:
+        raise WrongSetting(f"stations names none. Take some of {', '.join(get_args(Station))}.")
+    if not missing:
+        return
+    apart = f"stations = {', '.join(settings.stations)} leaves {' and '.join(missing)} to others, who "
+    if settings.log == "sqlite":
+        raise WrongSetting(f'{apart}cannot reach a log on this disk. Set log = "kafka" or log = "event_hub".')
+    if settings.lake is None and set(settings.stations) != {"receiver"}:
+        raise WrongSetting(
+            f"{apart}cannot reach a lake in this data folder. Set `lake` to an address, or a shared folder."
+        )
+    if settings.claims_url is None and ("receiver" in missing) != ("parser" in missing):
+        raise WrongSetting(
+            f"{apart}cannot reach large bodies in this data folder: events above `claim_bytes` would be lost. Set "
+            "`claims_url` to an address, such as s3://BUCKET/claims."
+        )
+
+
 def _check_addresses(settings: Settings) -> None:
     for name, value in (("lake", settings.lake), ("sinks", settings.sinks)):
-        if value and "://" in value and not _ABFSS.fullmatch(value):
+        is_bucket = name == "lake" and value and _BUCKET.fullmatch(value)
+        if value and "://" in value and not is_bucket and not _ABFSS.fullmatch(value):
+            buckets = ", s3://BUCKET/PATH or gs://BUCKET/PATH" if name == "lake" else ""
             raise WrongSetting(
                 f"{name} = {value.partition('?')[0]!r} is no address in a lake. Write it like "
-                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, or name a place on this machine; credentials go "
-                "into `lake_options`."
+                f"abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH{buckets}, or name a place on this machine; "
+                "credentials go into `lake_options`."
             )
 
 

@@ -82,6 +82,23 @@ _KNOWN = (
         "Correct the credentials in `lake_options`, or leave them out for a managed identity",
     ),
     (
+        "loading credentials|no credentials found|/latest/api/token|/latest/meta-data|Unable to locate credentials",
+        "there are no credentials of AWS",
+        "Let a role be assumed (IRSA, an instance's or a task's role), or set AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY, or both in the options",
+    ),
+    (
+        "computeMetadata|GCP credential error|service account file|DefaultCredentialsError",
+        "there are no credentials of Google, or they cannot be read",
+        "Run where a service account is (Workload Identity), or set GOOGLE_APPLICATION_CREDENTIALS, or "
+        "`google_service_account` in the options",
+    ),
+    (
+        "URL scheme is not allowed",
+        "the address is http, which is not spoken unasked",
+        'Write https, or set `allow_http` to "true" in the options',
+    ),
+    (
         "token request|msi/token|oauth2/token|ManagedIdentityCredential|CredentialUnavailable",
         "there is no token for the managed identity",
         "Assign the identity to this app and check `identity_client_id`",
@@ -89,7 +106,8 @@ _KNOWN = (
     (
         "AccessDenied",
         "the credentials lack the right for this (403)",
-        "Give them `s3:PutObject` and `s3:DeleteObject` on what is in the bucket",
+        "Give them `s3:ListBucket` on the bucket and `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` on what is in "
+        "it; at Google `Storage Object User`",
     ),
     (
         "InvalidAccessKeyId|SignatureDoesNotMatch",
@@ -97,11 +115,10 @@ _KNOWN = (
         "Correct the credentials",
     ),
     (
-        "Unable to locate credentials",
-        "there are no credentials of AWS",
-        "Set AWS_ACCESS_KEY_ID and the like, a profile or a role",
+        "NoSuchBucket|The specified bucket does not exist",
+        "there is no such bucket (404)",
+        "Create it, or correct `{setting}`",
     ),
-    ("NoSuchBucket", "there is no such bucket (404)", "Create it, or correct `{setting}`"),
     (
         "InvalidAuthenticationInfo|ExpiredAuthenticationToken|ExpiredToken|401 Unauthorized",
         "the token is expired, or not for this account (401)",

@@ -32,6 +32,7 @@ _OBJECT = '{"account_name": "one", "account_key": "two"}'
 _EXAMPLES = {
     "keys": '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]',
     "triggers": '["receiver"]',
+    "stations": '["receiver"]',
 }
 
 

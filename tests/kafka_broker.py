@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tools.jars import CACHE, require_java
 
-READY_S = 30.0
+READY_S = 120.0
 USER = "$ConnectionString"
 PASSWORD = "Endpoint=sb://hub.test/;SharedAccessKey=very-secret-kafka-key="
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp")

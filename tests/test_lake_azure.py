@@ -5,8 +5,6 @@ which in `serve` would stop every request, runs into its timeout here.
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,8 @@ from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
-from tests.lake_check import rows_at
 from tests.parsing import World, event
+from tests.racing_writers import race
 from tests.running import Running, headwater
 from tests.waiting import rest
 
@@ -27,21 +25,6 @@ pytestmark = pytest.mark.slow
 
 WRITERS = 4
 COMMITS = 6
-
-_WRITE = f"""
-import json, sys
-from headwater.events.position import Source
-from headwater.lake.bronze_tables import Bronze
-asked = json.load(sys.stdin)
-bronze = Bronze(asked["root"], asked["options"])
-bronze.create("parser/test", "life")
-table = bronze.tables["duplicates"]
-for sequence in range(1, {COMMITS} + 1):
-    for partition in (asked["own"], "shared"):
-        source = Source("log", "life", partition)
-        rows = [(sequence, ("log", "life", partition, sequence, sequence, "id"))]
-        table.append_once(source.app_id, table.prepare(rows), sequence)
-"""
 
 
 def test_the_parser_fills_a_lake_on_azure_storage_and_maintenance_keeps_it(storage: Storage, tmp_path: Path) -> None:
@@ -131,18 +114,8 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
 
 def test_four_processes_write_one_table_and_no_row_is_lost_or_there_twice(storage: Storage) -> None:
     lake = storage.lake(account_key=KEY, **PATIENT)
-    asked = {"root": f"{lake['lake']}/bronze", "options": lake["lake_options"]}
-    command, root = [sys.executable, "-c", _WRITE], Path(__file__).parents[1]
-    writers = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=root, text=True) for _ in range(WRITERS)]
-    for number, writer in enumerate(writers):
-        assert writer.stdin
-        writer.stdin.write(json.dumps({**asked, "own": str(number)}))
-        writer.stdin.close()
-    assert [writer.wait(120) for writer in writers] == [0] * WRITERS
-    stored = rows_at(lake["lake"], "duplicates", None, lake["lake_options"])
-    found = [(row["partition"], row["sequence"]) for row in stored]
-    partitions = [*map(str, range(WRITERS)), "shared"]
-    assert sorted(found) == [(name, sequence) for name in partitions for sequence in range(1, COMMITS + 1)]
+    found, wanted = race(lake["lake"], lake["lake_options"], WRITERS, COMMITS)
+    assert found == wanted
 
 
 def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tools.locked_environment import ROOT, Missing, locked_environment
 
 LOCK = ROOT / "requirements-audit.lock"
 HOME = ROOT / ".cache" / "audit"
-LOCKS = ("requirements-dev.lock", "requirements.txt")
+LOCKS = ("requirements-dev.lock", "requirements.txt", "requirements-container.lock")
 """What runs: all that `make setup` installs, and what the Function App does."""
 
 

@@ -139,11 +139,18 @@ def up(
     port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free one.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")] = None,
     tick: Annotated[str | None, typer.Option(help="Least time between two commits, such as 1s or 250ms.")] = None,
+    station: Annotated[
+        list[str] | None,
+        typer.Option(help="Run this one alone: receiver, parser, api or sinks; may be given again. Default: all."),
+    ] = None,
 ) -> None:
     """Run receiver, parser and API in the foreground, until Ctrl-C."""
     from headwater.local.up import up as run
 
-    overrides = {"data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None}
+    overrides = {
+        "data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None,
+        "stations": tuple(station) if station else None,
+    }  # fmt: skip
     sys.exit(run(_settings(overrides)))
 
 

@@ -23,6 +23,8 @@ _OF_CLIENT = re.compile(
     "randomize_addresses|timeout|user_agent"
 )
 """Options of the connection, which obstore wants apart: among those of the store they end its call in a panic."""
+_NO_BUCKET = re.compile("NoSuchBucket|The specified bucket does not exist|ContainerNotFound|FilesystemNotFound")
+"""Not a file that is gone, but all of them: a bucket may come back, or never have been there."""
 _OF_RETRIES = ("max_retries", "retry_timeout")
 _UNKNOWN = re.compile(r"Configuration key: '([^']*)'")
 
@@ -38,9 +40,10 @@ class StoredFile(NamedTuple):
 class ObjectStore:
     """The files below one folder or address. May be asked from any thread."""
 
-    def __init__(self, address: str, options: Mapping[str, str]):
-        """Ask for nothing yet; options: storage options of delta-rs."""
+    def __init__(self, address: str, options: Mapping[str, str], *, setting: str = "lake"):
+        """Ask for nothing yet; options: storage options of delta-rs; setting: which one names the address."""
         self._address = address
+        self._setting = setting
         self._store = self._guarded(lambda: _open(address, options))
 
     def create(self, name: str, content: bytes) -> bool:
@@ -81,16 +84,19 @@ class ObjectStore:
             return call()
         except AlreadyExistsError as error:
             raise FileExistsError(str(error)) from error
-        except FileNotFoundError:
-            raise
         except (BaseError, OSError) as error:
-            raise LakeUnavailable(f"Cannot use {self._address}: {explain(error, 'lake')}") from error
+            if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(str(error)):
+                raise
+            raise LakeUnavailable(f"Cannot use {self._address}: {explain(error, self._setting)}") from error
 
 
 def _open(address: str, options: Mapping[str, str]) -> Any:
     if "://" not in address:
         return LocalStore(address, automatic_cleanup=True, mkdir=True)
     named = {name.lower(): value for name, value in options.items()}
+    named = {
+        (short if _OF_CLIENT.fullmatch(short := name.removeprefix("aws_")) else name): named[name] for name in named
+    }
     client = {name: value for name, value in named.items() if _OF_CLIENT.fullmatch(name)}
     retries = _retries({name: named[name] for name in _OF_RETRIES if name in named})
     config = {name: value for name, value in named.items() if name not in client and name not in _OF_RETRIES}

@@ -47,7 +47,7 @@ class KnownTransactions:
 
 
 class OpenTable:
-    """A table at `uri`: a folder or `abfss://container@account.dfs.core.windows.net/path`.
+    """A table at `uri`: a folder, `abfss://container@account.dfs.core.windows.net/path`, `s3://bucket/path`, `gs://…`.
 
     commits: by this handle since it was opened.
     """

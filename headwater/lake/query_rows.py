@@ -50,7 +50,7 @@ def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows
 
 def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
     """Read every batch; over a network with pyarrow, because arro3 stops every thread while it waits."""
-    if not uri.startswith("abfss://"):
+    if "://" not in uri or uri.startswith("file://"):
         return found.read_all()
     import pyarrow as pa  # noqa: PLC0415 - see the module
 

@@ -1,7 +1,9 @@
-"""Health and metrics of a running Headwater: can it acknowledge, and how far is the lake."""
+"""Health and metrics of a running Headwater: can it acknowledge, and how far is the lake; of the stations it runs."""
 
 import asyncio
 import threading
+import time
+from collections.abc import Sequence
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headwater.api.freshness import FreshnessMeter
+from headwater.api.freshness import FreshnessMeter, log_age_s
 from headwater.api.refusing import json_response
 from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
@@ -19,6 +21,7 @@ from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
+from headwater.settings import Station
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
 FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
@@ -30,10 +33,28 @@ LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
 class Health:
-    """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged."""
+    """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged.
 
-    def __init__(self, log: LogWriter, readers: Readers, bronze: Bronze, freshness: FreshnessMeter, folder: Path):
+    A receiver alone never looks at the lake, on which it needs no right; what runs elsewhere is NaN in metrics.
+    """
+
+    def __init__(
+        self,
+        *,
+        stations: Sequence[Station],
+        log: LogWriter,
+        readers: Readers,
+        bronze: Bronze,
+        freshness: FreshnessMeter,
+        folder: Path,
+    ):
         """Open nothing. folder: of data, where other processes say how they are."""
+        self._receives, self._answers = "receiver" in stations, "api" in stations
+        self._knows_lake = self._answers or "parser" in stations
+        for gauge in () if self._answers else (BEHIND, SET_ASIDE) if self._knows_lake else (PENDING, BEHIND, SET_ASIDE):
+            gauge.set(nan)
+        self._began = time.time()
+        self._caught_up = False
         self._folder = folder
         self._log = log
         self._readers = readers
@@ -60,13 +81,24 @@ class Health:
         return json_response(200, {"live": True})
 
     async def _ready(self, _: Request) -> Response:
-        """Answer 200 if events can be acknowledged; a lake or an index that lags or is down does not change that."""
+        """Answer 200 if events can be acknowledged; a lake or an index that lags or is down does not change that.
+
+        Where none are received, 200 if questions see, or once saw, all that was in the lake when this process began.
+        """
         trouble = self._log.trouble()
         # a log that is a service is not asked what waits in it while it does not answer: that takes as long as it likes
-        found = _ServingState("not asked", "not asked", None) if trouble else await asyncio.to_thread(self._state)
+        is_asked = self._knows_lake and not trouble
+        found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
-        said = {"ready": not trouble, "components": components, "freshness": found.freshness}
-        return json_response(503 if trouble else 200, said)
+        is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
+        said = {"ready": is_ready, "components": components, "freshness": found.freshness}
+        return json_response(200 if is_ready else 503, said)
+
+    def _has_caught_up(self, found: Freshness | None) -> bool:
+        """Tell whether what questions do not see came after this process; once it did, an instance stays ready."""
+        if found and found.bronze < time.time() - self._began:
+            self._caught_up = True
+        return self._caught_up or not self._answers
 
     async def _metrics(self, _: Request) -> Response:
         await asyncio.to_thread(self._measure)
@@ -74,6 +106,9 @@ class Health:
 
     def _state(self) -> "_ServingState":
         try:
+            if not self._answers:
+                with self._one_at_a_time:
+                    return _ServingState(_told(log_age_s(self._readers, self._bronze), "lake"), "not here", None)
             found = self._freshness.answer()
         except HeadwaterError as error:
             return _ServingState(str(error), "not asked", None)
@@ -81,24 +116,30 @@ class Health:
 
     def _measure(self) -> None:
         measure_sinks(self._folder)
+        found = Freshness(nan, nan, nan, 0, None)
         try:
-            with self._one_at_a_time:
-                readers = self._readers()
-                passed = self._bronze.watermarks([reader.source for reader in readers])
-                PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
-                LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
-                self._findings.measure()
-            found = self._freshness.answer()
-            BEHIND.set(found.events)
-            SET_ASIDE.set(len(self._freshness.set_aside(0)))
+            found = self._measure_lake() if self._knows_lake else found
         except HeadwaterError:
             PENDING.set(nan)
             BEHIND.set(nan)
-            found = Freshness(nan, nan, nan, 0, None)
         FRESHNESS.set(found.seconds)
         WAITING.labels("log").set(found.log)
         WAITING.labels("bronze").set(found.bronze)
         GOLD.set(found.gold.seconds if found.gold else nan)
+
+    def _measure_lake(self) -> Freshness:
+        with self._one_at_a_time:
+            readers = self._readers()
+            passed = self._bronze.watermarks([reader.source for reader in readers])
+            PENDING.set(sum(each(readers, lambda reader: reader.pending(passed[reader.source]))))
+            LOG_BYTES.set(sum(reader.size_bytes() for reader in readers))
+            self._findings.measure()
+            if not self._answers:
+                return Freshness(nan, log_age_s(self._readers, self._bronze), nan, 0, None)
+        found = self._freshness.answer()
+        BEHIND.set(found.events)
+        SET_ASIDE.set(len(self._freshness.set_aside(0)))
+        return found
 
 
 class _ServingState(NamedTuple):

@@ -18,6 +18,7 @@ from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake, reached_note
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
+from headwater.runtime.exclusive_puts import check_exclusive_puts
 from headwater.runtime.logs import is_log_made, log_readers
 from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
 from headwater.settings import Settings
@@ -50,6 +51,7 @@ class Loop:
         self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
         self._said = "", 0.0
+        self._is_proven = False
 
     def run(self) -> None:
         """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
@@ -121,6 +123,9 @@ class Loop:
             self._close()
 
     def _open(self) -> None:
+        if not self._is_proven:
+            check_exclusive_puts(self._settings)
+            self._is_proven = True
         claims = open_claims(self._settings)
         for reader in self._readers():
             attempts = Attempts(self._folder / "run" / f"attempts-{reader.source.partition}.json")

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import uvicorn
 import uvloop
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -29,7 +30,7 @@ from headwater.local.health import Health
 from headwater.local.intake import Take
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake
-from headwater.receiver import Refusal, Request
+from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.read_side import ReadSide
@@ -45,7 +46,10 @@ _AT_ONCE = 100
 
 
 class Serve:
-    """The ASGI application: hot paths first, everything else goes to the reading API."""
+    """The ASGI application: hot paths first, everything else goes to the reading API.
+
+    Health and metrics are answered whichever stations run here.
+    """
 
     def __init__(self, settings: Settings, folder: Path, event_log: Log):
         """Wire the stations of this process."""
@@ -57,16 +61,22 @@ class Serve:
         self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
         self._door = Doorkeeper(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
         self.timeout_s = settings.request_timeout_s
+        receives = "receiver" in settings.stations
         self._intake: dict[str, Take] = {
-            "/api/v1/lineage": self.receiver.one,
-            "/api/v1/lineage/batch": self.receiver.batch,
+            "/api/v1/lineage": self.receiver.one if receives else _takes_none,
+            "/api/v1/lineage/batch": self.receiver.batch if receives else _takes_none,
         }
-        self._health = Health(event_log, reading.readers, reading.bronze, reading.freshness, folder)
+        self._health = Health(
+            stations=settings.stations, log=event_log, readers=reading.readers, bronze=reading.bronze,
+            freshness=reading.freshness, folder=folder,
+        )  # fmt: skip
         self.live = reading.live()
-        sinks = open_sink_desk(settings, folder)
         self.news = IndexNews(reading.freshness)
-        writing = Writing(self._post, self.news)
-        self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
+        if "api" in settings.stations:
+            writing, sinks = Writing(self._post, self.news), open_sink_desk(settings, folder)
+            self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
+        else:
+            self._read = Starlette(routes=self._health.routes())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is asked; what is posted goes its own way from the connection to the receiver."""
@@ -131,6 +141,11 @@ class Serve:
             log.warning("Retention is put off, nothing is deleted: %s", error)
         except HeadwaterError:
             pass  # no lake yet, or not now
+
+
+async def _takes_none(_: Request) -> Answer:
+    fix = "Post to an instance whose `stations` has the receiver."
+    return Refusal(404, "no_receiver", "This instance takes no events.", fix).answer()
 
 
 _READ_TOO = ("/api/v1/lineage",)

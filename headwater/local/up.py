@@ -46,7 +46,10 @@ class _Child:
 
 
 class Supervisor:
-    """Starts `serve`, `parser`, `index`, and `sinks` where any is named; restarts a dead one within 2 s."""
+    """Starts `serve`, which answers for all, and a process for each station; restarts a dead one within 2 s.
+
+    `sinks` runs where any is named, `index` where the API is answered from it.
+    """
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
         """`serve` inherits the listening socket: requests wait in it while it starts anew."""
@@ -54,6 +57,7 @@ class Supervisor:
         self._folder = folder
         self._listener = listener
         self._sinks = sinks_path(settings)
+        self._stations = frozenset(settings.stations)
         self._sinks_seen: int | None = None
         self._parser, self._index, self._serve = Wake.make(), Wake.make(), Wake.make()
         self._ended: queue.Queue[_Child | None] = queue.Queue()
@@ -70,8 +74,10 @@ class Supervisor:
         parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
         # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
         self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
-        self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
-        self._start("index", "headwater.local.index_process", (*index, *serve), 0)
+        if "parser" in self._stations:
+            self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
+        if "api" in self._stations:
+            self._start("index", "headwater.local.index_process", (*index, *serve), 0)
         status = 0
         while (child := self._next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
@@ -101,6 +107,8 @@ class Supervisor:
 
         A file at an address is looked at by `sinks` itself, which then runs whether any is named or not.
         """
+        if "sinks" not in self._stations:
+            return
         with suppress(OSError):
             changed = self._sinks.stat().st_mtime_ns if self._sinks else 0
             if "sinks" not in self._children and changed != self._sinks_seen:

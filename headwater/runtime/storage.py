@@ -25,6 +25,12 @@ STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3"
 """Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
 
 
+BUCKETS = ("s3://", "gs://")
+
+EXCLUSIVE = {"aws_conditional_put": "etag"}
+"""A commit is written where there is none, or not at all: without it, two parsers would overwrite each other's."""
+
+
 def open_bronze(settings: Settings) -> "Bronze":
     """Open the bronze tables, in a folder or at an address."""
     from headwater.lake.bronze_tables import Bronze
@@ -42,7 +48,9 @@ def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
 
 def remote_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of delta-rs for tables at an address."""
-    return {**STORAGE_OPTIONS, **_identity(settings), **revealed(settings.lake_options)}
+    in_bucket = str(settings.lake).startswith(BUCKETS)
+    own = EXCLUSIVE if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
+    return {**STORAGE_OPTIONS, **own, **revealed(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:
@@ -78,6 +86,10 @@ def open_claims(settings: Settings) -> Claims:
     """Open the place of large bodies; raises WrongSetting if its address is none."""
     if settings.claims_url is None:
         return FolderClaims(claims_folder(settings))
+    if settings.claims_url.startswith(BUCKETS):
+        from headwater.runtime.object_claims import ObjectClaims
+
+        return ObjectClaims(settings.claims_url, revealed(settings.claims_options))
     from headwater.eventlog.blob_claims import BlobClaims
 
     with extra("azure"):

@@ -1,0 +1,169 @@
+"""The Helm chart, rendered by Helm's own engine and judged by Kubernetes' schemas and by Headwater's own settings."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from headwater.settings import load_settings
+from tests.infra.test_container import CONTAINER
+from tools.helm import CHART, render
+
+pytestmark = pytest.mark.slow
+
+KEYS = {"HEADWATER_KEYS": '[{"name": "spark", "key": "at-least-8", "roles": ["write"]}]'}
+BUCKET = {"lake": "s3://bucket/lake", "claims_url": "s3://bucket/claims"}
+SMALL = {"settings": {**BUCKET, "kafka_servers": "kafka:9092"}}
+ALL: dict[str, Any] = {
+    "settings": {
+        "log": "event_hub", "hub_namespace": "n.servicebus.windows.net", "tick_s": 2, "oidc_audience": ["a", "b"],
+        "lake": "abfss://lake@account.dfs.core.windows.net/headwater",
+        "claims_url": "https://account.blob.core.windows.net/claims",
+    },
+    "receiver": {"secretName": "of-receivers", "autoscaling": {"enabled": False}, "settings": {"claim_bytes": 1000}},
+    "sinks": {"secretName": "of-sinks"},
+    "podLabels": {"azure.workload.identity/use": "true"},
+    "podAnnotations": {"a": "b"},
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "lineage", "operator": "Exists"}],
+    "imagePullSecrets": [{"name": "registry"}],
+    "serviceAccount": {"annotations": {"azure.workload.identity/client-id": "0"}},
+    "api": {"replicas": 2, "volume": {"storageClassName": "premium"}},
+    "ingress": {
+        "enabled": True, "className": "nginx", "annotations": {"a": "b"},
+        "receiverHost": "post.example.org", "apiHost": "ask.example.org", "tlsSecretName": "tls",
+    },
+    "podMonitor": {"enabled": True},
+}  # fmt: skip
+VERSIONS = ("1.27", "1.37")
+OTHERS_KINDS = {"PodMonitor"}
+"""Of the Prometheus operator: no schema of Kubernetes' own."""
+
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def rendered() -> list[list[Object]]:
+    """Give all objects of the smallest release and of one that uses every value."""
+    return [list(objects(texts)) for texts in render([SMALL, ALL])]
+
+
+def objects(texts: Mapping[str, str]) -> Iterator[Object]:
+    for name, text in texts.items():
+        if name.endswith(".yaml"):
+            yield from filter(None, yaml.safe_load_all(text))
+
+
+def named(found: list[Object], kind: str, ending: str = "") -> Object:
+    (one,) = [each for each in found if each["kind"] == kind and each["metadata"]["name"].endswith(ending)]
+    return one
+
+
+def workloads(found: list[Object]) -> dict[str, Object]:
+    """Return the pod of each station, by its name."""
+    kinds = ("Deployment", "StatefulSet")
+    return {
+        each["metadata"]["name"].rpartition("-")[2]: each["spec"]["template"] for each in found if each["kind"] in kinds
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kubernetes_schemas_take_every_object(rendered: list[list[Object]], version: str) -> None:
+    for found in rendered:
+        for each in found:
+            if each["kind"] not in OTHERS_KINDS:
+                kubernetes_validate.validate(each, version, strict=True)
+    kinds = [each["kind"] for each in rendered[0]]
+    assert sorted(kinds) == [
+        "Deployment", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PodDisruptionBudget",
+        "Service", "Service", "ServiceAccount", "StatefulSet",
+    ]  # fmt: skip
+    assert {each["kind"] for each in rendered[1]} - set(kinds) == {"Ingress", *OTHERS_KINDS}
+
+
+def test_a_misspelt_property_is_found_by_the_schemas(rendered: list[list[Object]]) -> None:
+    """The judge judges: what a chart's mistakes look like."""
+    pod = json.loads(json.dumps(named(rendered[0], "Deployment", "parser")))
+    pod["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, VERSIONS[-1], strict=True)
+
+
+def test_each_pod_has_settings_that_its_station_starts_with(rendered: list[list[Object]]) -> None:
+    wanted = {"receiver": ("receiver",), "parser": ("parser",), "api": ("api",)}
+    for found, also in zip(rendered, ((), ("sinks",)), strict=True):
+        for name, template in workloads(found).items():
+            (container,) = template["spec"]["containers"]
+            told = {each["name"]: each["value"] for each in container["env"]}
+            settings = load_settings({}, environment={**CONTAINER.environment(), **told, **KEYS})[0]
+            assert settings.stations == (*wanted[name], *(also if name == "parser" else ()))
+            assert container["args"] == ["up"]
+            assert settings.data.is_relative_to(container["volumeMounts"][0]["mountPath"])
+            assert settings.port == container["ports"][0]["containerPort"]
+    (receiver,) = workloads(rendered[1])["receiver"]["spec"]["containers"]
+    assert {"name": "HEADWATER_CLAIM_BYTES", "value": "1000"} in receiver["env"]
+    assert receiver["envFrom"] == [{"secretRef": {"name": "of-receivers"}}]
+
+
+def test_no_pod_is_root_or_may_write_more_than_its_volumes(rendered: list[list[Object]]) -> None:
+    for found in rendered:
+        for name, template in workloads(found).items():
+            spec = template["spec"]
+            (container,) = spec["containers"]
+            assert spec["securityContext"]["runAsNonRoot"]
+            assert f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}" == CONTAINER.user
+            shut = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "privileged": False}
+            assert container["securityContext"] == {**shut, "capabilities": {"drop": ["ALL"]}}
+            assert (spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (False, False)
+            assert container["resources"]["requests"]
+            assert container["resources"]["limits"]["memory"]
+            mounted = {each["name"] for each in container["volumeMounts"]}
+            claimed = {"data"} if name == "api" else set()
+            assert mounted == {each["name"] for each in spec["volumes"]} | claimed
+
+
+def test_services_budgets_and_the_autoscaler_find_the_pods_they_mean(rendered: list[list[Object]]) -> None:
+    for found in rendered:
+        labels = {name: template["metadata"]["labels"].items() for name, template in workloads(found).items()}
+        for station in ("receiver", "api"):
+            for selector in (
+                named(found, "Service", station)["spec"]["selector"],
+                named(found, "PodDisruptionBudget", station)["spec"]["selector"]["matchLabels"],
+            ):
+                assert [name for name, own in labels.items() if selector.items() <= own] == [station]
+    scaler = named(rendered[0], "HorizontalPodAutoscaler")["spec"]
+    deployment = named(rendered[0], "Deployment", "receiver")
+    assert scaler["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    assert "replicas" not in deployment["spec"], "it would be set back at each upgrade"
+    rules = named(rendered[1], "Ingress")["spec"]["rules"]
+    names = {each["host"]: each["http"]["paths"][0]["backend"]["service"]["name"] for each in rules}
+    assert names == {"post.example.org": "headwater-receiver", "ask.example.org": "headwater-api"}
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "claims_url"),
+        ({"settings": {**BUCKET, "lake": "/mnt/lake"}}, "lake"),
+        ({"settings": {**BUCKET, "log": "sqlite"}}, "log"),
+        ({"settings": {**BUCKET, "keys": "[]"}}, "'not' failed"),
+        ({**SMALL, "recevier": {}}, "recevier"),
+    ],
+    ids=["nothing", "a lake of one pod", "a log of one pod", "a secret", "misspelt"],
+)
+def test_values_that_cannot_work_are_refused_before_anything_is_installed(values: Object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        render([values])
+
+
+def test_the_chart_is_of_this_version_and_documents_its_values() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    version = re.search(r'^version = "(.+)"$', (CHART.parents[2] / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version
+    assert {chart["version"], chart["appVersion"]} == {version[1]}
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(yaml.safe_load((CHART / "values.yaml").read_text())) == set(schema["properties"]) - {"global"}

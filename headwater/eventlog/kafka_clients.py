@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from headwater.errors import WrongSetting
+from headwater.extras import extra
 
 T = TypeVar("T")
 
@@ -47,12 +48,15 @@ class KafkaAddress:
     """Which topic on which servers (`host:port`, separated by commas), and as which consumer group it is read.
 
     options: settings of librdkafka for reaching them, such as `security.protocol`, `sasl.mechanisms`.
+    token_scope: of the tokens with which the identity of this machine or app signs in, `client_id` where it has several.
     """
 
     servers: str
     topic: str
     group: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_scope: str | None = None
+    client_id: str | None = None
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
@@ -78,12 +82,23 @@ def _open(
 ) -> T:
     if fixed := _OURS & address.options.keys():
         raise WrongSetting(f"`kafka_options` may not set {sorted(fixed)[0]}: Headwater sets it. Leave it out.")
-    wanted = {**_COMMON, **defaults, **address.options, "bootstrap.servers": address.servers, **own}
+    reach = {**_signing_in(address), **address.options, "bootstrap.servers": address.servers}
+    wanted = {**_COMMON, **defaults, **reach, **own}
     try:
         return client(wanted)
     except KafkaException as error:
         text = without_secrets(error.args[0].str(), address)
         raise WrongSetting(f"Kafka's client does not take its settings: {text}. Correct `kafka_options`.") from None
+
+
+def _signing_in(address: KafkaAddress) -> dict[str, Any]:
+    if address.token_scope is None:
+        return {}
+    with extra("azure"):
+        from headwater.eventlog.kafka_identity import entra_token  # noqa: PLC0415 - 0.4 s, for who has an identity
+
+    token = entra_token(address.token_scope, address.client_id)
+    return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": token}
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:

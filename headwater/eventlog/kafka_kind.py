@@ -29,6 +29,11 @@ class KafkaSettings(LogSettings):
     kafka_options: dict[str, Secret] = Field(
         {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
     )
+    kafka_token_scope: str | None = Field(
+        None,
+        description="Scope of the tokens with which this machine's identity signs in to Kafka, for an event hub "
+        "`https://NAME.servicebus.windows.net/.default`.",
+    )
 
 
 class KafkaKind(LogKind):
@@ -74,4 +79,11 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
     from headwater.eventlog.kafka_clients import KafkaAddress
 
     options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
-    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
+    return KafkaAddress(
+        settings.kafka_servers or "",
+        settings.kafka_topic,
+        settings.kafka_group,
+        options,
+        settings.kafka_token_scope,
+        settings.identity_client_id,
+    )

@@ -72,9 +72,16 @@ class Broker:
         self._config = folder / "server.properties"
         self._config.write_text(
             _PROPERTIES.format(
-                plain=plain, sasl=sasl, tokens=tokens, controller=controller, folder=folder, user=USER,
-                password=PASSWORD, issuer=issuer.url, audience=HUB,
-            )  # fmt: skip
+                plain=plain,
+                sasl=sasl,
+                tokens=tokens,
+                controller=controller,
+                folder=folder,
+                user=USER,
+                password=PASSWORD,
+                issuer=issuer.url,
+                audience=HUB,
+            )
         )
         self._java = [require_java(), *_JVM, str(CACHE / "kafka-broker" / "*")]
         storage = ["kafka.tools.StorageTool", "format", "-t", "hw0000000000000000test", "-c", str(self._config)]

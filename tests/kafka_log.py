@@ -46,7 +46,9 @@ def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
 
 def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> KafkaAddress:
     """Name a topic at the listener that wants tokens, as an event hub's Kafka endpoint does; of this app's identity."""
-    return KafkaAddress(kafka.tokens, topic, "headwater", {"security.protocol": "SASL_PLAINTEXT"}, scope, f"app-{topic}")
+    return KafkaAddress(
+        kafka.tokens, topic, "headwater", {"security.protocol": "SASL_PLAINTEXT"}, scope, f"app-{topic}"
+    )
 
 
 def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:

@@ -14,7 +14,7 @@ from headwater.eventlog.kafka_reader import KafkaReaders
 from headwater.spark.bronze.kafka_options import source_options
 from tests.kafka_broker import HUB, Broker
 from tests.kafka_log import PATIENCE_S, append, with_identity, with_log, with_principal
-from tests.oidc_server import CLIENT_SECRET, OidcServer
+from tests.oidc_server import OidcServer
 from tests.waiting import rest
 
 pytestmark = pytest.mark.slow

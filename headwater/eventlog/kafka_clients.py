@@ -48,7 +48,7 @@ class KafkaAddress:
     """Which topic on which servers (`host:port`, separated by commas), and as which consumer group it is read.
 
     options: settings of librdkafka for reaching them, such as `security.protocol`, `sasl.mechanisms`.
-    token_scope: of the tokens with which the identity of this machine or app signs in, `client_id` where it has several.
+    token_scope: of the tokens with which the identity of this machine or app signs in; client_id: which, of several.
     """
 
     servers: str

@@ -1,4 +1,4 @@
-"""Signing in to Kafka as the identity of this machine or app (OAUTHBEARER), as event hubs want it without their keys."""
+"""Signing in to Kafka as the identity of this machine or app (OAUTHBEARER), as an event hub without keys wants it."""
 
 import re
 import time

@@ -1,0 +1,51 @@
+"""One thing that a workspace shall have, whether it has it, and what puts it there."""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from headwater.errors import WrongSetting
+
+
+class State(StrEnum):
+    """What was found; all but `there` can be put there, unless it is `blocked`."""
+
+    THERE = "there"
+    MISSING = "missing"
+    DIFFERS = "differs"
+    BLOCKED = "blocked"
+
+
+class Step(NamedTuple):
+    """One thing. note: what to do or know; put: makes it so, None where nobody but a person can."""
+
+    what: str
+    state: State
+    note: str = ""
+    put: Callable[[], None] | None = None
+
+
+class Done(NamedTuple):
+    """What became of a step."""
+
+    what: str
+    state: str
+    note: str
+
+
+def deploy(steps: Iterable[Step]) -> Iterator[Done]:
+    """Put what is not there, in order, and yield each as it is done; raises WrongSetting at what nobody can put."""
+    for step in steps:
+        if step.state is State.THERE:
+            yield Done(step.what, "unchanged", step.note)
+        elif step.put is None:
+            raise WrongSetting(f"{step.what}: {step.note}")
+        else:
+            step.put()
+            yield Done(step.what, "made" if step.state is State.MISSING else "changed", step.note)
+
+
+def look(steps: Iterable[Step]) -> Iterator[Done]:
+    """Yield what is there and what is not, and put nothing."""
+    for step in steps:
+        yield Done(step.what, str(step.state), step.note)

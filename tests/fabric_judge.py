@@ -95,7 +95,8 @@ def _no_such_value(value: Any, model: Any, name: str, area: str, where: str) -> 
 
 
 def _model(name: str, area: str) -> Any:
-    return getattr(_module(area, "models"), name)
+    models = _module(area, "models._models")
+    return getattr(models, name, None) or getattr(_module(area, "models._enums"), name)
 
 
 def _module(area: str, name: str) -> ModuleType:

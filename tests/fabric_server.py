@@ -34,7 +34,7 @@ Answer = tuple[int, Any, dict[str, str]]
 
 
 class FabricServer(ThreadingHTTPServer):
-    """One workspace. wrong: what was asked that Fabric does not know; refuse: may answer in its place.
+    """One workspace. wrong: what was asked that Fabric does not know; refuse: may answer in its place, spoil: after it.
 
     publishing: the state in which an environment is found after it was published, one for each look.
     """
@@ -60,6 +60,7 @@ class FabricServer(ThreadingHTTPServer):
         self.wrong: list[str] = []
         self.asked: list[tuple[str, str]] = []
         self.refuse: Callable[[str, str, int], Answer | None] = lambda _method, _path, _count: None
+        self.spoil: Callable[[str, str, Answer], Answer] = lambda _method, _path, answer: answer
         self._operations: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
@@ -84,7 +85,11 @@ class FabricServer(ThreadingHTTPServer):
                 return refusal(404, "WorkspaceNotFound", "There is none.")
             name = f"_{method.lower()}_" + "_".join(part for part in route.template.split("/") if part[:1] not in "{")
             do: Callable[..., Answer] = getattr(self, name + ("_one" if route.template.endswith("}") else ""))
-            return do(named, query, body)
+            try:
+                return self.spoil(method, path, do(named, query, body))
+            except Exception as error:  # ours, which no client shall take for Fabric's
+                self.wrong.append(repr(error))
+                raise
 
     def _judge(self, method: str, template: str, body: Any) -> None:
         area, model = _BODIES.get((method, template), ("", ""))

@@ -2,11 +2,11 @@
 
 import base64
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +16,14 @@ from headwater.fabric.deployment import Wanted, steps
 from headwater.fabric.rest import Fabric
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.fabric.steps import Done, deploy, look
+from headwater.fabric.workspace_steps import connection_body
 from tests.azurite import KEY, Storage
 from tests.commanding import commanded
+from tests.fabric_judge import problems, route_of
 from tests.fabric_server import TOKEN, FabricServer, refusal, running_fabric
 from tests.notebooks import FOLDER
+
+pytestmark = pytest.mark.slow
 
 LAKE = ShortcutPlace("https://lakes.dfs.core.windows.net", "/container/lake")
 VALUES = {
@@ -28,7 +32,7 @@ VALUES = {
     "HEADWATER_KEY_VAULT": "https://vault.example/",
     "HEADWATER_WRITE_KEY": "hw_very-secret-key",
 }
-ALL = 16  # capacity, identity, connection, lakehouse, shortcuts, environment, eight notebooks, pipeline, schedule
+ALL = 17  # capacity, identity, connection, lakehouse, shortcuts, environment, nine notebooks, pipeline, schedule
 
 
 @pytest.fixture
@@ -137,38 +141,45 @@ def test_what_has_changed_is_put_and_nothing_else(fabric: FabricServer, folder: 
     assert {what for what, state in looked(fabric, plan).items() if state != "there"} == differ
     count = len(fabric.changed)
     assert {each.what for each in deployed(fabric, plan) if each.state == "changed"} == differ
-    assert len(fabric.changed) - count == 5 + 3 + 2 + 1
+    assert len(fabric.changed) - count == 5 + 3 + 2 + 1  # shortcuts; put, publish, mark; put, mark; schedule
     (schedule,) = fabric.schedules
     assert schedule["configuration"]["interval"] == 15
     assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
 
 
-def test_a_deployment_that_was_cut_off_anywhere_is_gone_on_with(folder: Path) -> None:
-    """Each request that changes something fails once: what is behind it is not reached, and the next run does it."""
-    with running_fabric() as fabric:
-        plan, failed = wanted(fabric, folder), 0
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_deployment_that_was_cut_off_anywhere_is_gone_on_with(
+    fabric: FabricServer, folder: Path, is_done: bool
+) -> None:
+    """Each kind of request that changes something fails once, before or after Fabric has done it."""
+    plan, kinds = wanted(fabric, folder), set[str]()
 
-        def once(method: str, _: str, __: int) -> Any:
-            nonlocal failed
-            if method == "GET" or len(fabric.changed) - 2 * failed - 1 != failed:
-                return None
-            failed += 1
-            return refusal(500, "UnknownError", "Try again.")
+    def is_first(method: str, path: str) -> bool:
+        kind = method + re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", path)
+        is_new = method != "GET" and kind not in kinds
+        kinds.update([kind] * is_new)
+        return is_new
 
-        fabric.refuse = once
-        runs = 0
-        while True:
-            runs += 1
-            try:
-                deployed(fabric, plan)
-            except Retry:
-                continue
-            break
-        assert (runs > 4, failed) == (True, runs - 1)
-        fabric.refuse = lambda *_: None
-        assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
-        assert len(fabric.items) == len(ids(fabric)) == ALL - 5
-        assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
+    lost = refusal(500, "UnknownError", "Try again.")
+    if is_done:
+        fabric.spoil = lambda method, path, answer: lost if is_first(method, path) else answer
+    else:
+        fabric.refuse = lambda method, path, _: lost if is_first(method, path) else None
+    runs = 1
+    while not was_deployed(fabric, plan):
+        runs += 1
+    assert runs - 1 == len(kinds) >= 7
+    assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
+    assert len(fabric.items) == len(ids(fabric)) == ALL - 5
+    assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
+
+
+def was_deployed(fabric: FabricServer, plan: Wanted) -> bool:
+    try:
+        deployed(fabric, plan)
+    except Retry:
+        return False
+    return True
 
 
 def test_an_environment_that_was_uploaded_and_not_published_is_published(fabric: FabricServer, folder: Path) -> None:
@@ -281,7 +292,22 @@ def test_values_that_would_be_code_and_folders_without_items_are_refused(
             deployed(fabric, wanted(fabric, wrong))
 
 
-@pytest.mark.slow
+def test_the_judge_knows_what_fabric_does_not() -> None:
+    """Planted: a member misspelt, a value of no enumeration, one left out, of another type; a path; a query."""
+    good = connection_body("n", LAKE)
+    assert not problems(good, "CreateConnectionRequest")
+    left_out = {key: value for key, value in good.items() if key != "connectionDetails"}
+    for wrong in (
+        good | {"privacyLevl": "Public"}, good | {"privacyLevel": "Secret"}, good | {"displayName": 1}, left_out,
+        good | {"credentialDetails": {"credentials": {"credentialType": "Password"}}},
+    ):  # fmt: skip
+        assert len(problems(wrong, "CreateConnectionRequest")) == 1, wrong
+    assert route_of("GET", "/v1/connections", {"continuationToken": "x"})
+    for path, query in (("/v1/conections", {}), ("/v1/connections", {"name": "x"})):
+        with pytest.raises(AssertionError, match="Fabric has no|has no"):
+            route_of("GET", path, query)
+
+
 def test_the_command_deploys_and_checks(fabric: FabricServer, folder: Path, storage: Storage, tmp_path: Path) -> None:
     lake = storage.lake(account_key=KEY)
     environment = {

@@ -17,12 +17,16 @@ class State(StrEnum):
 
 
 class Step(NamedTuple):
-    """One thing. note: what to do or know; put: makes it so, None where nobody but a person can."""
+    """One thing. note: what to know, or who must allow it; put: makes it so, None where nobody but a person can.
+
+    then: what is to be done by a person when it was put.
+    """
 
     what: str
     state: State
     note: str = ""
     put: Callable[[], None] | None = None
+    then: str = ""
 
 
 class Done(NamedTuple):
@@ -42,7 +46,7 @@ def deploy(steps: Iterable[Step]) -> Iterator[Done]:
             raise WrongSetting(f"{step.what}: {step.note}")
         else:
             step.put()
-            yield Done(step.what, "made" if step.state is State.MISSING else "changed", step.note)
+            yield Done(step.what, "made" if step.state is State.MISSING else "changed", step.then)
 
 
 def look(steps: Iterable[Step]) -> Iterator[Done]:

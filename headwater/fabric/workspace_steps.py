@@ -11,6 +11,7 @@ from headwater.fabric.steps import State, Step
 STORAGE = "AzureDataLakeStorage"
 """A connection's type and how it is made, as `connections/supportedConnectionTypes` names both."""
 
+_ADMIN = "it takes an Admin of the workspace"
 _READER = "Storage Blob Data Reader on the lake's container"
 
 
@@ -36,9 +37,8 @@ def identity_step(fabric: Fabric, workspace: dict[str, Any]) -> Step:
     """Tell whether the workspace has an identity, by which the connection reads the lake."""
     if own := workspace.get("workspaceIdentity"):
         return Step("workspace identity", State.THERE, f"give {own['servicePrincipalId']} {_READER}")
-    note = f"it takes an Admin of the workspace; then give it {_READER}"
-    path = f"/workspaces/{workspace['id']}/provisionIdentity"
-    return Step("workspace identity", State.MISSING, note, lambda: fabric.post(path))
+    path, then = f"/workspaces/{workspace['id']}/provisionIdentity", f"give it {_READER}; `check` names it"
+    return Step("workspace identity", State.MISSING, _ADMIN, lambda: fabric.post(path), then)
 
 
 def find_connection(fabric: Fabric, name: str) -> dict[str, Any] | None:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from headwater.eventlog import Record
 from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_identity import entra_token
 from headwater.eventlog.kafka_log import KafkaLog
 from tests.kafka_broker import HUB, PASSWORD, USER, Broker
 from tests.oidc_server import CLIENT_SECRET
@@ -49,6 +51,21 @@ def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> 
     return KafkaAddress(
         kafka.tokens, topic, "headwater", {"security.protocol": "SASL_PLAINTEXT"}, scope, f"app-{topic}"
     )
+
+
+def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:
+    """Name the same listener, for a service principal: by options that Spark's client has, too."""
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": f"{kafka.issuer.url}/token",
+        "sasl.oauthbearer.client.id": "principal",
+        "sasl.oauthbearer.client.secret": secret,
+        "sasl.oauthbearer.scope": f"{HUB}/.default",
+    }
+    plain = {"security.protocol": "SASL_PLAINTEXT"}
+    return KafkaAddress(kafka.tokens, topic, "headwater", plain, scope, partial(entra_token, scope, f"app-{topic}"))
 
 
 def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:

@@ -304,7 +304,7 @@ def test_the_judge_knows_what_fabric_does_not() -> None:
         assert len(problems(wrong, "CreateConnectionRequest")) == 1, wrong
     assert route_of("GET", "/v1/connections", {"continuationToken": "x"})
     for path, query in (("/v1/conections", {}), ("/v1/connections", {"name": "x"})):
-        with pytest.raises(AssertionError, match="Fabric has no|has no"):
+        with pytest.raises(AssertionError, match="has no"):
             route_of("GET", path, query)
 
 

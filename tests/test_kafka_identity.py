@@ -11,7 +11,7 @@ from headwater.eventlog import Record, RecordKind
 from headwater.eventlog.kafka_clients import KafkaAddress
 from headwater.eventlog.kafka_log import KafkaLog
 from headwater.eventlog.kafka_reader import KafkaReaders
-from headwater.spark.bronze.kafka_options import source_options
+from headwater.spark.bronze.kafka_options import as_principal, source_options
 from tests.kafka_broker import HUB, Broker
 from tests.kafka_log import PATIENCE_S, append, with_identity, with_log, with_principal
 from tests.oidc_server import OidcServer
@@ -50,7 +50,7 @@ def test_an_identity_and_a_service_principal_write_and_read(
     at = signed_in(kafka, kafka.topic(f"signed-in-{signed_in.__name__}"))
     with_log(at, send)
     assert len(read(at)) >= 1
-    assert issuer.given[-1] in {"principal", at.client_id}
+    assert issuer.given[-1] in {"principal", f"app-{at.topic}"}
 
 
 def test_tokens_that_expire_while_a_log_is_open_are_followed_by_others(kafka: Broker, issuer: OidcServer) -> None:
@@ -126,7 +126,7 @@ def test_who_has_no_identity_is_told_so_at_once(kafka: Broker, issuer: OidcServe
 def test_spark_signs_in_as_the_service_principal_of_the_environment() -> None:
     at = KafkaAddress("hub:9093", "t", "g", {}, f"{HUB}/.default")
     principal = {"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "app", "AZURE_CLIENT_SECRET": 'a "secret"'}
-    found = source_options(at, principal)
+    found = source_options(as_principal(at, principal))
     assert found["kafka.sasl.jaas.config"].endswith(
         f'required clientId="app" clientSecret="a \\"secret\\"" scope="{HUB}/.default";'
     )
@@ -135,7 +135,7 @@ def test_spark_signs_in_as_the_service_principal_of_the_environment() -> None:
     )
     assert (found["kafka.security.protocol"], found["kafka.sasl.mechanism"]) == ("SASL_SSL", "OAUTHBEARER")
     with pytest.raises(WrongSetting, match="AZURE_TENANT_ID"):
-        source_options(at, {})
+        as_principal(at, {})
 
 
 def read(at: KafkaAddress) -> list[object]:

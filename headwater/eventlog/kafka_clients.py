@@ -11,9 +11,11 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from headwater.errors import WrongSetting
-from headwater.extras import extra
 
 T = TypeVar("T")
+
+TokenOfKafka = Callable[[str], tuple[str, float]]
+"""What librdkafka calls, with a text that we do not use, for a token and the Unix time until which it is good."""
 
 DELIVERY_MS = 2400
 """The receiver's deadline: what is not acknowledged by then has been answered with 503, and is not sent any more."""
@@ -48,7 +50,7 @@ class KafkaAddress:
     """Which topic on which servers (`host:port`, separated by commas), and as which consumer group it is read.
 
     options: settings of librdkafka for reaching them, such as `security.protocol`, `sasl.mechanisms`.
-    token_scope: of the tokens with which the identity of this machine or app signs in; client_id: which, of several.
+    token_scope: of the tokens that the servers want (OAUTHBEARER); sign_in: opens what gives them, on this machine.
     """
 
     servers: str
@@ -56,7 +58,7 @@ class KafkaAddress:
     group: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     token_scope: str | None = None
-    client_id: str | None = None
+    sign_in: Callable[[], TokenOfKafka] | None = field(default=None, repr=False)
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
@@ -92,13 +94,9 @@ def _open(
 
 
 def _signing_in(address: KafkaAddress) -> dict[str, Any]:
-    if address.token_scope is None:
+    if address.sign_in is None:
         return {}
-    with extra("azure"):
-        from headwater.eventlog.kafka_identity import entra_token  # noqa: PLC0415 - 0.4 s, for who has an identity
-
-    token = entra_token(address.token_scope, address.client_id)
-    return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": token}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": address.sign_in()}
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,14 +10,12 @@ from azure.identity import DefaultAzureCredential, ManagedIdentityCredential
 
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog.azure_log_lines import silence_sdk
+from headwater.eventlog.kafka_clients import TokenOfKafka
 
 ASK_AGAIN_S = 5.0
 """An identity that gives no token at the moment is asked again after that; meanwhile the last token is all there is."""
 
 silence_sdk()
-
-TokenOfKafka = Callable[[str], tuple[str, float]]
-"""What librdkafka calls, with a text that we do not use, for a token and the Unix time until which it is good."""
 
 
 def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:

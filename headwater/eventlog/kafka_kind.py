@@ -12,10 +12,11 @@ from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import forget_old
 from headwater.eventlog.log_kind import LogKind, LogSettings
+from headwater.extras import extra
 from headwater.variables import variable_of
 
 if TYPE_CHECKING:
-    from headwater.eventlog.kafka_clients import KafkaAddress
+    from headwater.eventlog.kafka_clients import KafkaAddress, TokenOfKafka
 
 
 class KafkaSettings(LogSettings):
@@ -79,11 +80,21 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
     from headwater.eventlog.kafka_clients import KafkaAddress
 
     options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
+    scope = settings.kafka_token_scope
     return KafkaAddress(
         settings.kafka_servers or "",
         settings.kafka_topic,
         settings.kafka_group,
         options,
         settings.kafka_token_scope,
-        settings.identity_client_id,
+        partial(_sign_in, settings.kafka_token_scope, settings.identity_client_id)
+        if settings.kafka_token_scope
+        else None,
     )
+
+
+def _sign_in(scope: str, client_id: str | None) -> "TokenOfKafka":
+    with extra("azure"):  # 0.4 s, for who has an identity
+        from headwater.eventlog.kafka_identity import entra_token
+
+    return entra_token(scope, client_id)

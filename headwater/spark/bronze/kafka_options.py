@@ -15,28 +15,14 @@ _HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbac
 _AUTHORITY = "https://login.microsoftonline.com"
 
 
-def source_options(address: KafkaAddress, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; raises WrongSetting for what has no counterpart there.
+def as_principal(address: KafkaAddress, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
+    """Return an address whose scope of tokens has become options of librdkafka, which Spark's client has, too.
 
-    environment: holds AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal that signs in
-    where the address has a scope of tokens: Spark's client knows no managed identity.
+    environment: holds AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal that signs in.
+    Raises WrongSetting where it does not: Spark's client knows no managed identity.
     """
-    options = dict(address.options)
-    if address.token_scope is not None:
-        options = _service_principal(address.token_scope, environment) | options
-    return {
-        "subscribe": address.topic,
-        "includeHeaders": "true",
-        "failOnDataLoss": "false",  # what is lost becomes a row in `rejected`; the query goes on
-        "groupIdPrefix": address.group,
-        "kafka.bootstrap.servers": address.servers,
-        "kafka.isolation.level": "read_committed",
-        **{f"kafka.{name}": value for name, value in _security(options).items()},
-    }
-
-
-def _service_principal(scope: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return how librdkafka signs in as the service principal of an environment that azure-identity understands."""
+    if address.token_scope is None:
+        return address
     tenant, client, secret = (environment.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
     if not (tenant and client and secret):
         raise WrongSetting(
@@ -44,14 +30,29 @@ def _service_principal(scope: str, environment: Mapping[str, str]) -> dict[str, 
             "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of a service principal that may read the topic."
         )
     authority = environment.get("AZURE_AUTHORITY_HOST", _AUTHORITY).rstrip("/")
-    return {
+    options = {
         "security.protocol": "SASL_SSL",
         "sasl.mechanisms": _TOKENS,
-        "sasl.oauthbearer.method": "oidc",
-        "sasl.oauthbearer.token.endpoint.url": f"{authority}/{tenant}/oauth2/v2.0/token",
-        "sasl.oauthbearer.client.id": client,
-        "sasl.oauthbearer.client.secret": secret,
-        "sasl.oauthbearer.scope": scope,
+        f"{_OIDC}method": "oidc",
+        f"{_OIDC}token.endpoint.url": f"{authority}/{tenant}/oauth2/v2.0/token",
+        f"{_OIDC}client.id": client,
+        f"{_OIDC}client.secret": secret,
+        f"{_OIDC}scope": address.token_scope,
+        **address.options,
+    }
+    return KafkaAddress(address.servers, address.topic, address.group, options)
+
+
+def source_options(address: KafkaAddress) -> dict[str, str]:
+    """Return the options of Spark's Kafka source; raises WrongSetting for what has no counterpart there."""
+    return {
+        "subscribe": address.topic,
+        "includeHeaders": "true",
+        "failOnDataLoss": "false",  # what is lost becomes a row in `rejected`; the query goes on
+        "groupIdPrefix": address.group,
+        "kafka.bootstrap.servers": address.servers,
+        "kafka.isolation.level": "read_committed",
+        **{f"kafka.{name}": value for name, value in _security(dict(address.options)).items()},
     }
 
 

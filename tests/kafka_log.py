@@ -48,22 +48,6 @@ def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
 
 def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> KafkaAddress:
     """Name a topic at the listener that wants tokens, as an event hub's Kafka endpoint does; of this app's identity."""
-    return KafkaAddress(
-        kafka.tokens, topic, "headwater", {"security.protocol": "SASL_PLAINTEXT"}, scope, f"app-{topic}"
-    )
-
-
-def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:
-    """Name the same listener, for a service principal: by options that Spark's client has, too."""
-    options = {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanisms": "OAUTHBEARER",
-        "sasl.oauthbearer.method": "oidc",
-        "sasl.oauthbearer.token.endpoint.url": f"{kafka.issuer.url}/token",
-        "sasl.oauthbearer.client.id": "principal",
-        "sasl.oauthbearer.client.secret": secret,
-        "sasl.oauthbearer.scope": f"{HUB}/.default",
-    }
     plain = {"security.protocol": "SASL_PLAINTEXT"}
     return KafkaAddress(kafka.tokens, topic, "headwater", plain, scope, partial(entra_token, scope, f"app-{topic}"))
 

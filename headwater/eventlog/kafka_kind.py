@@ -81,15 +81,9 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
 
     options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
     scope = settings.kafka_token_scope
+    sign_in = partial(_sign_in, scope, settings.identity_client_id) if scope else None
     return KafkaAddress(
-        settings.kafka_servers or "",
-        settings.kafka_topic,
-        settings.kafka_group,
-        options,
-        settings.kafka_token_scope,
-        partial(_sign_in, settings.kafka_token_scope, settings.identity_client_id)
-        if settings.kafka_token_scope
-        else None,
+        settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options, scope, sign_in
     )
 
 

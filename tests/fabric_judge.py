@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import warnings
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -100,4 +101,6 @@ def _model(name: str, area: str) -> Any:
 
 
 def _module(area: str, name: str) -> ModuleType:
-    return import_module(f"microsoft_fabric_api.generated.{area}.{name}")
+    with warnings.catch_warnings():  # its texts have escapes that Python does not know
+        warnings.simplefilter("ignore")
+        return import_module(f"microsoft_fabric_api.generated.{area}.{name}")

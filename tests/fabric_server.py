@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.fabric_judge import problems, route_of
+from tests.fabric_judge import problems, route_of, routes
 
 TOKEN = "the-token"
 PAGE = 3
@@ -233,6 +233,7 @@ def refusal(status: int, code: str, message: str, **headers: str) -> Answer:
 @contextmanager
 def running_fabric() -> Iterator[FabricServer]:
     """Run a stand-in; nothing that it does not know may have been asked of it in the end."""
+    routes()  # which takes longer than a client waits where the machine is busy
     with FabricServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -259,8 +260,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _do(self, method: str) -> None:
         url = urlsplit(self.path)
         sent = self.rfile.read(int(self.headers.get("content-length") or 0))
+        more: dict[str, str] = {}
         if url.path == "/token":
-            status, said, more = 200, {"access_token": TOKEN, "expires_on": "4000000000", "resource": "r"}, {}
+            status, said = 200, {"access_token": TOKEN, "expires_on": "4000000000", "resource": "r"}
         elif self.headers["authorization"] != f"Bearer {TOKEN}":
             status, said, more = refusal(401, "TokenExpired", "No.")
         else:

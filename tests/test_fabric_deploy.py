@@ -61,7 +61,7 @@ def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str)
     return Wanted(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, fabric.url)
 
 
-def deployed(fabric: FabricServer, plan: Wanted, patience_s: float = 60) -> list[Done]:
+def deployed(fabric: FabricServer, plan: Wanted, patience_s: float = 600) -> list[Done]:
     client = Fabric(fabric.url, lambda _: TOKEN, patience_s)
     try:
         return list(deploy(steps(client, plan)))

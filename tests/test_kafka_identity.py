@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -45,7 +45,7 @@ def issuer(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[OidcServe
 
 @pytest.mark.parametrize("signed_in", [with_identity, with_principal])
 def test_an_identity_and_a_service_principal_write_and_read(
-    kafka: Broker, issuer: OidcServer, signed_in: type[KafkaAddress]
+    kafka: Broker, issuer: OidcServer, signed_in: Callable[[Broker, str], KafkaAddress]
 ) -> None:
     at = signed_in(kafka, kafka.topic(f"signed-in-{signed_in.__name__}"))
     with_log(at, send)

@@ -36,11 +36,14 @@ class Workspace:
         if item.kind == LAKEHOUSE:
             if found:
                 return Step(item.title, State.THERE, found["id"])
-            return Step(item.title, State.MISSING, _ROLE, lambda: self._make(item))
+            return Step(item.title, State.MISSING, _ROLE, lambda: self._put_empty(item))
         if found and found.get("description") == item.mark():
             return Step(item.title, State.THERE, found["id"])
         note = _ROLE if found is None else "" if is_ours(found.get("description")) else _THEIRS
         return Step(item.title, State.DIFFERS if found else State.MISSING, note, lambda: self._put(item))
+
+    def _put_empty(self, item: Item) -> None:
+        self._make(item)
 
     def _put(self, item: Item) -> None:
         """Make an item or replace its content, then mark it: what was cut off has no mark, and is put again."""

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from headwater.errors import HeadwaterError, Retry, WrongSetting
-from headwater.fabric.deployment import Wanted, steps
+from headwater.fabric.deployment import WorkspacePlan, steps
 from headwater.fabric.rest import Fabric
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.fabric.steps import Done, deploy, look
@@ -52,16 +52,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str) -> Wanted:
+def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str) -> WorkspacePlan:
     shortcuts = [
         Shortcut("Tables", f"gold_{n}", LAKE.location, f"{LAKE.subpath}/gold/{values.get('gold', 'g1')}/{n}")
         for n in range(5)
     ]
     given = {key: values.get(key, value) for key, value in VALUES.items()}
-    return Wanted(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, fabric.url)
+    return WorkspacePlan(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, fabric.url)
 
 
-def deployed(fabric: FabricServer, plan: Wanted, patience_s: float = 600) -> list[Done]:
+def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600) -> list[Done]:
     client = Fabric(fabric.url, lambda _: TOKEN, patience_s)
     try:
         return list(deploy(steps(client, plan)))
@@ -69,7 +69,7 @@ def deployed(fabric: FabricServer, plan: Wanted, patience_s: float = 600) -> lis
         client.close()
 
 
-def looked(fabric: FabricServer, plan: Wanted) -> dict[str, str]:
+def looked(fabric: FabricServer, plan: WorkspacePlan) -> dict[str, str]:
     client = Fabric(fabric.url, lambda _: TOKEN)
     found = {each.what: each.state for each in look(steps(client, plan))}
     client.close()
@@ -174,7 +174,7 @@ def test_a_deployment_that_was_cut_off_anywhere_is_gone_on_with(
     assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
 
 
-def was_deployed(fabric: FabricServer, plan: Wanted) -> bool:
+def was_deployed(fabric: FabricServer, plan: WorkspacePlan) -> bool:
     try:
         deployed(fabric, plan)
     except Retry:

@@ -14,8 +14,8 @@ from headwater.cli.printing import show, table
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from headwater.fabric.deployment import Wanted
-    from headwater.fabric.steps import Done, Step
+    from headwater.fabric.deployment import WorkspacePlan
+    from headwater.fabric.steps import Done, WorkspaceStep
 
 WRITE_KEY = "HEADWATER_WRITE_KEY"
 
@@ -116,14 +116,16 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
 def _wanted(
     settings: Settings, workspace: str, items: Path, connection: str | None, connection_name: str, schema: str | None,
     values: dict[str, str], minutes: int, api: str,
-) -> "Wanted":  # fmt: skip
-    from headwater.fabric.deployment import Wanted
+) -> "WorkspacePlan":  # fmt: skip
+    from headwater.fabric.deployment import WorkspacePlan
 
     lake, shortcuts = lake_shortcuts(settings, schema)
-    return Wanted(workspace, items, lake, shortcuts, connection, connection_name, values, minutes, api)
+    return WorkspacePlan(workspace, items, lake, shortcuts, connection, connection_name, values, minutes, api)
 
 
-def _done(settings: Settings, wanted: "Wanted", go: "Callable[[Iterable[Step]], Iterable[Done]]") -> "list[Done]":
+def _done(
+    settings: Settings, wanted: "WorkspacePlan", go: "Callable[[Iterable[WorkspaceStep]], Iterable[Done]]"
+) -> "list[Done]":
     from headwater.fabric.deployment import steps
     from headwater.fabric.rest import OPERATION_S
     from headwater.runtime.workspaces import open_fabric

@@ -12,7 +12,7 @@ from headwater.fabric.items import LAKEHOUSE, PIPELINE, here, placeholders, read
 from headwater.fabric.rest import Fabric, shortcut_url
 from headwater.fabric.schedule_step import schedule_step
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
-from headwater.fabric.steps import State, Step
+from headwater.fabric.steps import StepState, WorkspaceStep
 from headwater.fabric.workspace_steps import capacity_step, connection_step, find_connection, identity_step
 
 UNKNOWN = "unknown until it is made"
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[^\s\"'\\#]+")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WorkspacePlan:
     """What to put where.
 
     folder: of items and their `parameter.yml`; lake, shortcuts: what the lakehouse shows; connection: its id, or None
@@ -40,7 +40,7 @@ class Wanted:
     api: str
 
 
-def steps(fabric: Fabric, wanted: Wanted) -> Iterator[Step]:
+def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
     """Yield each thing in its order; what a later one needs of an earlier one is read after that was put."""
     items = read_items(wanted.folder)
     workspace = fabric.get(f"/workspaces/{wanted.workspace}")
@@ -59,7 +59,9 @@ def steps(fabric: Fabric, wanted: Wanted) -> Iterator[Step]:
             yield _scheduled(fabric, wanted, found)
 
 
-def _connection(fabric: Fabric, wanted: Wanted, workspace: dict[str, Any]) -> Generator[Step, None, str]:
+def _connection(
+    fabric: Fabric, wanted: WorkspacePlan, workspace: dict[str, Any]
+) -> Generator[WorkspaceStep, None, str]:
     if wanted.connection is not None:
         return wanted.connection
     yield identity_step(fabric, workspace)
@@ -69,17 +71,19 @@ def _connection(fabric: Fabric, wanted: Wanted, workspace: dict[str, Any]) -> Ge
     return found["id"] if found else UNKNOWN
 
 
-def _shortcut_step(fabric: Fabric, wanted: Wanted, lakehouse: dict[str, Any] | None, connection: str) -> Step:
+def _shortcut_step(
+    fabric: Fabric, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
+) -> WorkspaceStep:
     """Tell which shortcuts are not there, or lead elsewhere, such as to a generation that is in force no more."""
     what = f"{len(wanted.shortcuts)} shortcuts"
     if lakehouse is None:
-        return Step(what, State.MISSING, "they come with the lakehouse")
+        return WorkspaceStep(what, StepState.MISSING, "they come with the lakehouse")
     listed = fabric.every(f"/workspaces/{wanted.workspace}/items/{lakehouse['id']}/shortcuts")
     found = {(each["path"].strip("/"), each["name"]): each["target"].get("adlsGen2") for each in listed}
     bodies = [each.body(connection) for each in wanted.shortcuts]
     other = [body for body in bodies if found.get((body["path"], body["name"])) != body["target"]["adlsGen2"]]
     if not other:
-        return Step(what, State.THERE)
+        return WorkspaceStep(what, StepState.THERE)
     is_new = any((body["path"], body["name"]) not in found for body in other)
     names = ", ".join(body["name"] for body in other)
     url = shortcut_url(wanted.api, wanted.workspace, lakehouse["id"])
@@ -88,16 +92,16 @@ def _shortcut_step(fabric: Fabric, wanted: Wanted, lakehouse: dict[str, Any] | N
         for body in other:
             fabric.post(url, body)
 
-    return Step(what, State.MISSING if is_new else State.DIFFERS, names, put)
+    return WorkspaceStep(what, StepState.MISSING if is_new else StepState.DIFFERS, names, put)
 
 
-def _scheduled(fabric: Fabric, wanted: Wanted, pipeline: dict[str, Any] | None) -> Step:
+def _scheduled(fabric: Fabric, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
     if pipeline is None:
-        return Step(f"schedule, every {wanted.minutes} min", State.MISSING, "it comes with the pipeline")
+        return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "it comes with the pipeline")
     return schedule_step(fabric, wanted.workspace, pipeline["id"], wanted.minutes)
 
 
-def _texts(wanted: Wanted, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
+def _texts(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
     """Return what takes the place of which text in the items.
 
     Raises WrongSetting for a value that would be something else in Python or YAML, which the items are written in.

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.errors import Retry
+from headwater.fabric.fabric_refusals import TAKEN, FabricRefusal
 from headwater.fabric.items import ENVIRONMENT, LAKEHOUSE, Item, is_ours
-from headwater.fabric.refusals import TAKEN, FabricRefusal
 from headwater.fabric.rest import Fabric
-from headwater.fabric.steps import State, Step
+from headwater.fabric.steps import StepState, WorkspaceStep
 
 _ROLE = "it takes a Contributor of the workspace, and the tenant setting *Users can create Fabric items*"
 _BUSY = ("Waiting", "Running", "Cancelling")
@@ -30,17 +30,19 @@ class Workspace:
             self._items = {(each["type"], each["displayName"]): each for each in listed}
         return self._items.get((item.kind, item.name))
 
-    def step(self, item: Item) -> Step:
+    def step(self, item: Item) -> WorkspaceStep:
         """Tell whether an item is there as we would put it, whole."""
         found = self.find(item)
         if item.kind == LAKEHOUSE:
             if found:
-                return Step(item.title, State.THERE, found["id"])
-            return Step(item.title, State.MISSING, _ROLE, lambda: self._put_empty(item))
+                return WorkspaceStep(item.title, StepState.THERE, found["id"])
+            return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._put_empty(item))
         if found and found.get("description") == item.mark():
-            return Step(item.title, State.THERE, found["id"])
+            return WorkspaceStep(item.title, StepState.THERE, found["id"])
         note = _ROLE if found is None else "" if is_ours(found.get("description")) else _THEIRS
-        return Step(item.title, State.DIFFERS if found else State.MISSING, note, lambda: self._put(item))
+        return WorkspaceStep(
+            item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._put(item)
+        )
 
     def _put_empty(self, item: Item) -> None:
         self._make(item)

@@ -1,4 +1,4 @@
-"""Fabric's REST API: pages, operations that take long, throttling. What it refuses is told in `refusals`."""
+"""Fabric's REST API: pages, operations that take long, throttling. What it refuses is told in `fabric_refusals`."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from headwater.errors import Retry, WrongSetting
-from headwater.fabric.refusals import refuse, refuse_operation
+from headwater.fabric.fabric_refusals import refuse, refuse_operation
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"

@@ -4,26 +4,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headwater.fabric.rest import Fabric
-from headwater.fabric.steps import State, Step
+from headwater.fabric.steps import StepState, WorkspaceStep
 
 YEARS = 10
 """Fabric wants an end."""
 
 
-def schedule_step(fabric: Fabric, workspace: str, pipeline: str, minutes: int) -> Step:
+def schedule_step(fabric: Fabric, workspace: str, pipeline: str, minutes: int) -> WorkspaceStep:
     """Tell whether a pipeline is scheduled every so many minutes; one that somebody has switched off stays off."""
     what = f"schedule, every {minutes} min"
     path = f"/workspaces/{workspace}/dataPipelines/{pipeline}/jobs/execute/schedules"
     found = [each for each in fabric.every(path) if each.get("configuration", {}).get("type") == "Cron"]
     if not found:
-        return Step(what, State.MISSING, "", lambda: fabric.post(path, schedule_body(minutes)))
+        return WorkspaceStep(what, StepState.MISSING, "", lambda: fabric.post(path, schedule_body(minutes)))
     first, note = found[0], "" if len(found) == 1 else f"there are {len(found)}: delete what is too many"
     if not first["enabled"]:
-        return Step(what, State.THERE, "it is switched off, and stays so")
+        return WorkspaceStep(what, StepState.THERE, "it is switched off, and stays so")
     if first["configuration"]["interval"] == minutes:
-        return Step(what, State.THERE, note)
+        return WorkspaceStep(what, StepState.THERE, note)
     change = f"{path}/{first['id']}"
-    return Step(what, State.DIFFERS, note, lambda: fabric.patch(change, schedule_body(minutes)))
+    return WorkspaceStep(what, StepState.DIFFERS, note, lambda: fabric.patch(change, schedule_body(minutes)))
 
 
 def schedule_body(minutes: int) -> dict[str, Any]:

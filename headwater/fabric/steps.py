@@ -7,7 +7,7 @@ from typing import NamedTuple
 from headwater.errors import WrongSetting
 
 
-class State(StrEnum):
+class StepState(StrEnum):
     """What was found; all but `there` can be put there, unless it is `blocked`."""
 
     THERE = "there"
@@ -16,14 +16,14 @@ class State(StrEnum):
     BLOCKED = "blocked"
 
 
-class Step(NamedTuple):
+class WorkspaceStep(NamedTuple):
     """One thing. note: what to know, or who must allow it; put: makes it so, None where nobody but a person can.
 
     then: what is to be done by a person when it was put.
     """
 
     what: str
-    state: State
+    state: StepState
     note: str = ""
     put: Callable[[], None] | None = None
     then: str = ""
@@ -37,19 +37,19 @@ class Done(NamedTuple):
     note: str
 
 
-def deploy(steps: Iterable[Step]) -> Iterator[Done]:
+def deploy(steps: Iterable[WorkspaceStep]) -> Iterator[Done]:
     """Put what is not there, in order, and yield each as it is done; raises WrongSetting at what nobody can put."""
     for step in steps:
-        if step.state is State.THERE:
+        if step.state is StepState.THERE:
             yield Done(step.what, "unchanged", step.note)
         elif step.put is None:
             raise WrongSetting(f"{step.what}: {step.note}")
         else:
             step.put()
-            yield Done(step.what, "made" if step.state is State.MISSING else "changed", step.then)
+            yield Done(step.what, "made" if step.state is StepState.MISSING else "changed", step.then)
 
 
-def look(steps: Iterable[Step]) -> Iterator[Done]:
+def look(steps: Iterable[WorkspaceStep]) -> Iterator[Done]:
     """Yield what is there and what is not, and put nothing."""
     for step in steps:
         yield Done(step.what, str(step.state), step.note)

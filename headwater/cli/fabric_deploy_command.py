@@ -11,6 +11,7 @@ import typer
 
 from headwater.cli.fabric_options import Api, Data, Json, Schema, WorkspaceId, as_address, as_id, lake_shortcuts
 from headwater.cli.printing import show, table
+from headwater.errors import HeadwaterError, WrongSetting
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -99,12 +100,17 @@ def check(
 
 def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
     """Return the values of `parameter.yml` that Fabric does not know."""
+    from headwater.eventlog.azure_log_lines import silence_sdk
     from headwater.runtime.sink_opening import open_secrets
     from headwater.sinks.contract.sink_options import Reference
 
     key = os.environ.get(WRITE_KEY)
     if not key:
-        key = open_secrets(settings).reveal(Reference(env=None, vault=f"{key_vault}/secrets/headwater-write"))
+        silence_sdk()
+        try:
+            key = open_secrets(settings).reveal(Reference(env=None, vault=f"{key_vault}/secrets/headwater-write"))
+        except HeadwaterError as error:
+            raise WrongSetting(f"{str(error).rstrip('.')}. Or set {WRITE_KEY} to the listener's key.") from error
     return {
         "HEADWATER_RECEIVER_URL": receiver,
         "HEADWATER_READER_URL": reader,

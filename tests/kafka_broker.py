@@ -12,22 +12,36 @@ from typing import Any
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.oidc_server import OidcServer
 from tools.jars import CACHE, require_java
 
 READY_S = 120.0
 USER = "$ConnectionString"
 PASSWORD = "Endpoint=sb://hub.test/;SharedAccessKey=very-secret-kafka-key="
+HUB = "https://hub.servicebus.windows.net"
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp")
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},TOKENS://127.0.0.1:{tokens},\
+CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,TOKENS:SASL_PLAINTEXT,\
+CONTROLLER:PLAINTEXT
 listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
 user_{user}="{password}";
+listener.name.tokens.sasl.enabled.mechanisms=OAUTHBEARER
+listener.name.tokens.oauthbearer.sasl.server.callback.handler.class=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler
+listener.name.tokens.oauthbearer.sasl.jaas.config=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;
+listener.name.tokens.oauthbearer.connections.max.reauth.ms=3600000
+sasl.oauthbearer.jwks.endpoint.url={issuer}/keys
+sasl.oauthbearer.expected.issuer={issuer}
+sasl.oauthbearer.expected.audience={audience}
+sasl.oauthbearer.clock.skew.seconds=0
 log.dirs={folder}/data
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
@@ -44,17 +58,29 @@ controller.quorum.election.backoff.max.ms=300
 
 
 class Broker:
-    """One broker; `servers` takes clients without credentials, `secured` those with USER and PASSWORD."""
+    """One broker; `servers` takes clients without credentials, `secured` those with USER and PASSWORD.
 
-    def __init__(self, folder: Path) -> None:
+    `tokens` takes who brings a token of `issuer` for HUB; whose token has expired is hung up on.
+    """
+
+    def __init__(self, folder: Path, issuer: OidcServer) -> None:
         """Format the folder and start."""
-        plain, sasl, controller = _free_ports(3)
-        self.servers, self.secured = f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}"
+        plain, sasl, tokens, controller = _free_ports(4)
+        self.servers, self.secured, self.tokens = (f"127.0.0.1:{port}" for port in (plain, sasl, tokens))
+        self.issuer = issuer
         self._folder = folder
         self._config = folder / "server.properties"
         self._config.write_text(
             _PROPERTIES.format(
-                plain=plain, sasl=sasl, controller=controller, folder=folder, user=USER, password=PASSWORD
+                plain=plain,
+                sasl=sasl,
+                tokens=tokens,
+                controller=controller,
+                folder=folder,
+                user=USER,
+                password=PASSWORD,
+                issuer=issuer.url,
+                audience=HUB,
             )
         )
         self._java = [require_java(), *_JVM, str(CACHE / "kafka-broker" / "*")]
@@ -134,11 +160,12 @@ class Broker:
 @contextmanager
 def running_broker(folder: Path) -> Iterator[Broker]:
     """Run a broker in an empty folder, stopped at the end."""
-    broker = Broker(folder)
-    try:
-        yield broker
-    finally:
-        broker.stop()
+    with OidcServer() as issuer:
+        broker = Broker(folder, issuer)
+        try:
+            yield broker
+        finally:
+            broker.stop()
 
 
 def _free_ports(count: int) -> list[int]:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from headwater.eventlog import Record
 from headwater.eventlog.kafka_clients import KafkaAddress
+from headwater.eventlog.kafka_identity import entra_token
 from headwater.eventlog.kafka_log import KafkaLog
-from tests.kafka_broker import PASSWORD, USER, Broker
+from tests.kafka_broker import HUB, PASSWORD, USER, Broker
+from tests.oidc_server import CLIENT_SECRET
 
 PATIENCE_S = 20.0
 LARGEST = 900 << 10
@@ -41,3 +44,23 @@ def secured(kafka: Broker, topic: str, **more: str) -> KafkaAddress:
     options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanisms": "PLAIN", "sasl_username": USER}
     named = address(kafka, topic, **{**options, "sasl_password": PASSWORD, **more})
     return KafkaAddress(kafka.secured, topic, named.group, named.options)
+
+
+def with_identity(kafka: Broker, topic: str, scope: str = f"{HUB}/.default") -> KafkaAddress:
+    """Name a topic at the listener that wants tokens, as an event hub's Kafka endpoint does; of this app's identity."""
+    plain = {"security.protocol": "SASL_PLAINTEXT"}
+    return KafkaAddress(kafka.tokens, topic, "headwater", plain, scope, partial(entra_token, scope, f"app-{topic}"))
+
+
+def with_principal(kafka: Broker, topic: str, secret: str = CLIENT_SECRET) -> KafkaAddress:
+    """Name the same listener, for a service principal: by options that Spark's client has, too."""
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": f"{kafka.issuer.url}/token",
+        "sasl.oauthbearer.client.id": "principal",
+        "sasl.oauthbearer.client.secret": secret,
+        "sasl.oauthbearer.scope": f"{HUB}/.default",
+    }
+    return KafkaAddress(kafka.tokens, topic, "headwater", options)

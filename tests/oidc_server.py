@@ -16,6 +16,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 AUDIENCE = "api://headwater"
 CLIENT = "dashboard"
+CLIENT_SECRET = "very-secret-of-a-principal"
 
 
 class SigningKey:
@@ -37,7 +38,8 @@ class OidcServer:
     """Listens until the `with` block ends.
 
     keys: those that are published; claims: what people's tokens say more; is_down: answers 503; asked: paths;
-    said: replaces members of what it says of itself.
+    said: replaces members of what it says of itself; lives_s: how long tokens of applications live; given: to whom one
+    was given, newest last.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,8 @@ class OidcServer:
         self.is_down = False
         self.asked: list[str] = []
         self.said: dict[str, Any] = {}
+        self.lives_s = 3600
+        self.given: list[str] = []
         self._codes: dict[str, dict[str, str]] = {}
         outer = self
 
@@ -91,6 +95,10 @@ class OidcServer:
             _answer(handler, 200, {"issuer": self.url, **{k: self.url + v for k, v in named.items()}, **self.said})
         elif parts.path == "/keys":
             _answer(handler, 200, {"keys": [key.public() for key in self.keys]})
+        elif parts.path == "/identity":
+            asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            token = self._application_token(asked.get("client_id", "own"), asked["resource"])
+            _answer(handler, 200, {**token, "expires_on": str(int(time.time()) + self.lives_s)})
         elif parts.path == "/authorize":
             asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
             code = f"code-{len(self._codes)}"
@@ -106,6 +114,10 @@ class OidcServer:
         self.asked.append(handler.path)
         body = handler.rfile.read(int(handler.headers["content-length"])).decode()
         sent = {name: values[0] for name, values in parse_qs(body).items()}
+        if self.is_down:
+            return _answer(handler, 503, {})
+        if sent.get("grant_type") == "client_credentials":
+            return self._client_credentials(handler, sent)
         begun = self._codes.pop(sent.get("code", ""), None)
         digest = hashlib.sha256(sent.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -117,6 +129,22 @@ class OidcServer:
         else:
             said = {"aud": CLIENT, "nonce": begun["nonce"], **self.claims}
             _answer(handler, 200, {"id_token": self.token(**said), "token_type": "Bearer"})
+        return None
+
+    def _client_credentials(self, handler: BaseHTTPRequestHandler, sent: dict[str, str]) -> None:
+        """Give a token to a service principal, who names itself as RFC 6749 has it: in the body or by basic."""
+        said = handler.headers["authorization"] or ""
+        client, _, secret = base64.b64decode(said.removeprefix("Basic ")).decode().partition(":")
+        client, secret = sent.get("client_id", client), sent.get("client_secret", secret)
+        if secret != CLIENT_SECRET:
+            return _answer(handler, 401, {"error": "invalid_client"})
+        return _answer(handler, 200, self._application_token(client, sent["scope"].removesuffix("/.default")))
+
+    def _application_token(self, client: str, audience: str) -> dict[str, Any]:
+        """Return a token for what was asked for, as Entra ID does: it does not know who is right to ask."""
+        self.given.append(client)
+        token = self.token(sub=client, aud=audience, exp=int(time.time()) + self.lives_s)
+        return {"access_token": token, "token_type": "Bearer", "expires_in": self.lives_s, "resource": audience}
 
 
 def _answer(handler: BaseHTTPRequestHandler, status: int, value: object) -> None:

@@ -24,6 +24,7 @@ NAME = re.compile(r"[\w.-]+")
 
 ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and the extras that they may import
     ("headwater.eventlog.*_kind", {"server"}),
+    ("headwater.eventlog.kafka_identity", {"azure"}),
     ("headwater.eventlog.kafka*", {"kafka"}),
     ("headwater.eventlog.event_hub*", {"azure"}),
     ("headwater.eventlog.blob_claims", {"azure"}),

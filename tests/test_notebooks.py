@@ -276,7 +276,7 @@ def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], w
 
 def test_every_item_has_its_own_identity() -> None:
     items = [path.parent for path in FOLDER.glob("*/.platform")]
-    assert {path.suffix for path in items} == {".Notebook", ".Lakehouse", ".Environment"}
+    assert {path.suffix for path in items} == {".Notebook", ".Lakehouse", ".Environment", ".DataPipeline"}
     platforms = [json.loads((path / ".platform").read_text()) for path in items]
     for path, platform in zip(items, platforms, strict=True):
         assert (platform["metadata"]["displayName"], platform["metadata"]["type"]) == (path.stem, path.suffix[1:])
@@ -287,6 +287,15 @@ def test_every_item_has_its_own_identity() -> None:
 def logical_id(item: str) -> str:
     found: str = json.loads((FOLDER / item / ".platform").read_text())["config"]["logicalId"]
     return found
+
+
+def test_the_pipeline_runs_the_notebook_of_its_name() -> None:
+    """Fabric's page "DataPipeline definition", activity TridentNotebook."""
+    told = json.loads((FOLDER / "Refresh.DataPipeline" / "pipeline-content.json").read_text())
+    (activity,) = told["properties"]["activities"]
+    assert activity["type"] == "TridentNotebook"
+    assert activity["typeProperties"]["notebookId"] == logical_id("Refresh.Notebook")
+    assert UUID(activity["typeProperties"]["workspaceId"]).int == 0  # the workspace that it is in
 
 
 def test_the_environment_has_the_properties_that_setup_looks_for_and_the_packages_that_are_needed() -> None:

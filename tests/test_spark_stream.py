@@ -23,7 +23,7 @@ from headwater.spark.bronze.kafka_options import source_options
 from headwater.spark.bronze.topic_stream import TopicStream, run
 from headwater.tables import BRONZE, HASHED
 from tests.kafka_broker import PASSWORD, USER, Broker
-from tests.kafka_log import address, append, secured
+from tests.kafka_log import address, append, secured, with_principal
 from tests.lake_check import rows
 from tests.parsing import event, note
 from tests.running import headwater
@@ -103,7 +103,7 @@ def test_spark_goes_on_after_the_parser_and_makes_the_same_rows(
     )
     readers, bronze = KafkaReaders(address(kafka, topic))(), Bronze(str(ours / "lake" / "bronze"))
     kafka.forget(topic, bronze.watermark(readers[0].source) + 10)  # of these ten nothing is known any more
-    stream = TopicStream(secured(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
+    stream = TopicStream(with_principal(kafka, topic), str(ours / "lake"), str(claims), batch_events=900)
     with pytest.raises(WrongSetting, match="new-epoch --route spark"):
         run(spark, stream)
     settings = settings_of(kafka, topic, ours)
@@ -151,7 +151,7 @@ def test_distinct_events_end_as_exactly_one_row_each_though_the_driver_is_killed
         armed = {**environment, "HEADWATER_FAILPOINT": place}
         done = headwater("spark", "stream", "--batch-events", str(batch), environment=armed, timeout_s=400)
         assert done.returncode == -9, done.stderr
-    run(spark, TopicStream(address(kafka, topic), str(tmp_path / "lake"), batch_events=batch))
+    run(spark, TopicStream(secured(kafka, topic), str(tmp_path / "lake"), batch_events=batch))
     stored = Counter(row["run_id"] for row in rows(tmp_path, "events", ["run_id"]))
     assert stored == Counter(f"run-{n}" for n in range(count * 9 // 10))
     assert sum(1 for _ in rows(tmp_path, "duplicates", ["sequence"])) == count // 10

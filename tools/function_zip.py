@@ -45,7 +45,7 @@ SHIPPED = (
 
 LEFT_OUT = (
     "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
-    "headwater/eventlog/kafka_[cfr]*.py",
+    "headwater/eventlog/kafka_[cfir]*.py",
     "headwater/sinks/operating/sink_replay.py",  # a command's
     "headwater/events/file_validation.py",  # for the command line, with the schemas of the specification
     "headwater/events/problems.py",

@@ -14,6 +14,9 @@ from headwater.errors import WrongSetting
 
 T = TypeVar("T")
 
+TokenOfKafka = Callable[[str], tuple[str, float]]
+"""What librdkafka calls, with a text that we do not use, for a token and the Unix time until which it is good."""
+
 DELIVERY_MS = 2400
 """The receiver's deadline: what is not acknowledged by then has been answered with 503, and is not sent any more."""
 
@@ -47,12 +50,15 @@ class KafkaAddress:
     """Which topic on which servers (`host:port`, separated by commas), and as which consumer group it is read.
 
     options: settings of librdkafka for reaching them, such as `security.protocol`, `sasl.mechanisms`.
+    token_scope: of the tokens that the servers want (OAUTHBEARER); sign_in: opens what gives them, on this machine.
     """
 
     servers: str
     topic: str
     group: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_scope: str | None = None
+    sign_in: Callable[[], TokenOfKafka] | None = field(default=None, repr=False)
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
@@ -78,12 +84,19 @@ def _open(
 ) -> T:
     if fixed := _OURS & address.options.keys():
         raise WrongSetting(f"`kafka_options` may not set {sorted(fixed)[0]}: Headwater sets it. Leave it out.")
-    wanted = {**_COMMON, **defaults, **address.options, "bootstrap.servers": address.servers, **own}
+    reach = {**_signing_in(address), **address.options, "bootstrap.servers": address.servers}
+    wanted = {**_COMMON, **defaults, **reach, **own}
     try:
         return client(wanted)
     except KafkaException as error:
         text = without_secrets(error.args[0].str(), address)
         raise WrongSetting(f"Kafka's client does not take its settings: {text}. Correct `kafka_options`.") from None
+
+
+def _signing_in(address: KafkaAddress) -> dict[str, Any]:
+    if address.sign_in is None:
+        return {}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": address.sign_in()}
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:

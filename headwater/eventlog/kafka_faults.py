@@ -10,11 +10,11 @@ from headwater.eventlog.kafka_clients import KafkaAddress, without_secrets
 log = logging.getLogger(__name__)
 
 _FIXES = {
-    "does not take our credentials: {why}. Correct `kafka_options`.": (
+    "does not take our credentials: {why}. {login}.": (
         "_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM",
     ),
     "does not let us use the topic: {why}. Allow this user to write, read and describe topic {topic!r}, and to read as "
-    "group {group!r}.": (
+    "group {group!r}; of an event hub that is the roles Azure Event Hubs Data Sender and Data Receiver.": (
         "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
     ),
     "has no topic {topic!r}. Create it, or correct `kafka_topic`.": (
@@ -33,6 +33,8 @@ _FIXES = {
         "_TRANSPORT", "_RESOLVE", "_ALL_BROKERS_DOWN", "_DESTROY_BROKER", "NETWORK_EXCEPTION",
     ),
 }  # fmt: skip
+_BY_OPTIONS = "Correct `kafka_options`"
+_BY_IDENTITY = "See that `kafka_token_scope` is that of these servers, and that they know this identity"
 _TEXTS = {name: text for text, names in _FIXES.items() for name in names}
 _ONE_RECORD = {"MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE"}
 _OTHER = "failed: {why}. It is tried again."
@@ -85,5 +87,6 @@ class Faults:
         """Say what an error means and what to do."""
         cause = self._cause if self._cause and error.name() not in _TELLING else error
         text, address = _TEXTS.get(cause.name(), _OTHER), self._address
-        why = without_secrets(cause.str(), address)
-        return f"Kafka at {address.servers} " + text.format(why=why, topic=address.topic, group=address.group)
+        why, login = without_secrets(cause.str(), address), _BY_IDENTITY if address.token_scope else _BY_OPTIONS
+        named = text.format(why=why, topic=address.topic, group=address.group, login=login)
+        return f"Kafka at {address.servers} {named}"

@@ -12,10 +12,11 @@ from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import forget_old
 from headwater.eventlog.log_kind import LogKind, LogSettings
+from headwater.extras import extra
 from headwater.variables import variable_of
 
 if TYPE_CHECKING:
-    from headwater.eventlog.kafka_clients import KafkaAddress
+    from headwater.eventlog.kafka_clients import KafkaAddress, TokenOfKafka
 
 
 class KafkaSettings(LogSettings):
@@ -28,6 +29,11 @@ class KafkaSettings(LogSettings):
     kafka_group: str = Field("headwater", description="Consumer group under which the topic is read.")
     kafka_options: dict[str, Secret] = Field(
         {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
+    )
+    kafka_token_scope: str | None = Field(
+        None,
+        description="Scope of the tokens with which this machine's identity signs in to Kafka, for an event hub "
+        "`https://NAME.servicebus.windows.net/.default`.",
     )
 
 
@@ -74,4 +80,15 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
     from headwater.eventlog.kafka_clients import KafkaAddress
 
     options = {name: value.get_secret_value() for name, value in settings.kafka_options.items()}
-    return KafkaAddress(settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options)
+    scope = settings.kafka_token_scope
+    sign_in = partial(_sign_in, scope, settings.identity_client_id) if scope else None
+    return KafkaAddress(
+        settings.kafka_servers or "", settings.kafka_topic, settings.kafka_group, options, scope, sign_in
+    )
+
+
+def _sign_in(scope: str, client_id: str | None) -> "TokenOfKafka":
+    with extra("azure"):  # 0.4 s, for who has an identity
+        from headwater.eventlog.kafka_identity import entra_token
+
+    return entra_token(scope, client_id)

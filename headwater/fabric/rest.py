@@ -1,26 +1,25 @@
-"""Fabric's REST API, as far as shortcuts need it. Faults are one line: what Fabric says, why, and what to do."""
+"""Fabric's REST API: pages, operations that take long, throttling. What it refuses is told in `fabric_refusals`."""
 
-from collections.abc import Callable
-from typing import Any, NoReturn
-from urllib.parse import urlsplit
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
 from headwater.errors import Retry, WrongSetting
+from headwater.fabric.fabric_refusals import refuse, refuse_operation
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"
 
+OPERATION_S = 1800.0
+"""How long an operation is waited for: an environment takes some minutes to be published."""
+
 _TIMEOUT_S = 60.0
-_SHOWN = 300
+_LOOK_S = 5.0
+_SHORTEST_S, _LONGEST_S = 0.05, 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_FIXES = {
-    400: "Look at the ids and at the connection: it must be one to this storage account",
-    401: "Sign in with `az login` in the tenant of the workspace, or give this machine an identity of that tenant",
-    403: "Make the identity Contributor of the workspace and user of the connection; for a service principal or a "
-    "managed identity a tenant setting of Fabric must also allow service principals to use its APIs",
-    404: "Copy both ids from the address of the lakehouse in the browser: /groups/WORKSPACE/lakehouses/LAKEHOUSE",
-}
 
 Token = Callable[[str], str]
 """Scope → access token."""
@@ -35,29 +34,96 @@ def shortcut_url(api: str, workspace: str, lakehouse: str) -> str:
 class Fabric:
     """A connection to the REST API; `close` ends it."""
 
-    def __init__(self, api: str, token: Token):
-        """Touch nothing yet. Raises WrongSetting for an address to which no token may be sent."""
+    def __init__(self, api: str, token: Token, patience_s: float = 0.0):
+        """Touch nothing yet. Raises WrongSetting for an address to which no token may be sent.
+
+        patience_s: how long one request may take in all, where Fabric says to come again or works on in the background.
+        """
         url = urlsplit(api)
         if url.scheme != "https" and url.hostname not in _LOOPBACK:
             raise WrongSetting(f"{api} is no https address: no token is sent there. The default is {API}.")
+        self._root = f"{api.rstrip('/')}/v1"
         self._token = token
+        self._patience_s = patience_s
         self._client = httpx.Client(timeout=_TIMEOUT_S)
 
-    def post(self, url: str, body: dict[str, Any]) -> None:
-        """Post a document. Raises WrongSetting where it can never succeed, Retry where the same may succeed later."""
-        headers = {"authorization": f"Bearer {access(self._token)}"}
-        try:
-            answer = self._client.post(url, json=body, headers=headers)
-        except httpx.TransportError as error:
-            raise Retry(
-                f"No answer from Fabric ({type(error).__name__}). Check the network, then run it again."
-            ) from error
-        if not answer.is_success:
-            _refuse(answer)
+    def get(self, path: str) -> dict[str, Any]:
+        """Return a document."""
+        found: dict[str, Any] = self._ask("GET", f"{self._root}{path}", None).json()
+        return found
+
+    def every(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield what a list has, page by page; `path` has no query of its own."""
+        query: dict[str, str] = {}
+        while True:
+            page = self.get(f"{path}?{urlencode(query)}" if query else path)
+            yield from page.get("value", ())
+            if not (token := page.get("continuationToken")):
+                return
+            query = {"continuationToken": token}
+
+    def until(self, path: str, is_settled: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Ask for a document again and again until it is settled, and return it."""
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            answer = self._ask("GET", f"{self._root}{path}", None)
+            found: dict[str, Any] = answer.json()
+            if is_settled(found):
+                return found
+            self._rest(answer, deadline)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """Post a document, and wait until Fabric has done what it asks for; `path` may be a whole address.
+
+        Raises WrongSetting where it can never succeed, Retry where the same may succeed later.
+        """
+        self._await("POST", path, body)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> None:
+        """Change a document; raises as `post` does."""
+        self._await("PATCH", path, body)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+    def _await(self, method: str, path: str, body: Mapping[str, Any] | None) -> None:
+        url = f"{self._root}{path}" if path.startswith("/") else path
+        deadline = time.monotonic() + self._patience_s
+        answer = self._ask(method, url, body)
+        # the id alone is taken: no token goes to an address that an answer names
+        operation = answer.headers.get("x-ms-operation-id") if answer.status_code == 202 else None
+        while operation:
+            self._rest(answer, deadline)
+            answer = self._ask("GET", f"{self._root}/operations/{operation}", None)
+            state = answer.json()
+            if state["status"] == "Succeeded":
+                return
+            if state["status"] == "Failed":
+                refuse_operation(state.get("error") or {})
+
+    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            headers = {"authorization": f"Bearer {access(self._token)}"}
+            try:
+                answer = self._client.request(method, url, json=body, headers=headers)
+            except httpx.TransportError as error:
+                raise Retry(
+                    f"No answer from Fabric ({type(error).__name__}). Check the network, then run it again."
+                ) from error
+            if answer.is_success:
+                return answer
+            if answer.status_code != 429 or time.monotonic() + _seconds(answer) > deadline:
+                refuse(answer)
+            time.sleep(_seconds(answer))
+
+    def _rest(self, answer: httpx.Response, deadline: float) -> None:
+        if time.monotonic() > deadline:
+            raise Retry(
+                "Fabric is still at work on what was asked. Run the same command again later: what is done stays."
+            )
+        time.sleep(_seconds(answer))
 
 
 def access(token: Token) -> str:
@@ -73,21 +139,6 @@ def access(token: Token) -> str:
         ) from error
 
 
-def _refuse(answer: httpx.Response) -> NoReturn:
-    status = answer.status_code
-    said = f"Fabric answers {status}{_said(answer)}"
-    if status == 429 or status >= 500:
-        seconds = answer.headers.get("retry-after", "")
-        wait = f"in {seconds} seconds" if seconds.isdigit() else "in a minute"
-        raise Retry(f"{said}. Run the same command again {wait}: what is done already is only done again.")
-    raise WrongSetting(f"{said}. {_FIXES.get(status, _FIXES[400])}.")
-
-
-def _said(answer: httpx.Response) -> str:
-    """Return Fabric's own code and words, which its error bodies have; other bodies are not shown."""
-    try:
-        told = answer.json()
-        words = f"{told['errorCode']}: {told['message']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
-    return f" ({' '.join(words.split())[:_SHOWN].rstrip('. ')})"
+def _seconds(answer: httpx.Response) -> float:
+    said = answer.headers.get("retry-after", "")
+    return min(_LONGEST_S, max(_SHORTEST_S, float(said) if said.isdigit() else _LOOK_S))

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from headwater.fabric.rest import Fabric, Token
 
 
-def open_fabric(settings: Settings, api: str) -> "Fabric":
-    """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are."""
+def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> "Fabric":
+    """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are.
+
+    patience_s: how long one request may take in all, where Fabric works in the background.
+    """
     from headwater.fabric.rest import Fabric
 
-    return Fabric(api, _token(settings))
+    return Fabric(api, _token(settings), patience_s)
 
 
 def fabric_access(settings: Settings) -> str:

@@ -1,11 +1,46 @@
 """The settings of librdkafka, as `kafka_options` has them, in the words of Spark's Java client."""
 
+import os
+from collections.abc import Mapping
+
 from headwater.errors import WrongSetting
 from headwater.eventlog.kafka_clients import KafkaAddress
 
-_LOGIN = "org.apache.kafka.common.security.{module}LoginModule required username={user} password={password};"
+_LOGIN = "org.apache.kafka.common.security.{module}LoginModule required {words};"
 _MODULES = {"PLAIN": "plain.Plain", "SCRAM-SHA-256": "scram.Scram", "SCRAM-SHA-512": "scram.Scram"}
 _MECHANISM = ("sasl.mechanism", "sasl.mechanisms")
+_TOKENS = "OAUTHBEARER"
+_OIDC = "sasl.oauthbearer."
+_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+_AUTHORITY = "https://login.microsoftonline.com"
+
+
+def as_principal(address: KafkaAddress, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
+    """Return an address whose scope of tokens has become options of librdkafka, which Spark's client has, too.
+
+    environment: holds AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of the service principal that signs in.
+    Raises WrongSetting where it does not: Spark's client knows no managed identity.
+    """
+    if address.token_scope is None:
+        return address
+    tenant, client, secret = (environment.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
+    if not (tenant and client and secret):
+        raise WrongSetting(
+            "Spark's Kafka client has no managed identity. For `kafka_token_scope` set AZURE_TENANT_ID, "
+            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of a service principal that may read the topic."
+        )
+    authority = environment.get("AZURE_AUTHORITY_HOST", _AUTHORITY).rstrip("/")
+    options = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": _TOKENS,
+        f"{_OIDC}method": "oidc",
+        f"{_OIDC}token.endpoint.url": f"{authority}/{tenant}/oauth2/v2.0/token",
+        f"{_OIDC}client.id": client,
+        f"{_OIDC}client.secret": secret,
+        f"{_OIDC}scope": address.token_scope,
+        **address.options,
+    }
+    return KafkaAddress(address.servers, address.topic, address.group, options)
 
 
 def source_options(address: KafkaAddress) -> dict[str, str]:
@@ -26,22 +61,40 @@ def _security(options: dict[str, str]) -> dict[str, str]:
     if protocol := options.pop("security.protocol", None):
         found["security.protocol"] = protocol.upper()
     mechanism = next((options.pop(name) for name in _MECHANISM if name in options), "")
-    user, password = options.pop("sasl.username", None), options.pop("sasl.password", None)
-    if mechanism in _MODULES and user is not None and password is not None:
-        found["sasl.mechanism"] = mechanism
-        found["sasl.jaas.config"] = _LOGIN.format(
-            module=_MODULES[mechanism], user=_quoted(user), password=_quoted(password)
-        )
-    elif mechanism:
-        raise WrongSetting(
-            f"Spark cannot log in with sasl.mechanisms={mechanism}. Use one of {', '.join(_MODULES)}, with "
-            "sasl.username and sasl.password."
-        )
+    if mechanism:
+        found |= {"sasl.mechanism": mechanism, **_login(mechanism, options)}
     if authority := options.pop("ssl.ca.location", None):
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
     if options:
         raise WrongSetting(f"Spark has no counterpart of {sorted(options)[0]} in `kafka_options`. Leave it out here.")
     return found
+
+
+def _login(mechanism: str, options: dict[str, str]) -> dict[str, str]:
+    """Take what a mechanism needs out of the options, and return it in the words of Kafka's Java client."""
+    user, password = options.pop("sasl.username", None), options.pop("sasl.password", None)
+    if mechanism in _MODULES and user is not None and password is not None:
+        return {"sasl.jaas.config": _jaas(_MODULES[mechanism], username=user, password=password)}
+    method, endpoint, client, secret, scope = (
+        options.pop(f"{_OIDC}{name}", None)
+        for name in ("method", "token.endpoint.url", "client.id", "client.secret", "scope")
+    )
+    if mechanism == _TOKENS and method == "oidc" and endpoint and client and secret:
+        words = {"clientId": client, "clientSecret": secret, **({"scope": scope} if scope else {})}
+        return {
+            "sasl.jaas.config": _jaas("oauthbearer.OAuthBearer", **words),
+            "sasl.login.callback.handler.class": _HANDLER,
+            "sasl.oauthbearer.token.endpoint.url": endpoint,
+        }
+    raise WrongSetting(
+        f"Spark cannot log in with sasl.mechanisms={mechanism} as `kafka_options` has it. Use one of "
+        f"{', '.join(_MODULES)} with sasl.username and sasl.password, or {_TOKENS} with sasl.oauthbearer.method=oidc, "
+        "client.id, client.secret and token.endpoint.url."
+    )
+
+
+def _jaas(module: str, **words: str) -> str:
+    return _LOGIN.format(module=module, words=" ".join(f"{name}={_quoted(text)}" for name, text in words.items()))
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ from headwater.eventlog.kafka_records import offset_behind
 from headwater.lake.ownership import ROUTES, check_life
 from headwater.parser.dedupe_window import MAX_AGE_US
 from headwater.spark.bronze.bronze_writer import SparkBronze
-from headwater.spark.bronze.kafka_options import source_options
+from headwater.spark.bronze.kafka_options import as_principal, source_options
 from headwater.spark.bronze.spark_ingest import Ingest, Range, ranges_of
 from headwater.tables import EVENTS
 
@@ -64,7 +64,7 @@ def run(spark: SparkSession, stream: TopicStream) -> None:
 
     Raises WrongSetting if another route owns the lake or the topic is another one now; else Retry: run it again.
     """
-    pause_s = 1.0
+    pause_s, stream = 1.0, replace(stream, address=as_principal(stream.address))
     while True:
         try:
             return _run(spark, stream)

@@ -1,0 +1,66 @@
+"""What the commands of `headwater fabric` ask for alike."""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
+
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ADDRESS = re.compile(
+    r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost)(:\d+)?(/[\w./-]*)?", re.ASCII
+)
+
+
+def as_id(value: str | None) -> str | None:
+    """Return an id in lower case."""
+    if value is not None and not _ID.fullmatch(value):
+        raise typer.BadParameter(f"{value!r} is no id. Write it like 5f7c0f2e-0000-4000-8000-000000000001.")
+    return value.lower() if value else None
+
+
+def as_schema(value: str | None) -> str | None:
+    """Return a schema's name."""
+    if value is not None and not re.fullmatch(r"\w{1,128}", value, re.ASCII):
+        raise typer.BadParameter(f"{value!r} is no name of a schema: letters, digits and underscores.")
+    return value
+
+
+def as_address(value: str) -> str:
+    """Return an address without a slash at its end."""
+    if not _ADDRESS.fullmatch(value):
+        raise typer.BadParameter(f"{value!r} is no https address.")
+    return value.rstrip("/")
+
+
+WorkspaceId = Annotated[str, typer.Option("--workspace", help="Id of the workspace.", callback=as_id)]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema", help="Schema for the tables, such as dbo, in a lakehouse with schemas.", callback=as_schema
+    ),
+]
+Api = Annotated[str, typer.Option("--api", help="Address of Fabric's REST API.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def lake_shortcuts(settings: Settings, schema: str | None) -> "tuple[ShortcutPlace, list[Shortcut]]":
+    """Return where the lake is and which shortcuts show it now; a layer that is not built yet is left out and said."""
+    from headwater.fabric.shortcuts import LAYERS, place_of, shortcuts
+    from headwater.lake.generations import generation_in_force
+    from headwater.runtime.storage import lake_place
+
+    lake, options = lake_place(settings)
+    place = place_of(lake)
+    generations = {layer: generation_in_force(lake, layer, options) for layer in LAYERS}
+    for layer, name in generations.items():
+        if name is None:
+            sys.stderr.write(f"headwater: there is no {layer} yet: run Spark's pass, then this again\n")
+    return place, list(shortcuts(place, {layer: name for layer, name in generations.items() if name}, schema))

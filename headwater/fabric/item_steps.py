@@ -1,0 +1,86 @@
+"""The items of a workspace: made, put anew where ours have changed, and the environment published."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.errors import Retry
+from headwater.fabric.fabric_refusals import TAKEN, FabricRefusal
+from headwater.fabric.items import ENVIRONMENT, LAKEHOUSE, Item, is_ours
+from headwater.fabric.rest import Fabric
+from headwater.fabric.steps import StepState, WorkspaceStep
+
+_ROLE = "it takes a Contributor of the workspace, and the tenant setting *Users can create Fabric items*"
+_BUSY = ("Waiting", "Running", "Cancelling")
+_THEIRS = "it is not ours yet, and its content is replaced"
+
+
+class Workspace:
+    """The items of one workspace, read once and again after each that was made."""
+
+    def __init__(self, fabric: Fabric, workspace: str) -> None:
+        """Ask for nothing yet."""
+        self._fabric = fabric
+        self._path = f"/workspaces/{workspace}"
+        self._items: dict[tuple[str, str], dict[str, Any]] | None = None
+
+    def find(self, item: Item) -> dict[str, Any] | None:
+        """Return an item as the list of items has it."""
+        if self._items is None:
+            listed = self._fabric.every(f"{self._path}/items")
+            self._items = {(each["type"], each["displayName"]): each for each in listed}
+        return self._items.get((item.kind, item.name))
+
+    def step(self, item: Item) -> WorkspaceStep:
+        """Tell whether an item is there as we would put it, whole."""
+        found = self.find(item)
+        if item.kind == LAKEHOUSE:
+            if found:
+                return WorkspaceStep(item.title, StepState.THERE, found["id"])
+            return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._put_empty(item))
+        if found and found.get("description") == item.mark():
+            return WorkspaceStep(item.title, StepState.THERE, found["id"])
+        note = _ROLE if found is None else "" if is_ours(found.get("description")) else _THEIRS
+        return WorkspaceStep(
+            item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._put(item)
+        )
+
+    def _put_empty(self, item: Item) -> None:
+        self._make(item)
+
+    def _put(self, item: Item) -> None:
+        """Make an item or replace its content, then mark it: what was cut off has no mark, and is put again."""
+        found = self.find(item) or self._make(item)
+        place = f"{self._path}/items/{found['id']}"
+        if not found.get("made"):
+            self._fabric.post(f"{place}/updateDefinition", {"definition": item.definition()})
+        if item.kind == ENVIRONMENT:
+            self._fabric.post(f"{self._path}/environments/{found['id']}/staging/publish?beta=false")
+            self._await_published(found["id"])
+        self._fabric.patch(place, {"displayName": item.name, "description": item.mark()})
+
+    def _make(self, item: Item) -> dict[str, Any]:
+        body: dict[str, Any] = {"displayName": item.name, "type": item.kind, "description": item.description}
+        made: Mapping[str, Any] = {"made": True}
+        try:
+            self._fabric.post(f"{self._path}/items", body | ({"definition": item.definition()} if item.parts else {}))
+        except FabricRefusal as error:
+            if error.code not in TAKEN:
+                raise
+            made = {}
+        self._items = None
+        found = self.find(item)
+        if found is None:
+            raise Retry(f"Fabric has made {item.title} and does not list it yet. Run the same command again.")
+        return {**found, **made}
+
+    def _await_published(self, environment: str) -> None:
+        found = self._fabric.until(f"{self._path}/environments/{environment}", lambda said: _state(said) not in _BUSY)
+        if (state := _state(found)) != "Success":
+            raise Retry(
+                f"The environment's publishing ended as {state!r}. See in Fabric which library it names, then run the "
+                "same command again."
+            )
+
+
+def _state(environment: Mapping[str, Any]) -> str:
+    return str(environment.get("properties", {}).get("publishDetails", {}).get("state", "Waiting"))

@@ -24,15 +24,16 @@ from bench.figures import Figure, percentile, show
 from bench.freshness import known_events
 from tests.azurite import KEY, Storage
 from tests.functions.host import unpacked
-from tests.functions.hub_fleet import Fleet, Member
+from tests.functions.hub_fleet import Fleet, Member, new_contents
 from tests.functions.hub_instance import Gathering
-from tests.killing import PARSER_POINTS
 
 PARTITIONS = 4
 RATE = 200
 GOAL_S = 5.0
 RENEW_S, EXPIRE_S = 30.0, 120.0
 """How often the trigger renews a partition's lease, and when one that was not renewed is another's: its defaults."""
+POINTS = ("parser.after_column_lineage", "parser.after_schemas", "parser.after_events")
+"""Where a commit of new contents is killed: amid its tables, and after the last, before the checkpoint."""
 STEADY_S, QUICK_S = 60.0, 20.0
 
 _POST = 10
@@ -128,7 +129,7 @@ def torture(kills: int, seed: int, renew_s: float, expire_s: float) -> int:
     draw, verdict, outcome = random.Random(seed), 0, ""
     with _fleet(renew_s, expire_s) as (fleet, _):
         running = [fleet.start() for _ in range(3)]
-        with fleet.load(_posts(), _POST / RATE):
+        with fleet.load(new_contents(), 0.05):
             for number in range(kills):
                 goes = running.pop(draw.randrange(3))
                 goes.wait_delivered()
@@ -151,7 +152,7 @@ def _replaced(fleet: Fleet, goes: Member, number: int, draw: random.Random) -> M
             goes.drain()
         case _:
             goes.kill()
-            fleet.start(failpoint=f"{draw.choice(PARSER_POINTS)}:{draw.randint(1, 3)}").wait_dead()
+            fleet.start(failpoint=f"{draw.choice(POINTS)}:{draw.randint(1, 3)}").wait_dead()
     return fleet.start()
 
 

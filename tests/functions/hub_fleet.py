@@ -4,6 +4,7 @@ Producers post through the receiver app and keep their own list; `Fleet.reckon` 
 the hub, against a direct read of the lake.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -26,6 +27,7 @@ from tests.azurite import ACCOUNT_KEY, KEY, PATIENT, Storage
 from tests.functions.host import App, running
 from tests.hub_server import HubServer
 from tests.lake_check import rows_at
+from tests.made_events import body, run_event
 from tests.waiting import rest
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +123,12 @@ class Fleet:
         self.partitions = [str(number) for number in range(partitions)]
         self.lake = storage.lake(account_key=KEY, **PATIENT)
         claims = {"claims_url": f"{storage.url}/{storage.container().container_name}", "claims_options": ACCOUNT_KEY}
-        self._settings = {"log": "event_hub", "hub_connection": self.hub.connection_string, "keys": KEYS, **claims}
+        self._settings: dict[str, Any] = {
+            "log": "event_hub",
+            "hub_connection": self.hub.connection_string,
+            "keys": KEYS,
+            **claims,
+        }
         self._settings |= {**self.lake, "hub_consumer_group": GROUP}
         self._asked = {
             "package": str(package), "hub": self.hub.connection_string, "hub_name": self.hub.name, "group": GROUP,
@@ -243,3 +250,18 @@ class Fleet:
 def _run_of(event: bytes) -> str:
     at = event.index(_RUN_ID) + len(_RUN_ID)
     return event[at : at + 36].decode()
+
+
+def new_contents() -> Iterator[list[bytes]]:
+    """Yield lists of five events whose columns and lineage are each new: a commit of them writes every such table."""
+    for first in itertools.count(0, 5):
+        yield [body(run_event(outputs=[_written(f"c{first + one}")])) for one in range(5)]
+
+
+def _written(column: str) -> dict[str, Any]:
+    source = {"namespace": "tests", "name": "source", "field": column}
+    facets = {
+        "schema": {"fields": [{"name": column}]},
+        "columnLineage": {"fields": {column: {"inputFields": [source]}}},
+    }
+    return {"namespace": "tests", "name": "table", "facets": facets}

@@ -19,11 +19,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from azure.core.credentials import AzureNamedKeyCredential
 from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubConsumerClient, PartitionContext
 from azure.eventhub.extensions.checkpointstoreblobaio import BlobCheckpointStore
 
-from tests.azurite import ACCOUNT_KEY
+from tests.azurite import ACCOUNT, KEY
 from tests.functions.host import App, running
 from tests.hub_server import Stored
 
@@ -128,7 +129,9 @@ def _say(**what: Any) -> None:
 async def _run(app: App, asked: Mapping[str, Any]) -> None:
     gathering = Gathering.of(Path(asked["package"]))
     instance = Instance(app, gathering)
-    store = BlobCheckpointStore(asked["leases_url"], asked["leases_container"], credential=ACCOUNT_KEY)
+    store = BlobCheckpointStore(
+        asked["leases_url"], asked["leases_container"], credential=AzureNamedKeyCredential(ACCOUNT, KEY)
+    )
     client = EventHubConsumerClient.from_connection_string(
         asked["hub"], asked["group"], eventhub_name=asked["hub_name"], checkpoint_store=store,
         load_balancing_interval=asked["renew_s"], partition_ownership_expiration_interval=asked["expire_s"],

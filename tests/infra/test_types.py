@@ -11,7 +11,6 @@ UNKNOWN = {
     "Microsoft.Insights/diagnosticSettings",
     "Microsoft.Insights/metricAlerts",
     "Microsoft.Insights/scheduledQueryRules",
-    "Microsoft.Insights/workbooks",
     "Microsoft.Network/privateDnsZones",
     "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 }

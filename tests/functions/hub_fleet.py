@@ -82,6 +82,7 @@ class Member:
         """Wait for the end of an instance whose worker kills itself."""
         self._process.wait(_PATIENCE_S)
         self._listening.join()
+        self.begin_draining()  # of one that is dead this closes our end of the pipe
 
     def kill(self) -> None:
         """Kill host and worker at once, as a machine that goes."""

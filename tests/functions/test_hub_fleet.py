@@ -8,7 +8,7 @@ import pytest
 from tests.azurite import Storage
 from tests.functions.hub_fleet import Fleet, new_contents
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture

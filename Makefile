@@ -119,6 +119,7 @@ torture: setup-test  ## the long tests; 500 kills, then 1,000 amid faults of eve
 	$(BIN)/pytest -m long
 	$(BIN)/python -m bench.torture
 	$(BIN)/python -m bench.campaign
+	$(BIN)/python -m bench.instances --kills 20
 	$(BIN)/python -m bench.fuzz --seconds 600
 	$(BIN)/python -m bench.slowest
 	$(BIN)/python -m bench.worlds

@@ -9,6 +9,7 @@ from bench import (
     functions,
     inference,
     ingest,
+    instances,
     lineage,
     log_size,
     longrun,
@@ -38,6 +39,7 @@ def main() -> None:
     show("Freshness", freshness.run(rounds))
     show("Sinks", sinks.run(rounds))
     show("Function App", functions.run(rounds))
+    show("Several instances", instances.run_quick() if quick else instances.run())
     show("Ingest", ingest.run(*((ingest.QUICK_EVENTS, ingest.QUICK_FILES) if quick else (ingest.EVENTS, ingest.FILES))))
     show("Lineage", lineage.run(rounds))
     show("Cold start", cold_start.run(rounds))

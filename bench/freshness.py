@@ -42,7 +42,7 @@ def run(rounds: int = ROUNDS) -> list[Figure]:
     """Measure with default settings, in rounds of 20 probes."""
     with headwater() as server, httpx.Client(base_url=server.url, timeout=30) as client:
         _begin(client)
-        known, probes, floor_ms = _known_events(), rounds * PROBES, _floor_ms(client)
+        known, probes, floor_ms = known_events(), rounds * PROBES, _floor_ms(client)
         goals = Goals(100.0, 400.0), Goals(200.0, 400.0)
         floors = Goals(floor_ms, floor_ms)
         quiet = _figures("quiet second, known contents", _probe(client, probes, known, QUIET_S), goals[0], floors)
@@ -86,7 +86,7 @@ def _begin(client: httpx.Client) -> None:
         time.sleep(10 * POLL_S)
 
 
-def _known_events() -> Iterator[bytes]:
+def known_events() -> Iterator[bytes]:
     """Yield events of recurring jobs, each of a run of its own."""
     for number, body in enumerate(generate(1 << 40, KILOBYTES, jobs=JOBS), 1):
         at = body.index(_RUN_ID) + len(_RUN_ID)

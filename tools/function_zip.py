@@ -1,13 +1,19 @@
-"""The deployment package of the Function App: `python -m tools.function_zip`; the same files make the same bytes."""
+"""The deployment package of the Function App: `python -m tools.function_zip`; the same files make the same bytes.
+
+`--app receiver` writes the receiver's own, with what its triggers import and nothing else: its packages take a fifth.
+"""
 
 import argparse
+import ast
 import hashlib
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dist" / "function-app.zip"
+RECEIVER = ROOT / "dist" / "receiver-app.zip"
 
 DASHBOARD = ROOT / "headwater" / "web" / "assets" / "index.html"
 
@@ -52,6 +58,11 @@ LEFT_OUT = (
     "headwater/events/validation.py",
 )
 
+_OF_THE_RECEIVER = ("function_app.py", "functions/__init__.py", "functions/receiver/__init__.py")
+"""Where its imports begin; the app imports a trigger's blueprint by its name."""
+_BESIDE_CODE = ("LICENSE", "host.json", "requirements.txt")
+_PINNED = {"requirements.txt": "requirements-receiver.txt"}
+
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -61,27 +72,70 @@ def shipped(root: Path = ROOT) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in kept - left_out if path.is_file())
 
 
+def receiver_shipped(root: Path = ROOT) -> list[str]:
+    """List the files of the receiver's package: what its triggers import, also inside functions."""
+    known, found, waiting = set(shipped(root)), set[str](), list(_OF_THE_RECEIVER)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [file for module in imports(root / name) for file in _files(module) if file in known]
+    return sorted(found | set(_BESIDE_CODE))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports, also inside functions, with the names it takes from it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
 def write_package(target: Path, root: Path = ROOT) -> str:
-    """Write the package; returns its sha256."""
+    """Write the package of every app; returns its sha256."""
+    return _write(target, {name: root / name for name in shipped(root)})
+
+
+def write_receiver(target: Path, root: Path = ROOT) -> str:
+    """Write the receiver's own package; returns its sha256."""
+    return _write(target, {name: root / _PINNED.get(name, name) for name in receiver_shipped(root)})
+
+
+def _files(module: str) -> Iterator[str]:
+    """Yield the files that importing a module may run."""
+    parts = module.split(".")
+    yield "/".join(parts) + ".py"
+    yield from ("/".join(parts[:count]) + "/__init__.py" for count in range(1, len(parts) + 1))
+
+
+def _write(target: Path, files: dict[str, Path]) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as package:
-        for name in shipped(root):
+        for name, path in files.items():
             entry = zipfile.ZipInfo(name, _TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            package.writestr(entry, (root / name).read_bytes())
+            package.writestr(entry, path.read_bytes())
     return hashlib.sha256(target.read_bytes()).hexdigest()
 
 
 def main() -> None:
     """Write the package and say what it is."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", nargs="?", type=Path, default=PACKAGE)
-    target = parser.parse_args().target
-    if not DASHBOARD.exists():
+    parser.add_argument("target", nargs="?", type=Path)
+    parser.add_argument("--app", choices=("all", "receiver"), default="all")
+    chosen = parser.parse_args()
+    if chosen.app == "receiver":
+        target, names = chosen.target or RECEIVER, receiver_shipped()
+        digest = write_receiver(target)
+    elif DASHBOARD.exists():
+        target, names = chosen.target or PACKAGE, shipped()
+        digest = write_package(target)
+    else:
         sys.exit("The dashboard is not built, which the package has in it. Run `make web` (it needs Node 20) first.")
-    digest = write_package(target)
-    print(f"{target}: {len(shipped())} files, {target.stat().st_size / 1e3:.0f} KB, sha256 {digest}")
+    print(f"{target}: {len(names)} files, {target.stat().st_size / 1e3:.0f} KB, sha256 {digest}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ param prefix string = 'hw'
 @description('Region; one with the Flex Consumption plan.')
 param location string = resourceGroup().location
 
+@description('Tags of every resource that can have some, such as { owner: \'data-platform\' }.')
+param tags object = {}
+
 @description('Throughput units of the hub: 1 MB or 1,000 events a second in, 2 MB a second out, each.')
 @minValue(1)
 @maxValue(40)
@@ -102,6 +105,37 @@ param alertEmail string = ''
 @description('Whether hub, lake, vault and the storage of the apps are reached through private endpoints only.')
 param privateNetwork bool = false
 
+@description('Addresses, as ranges such as 203.0.113.0/24, from which producers post; empty: from anywhere.')
+param allowedIps array = []
+
+@description('Addresses from which the API and the page are asked; empty: from anywhere.')
+param apiAllowedIps array = []
+
+@description('Whether producers reach the receiver by a private endpoint only; wants privateNetwork, and is then deployed to from there.')
+param privateIngress bool = false
+
+@description('Fabric workspaces, by id, that read the lake by a shortcut through its firewall; of use with privateNetwork.')
+param fabricWorkspaces array = []
+
+@description('Application (client id) of Entra ID by which people sign in before they get to the page; empty: no sign-in of the platform.')
+param signInClientId string = ''
+
+@description('Further settings of the app that answers, such as HEADWATER_OIDC_ISSUER: a deployment replaces all others.')
+param apiSettings object = {}
+
+@description('Whether each request that changes the lake, and each to raw bodies, is logged: who did what.')
+param storageLogs bool = false
+
+@description('What all may cost a month, in the currency of your bill; alertEmail gets mail. 0: no budget.')
+@minValue(0)
+param monthlyBudget int = 0
+
+@description('First day of the month in which the budget begins; the present one.')
+param budgetFrom string = utcNow('yyyy-MM-01')
+
+@description('Whether a vault of the same name that was deleted within 90 days is taken up again: after a teardown.')
+param recoverVault bool = false
+
 @description('Folders from which files of events are taken every minute, as abfss:// addresses; the pipeline must be let in to read them.')
 param ingestFolders array = []
 
@@ -157,6 +191,7 @@ var publicNetworkAccess = privateNetwork ? 'Disabled' : 'Enabled'
 var ingestJson = string(ingestFolders)
 var ingestKeep = string(ingestKeepHours)
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
+var ingress = privateIngress ? 'Disabled' : 'Enabled'
 
 // Settings of both apps: where things are. No secret is among them.
 var commonSettings = {
@@ -205,16 +240,19 @@ var sinksSettings = {
 resource receiverIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${prefix}-receiver-${suffix}'
   location: location
+  tags: tags
 }
 
 resource pipelineIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: '${prefix}-pipeline-${suffix}'
   location: location
+  tags: tags
 }
 
 resource sinksIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = if (withSinks) {
   name: '${prefix}-sinks-${suffix}'
   location: location
+  tags: tags
 }
 
 module monitoring 'modules/monitoring.bicep' = {
@@ -222,6 +260,7 @@ module monitoring 'modules/monitoring.bicep' = {
   params: {
     name: '${prefix}-${suffix}'
     location: location
+    tags: tags
     dailyGb: logsDailyGb
   }
 }
@@ -231,9 +270,13 @@ module lake 'modules/lake.bicep' = {
   params: {
     name: '${prefix}lake${suffix}'
     location: location
+    tags: tags
     sku: lakeSku
     lakeContainer: lakeContainer
     publicAccess: publicNetworkAccess
+    fabricWorkspaces: fabricWorkspaces
+    workspaceId: monitoring.outputs.workspaceId
+    logRequests: storageLogs
   }
 }
 
@@ -242,12 +285,15 @@ module raw 'modules/raw.bicep' = {
   params: {
     name: '${prefix}raw${suffix}'
     location: location
+    tags: tags
     sku: lakeSku
     claimsContainer: claimsContainer
     claimDays: claimDays
     capture: capture
     captureDays: captureDays
     publicAccess: publicNetworkAccess
+    workspaceId: monitoring.outputs.workspaceId
+    logRequests: storageLogs
   }
 }
 
@@ -256,6 +302,7 @@ module hub 'modules/hub.bicep' = {
   params: {
     name: '${prefix}-${suffix}'
     location: location
+    tags: tags
     hubName: hubName
     consumerGroup: consumerGroup
     partitions: partitions
@@ -275,12 +322,15 @@ module vault 'modules/vault.bicep' = {
   params: {
     name: '${prefix}-${suffix}'
     location: location
+    tags: tags
     receiverKeys: receiverKeys
     pipelineKeys: pipelineKeys
     notebookWriteKey: notebookWriteKey
     notebookReadKey: notebookReadKey
     notebookUsers: notebookUsers
     publicAccess: publicNetworkAccess
+    recover: recoverVault
+    workspaceId: monitoring.outputs.workspaceId
   }
 }
 
@@ -335,6 +385,7 @@ module receiver 'modules/app.bicep' = {
     service: 'receiver'
     account: '${prefix}rcv${suffix}'
     location: location
+    tags: tags
     identityId: receiverIdentity.id
     clientId: receiverIdentity.properties.clientId
     principalId: receiverIdentity.properties.principalId
@@ -345,6 +396,8 @@ module receiver 'modules/app.bicep' = {
     maxInstances: maxInstances
     publicAccess: publicNetworkAccess
     subnetId: subnetId
+    allowedIps: allowedIps
+    ingress: ingress
     settings: union(commonSettings, receiverSettings)
   }
 }
@@ -359,6 +412,7 @@ module pipeline 'modules/app.bicep' = {
     service: 'pipeline'
     account: '${prefix}pipe${suffix}'
     location: location
+    tags: tags
     identityId: pipelineIdentity.id
     clientId: pipelineIdentity.properties.clientId
     principalId: pipelineIdentity.properties.principalId
@@ -369,7 +423,9 @@ module pipeline 'modules/app.bicep' = {
     maxInstances: maxInstances
     publicAccess: publicNetworkAccess
     subnetId: subnetId
-    settings: union(commonSettings, pipelineSettings)
+    allowedIps: apiAllowedIps
+    signInClientId: signInClientId
+    settings: union(commonSettings, pipelineSettings, apiSettings)
   }
 }
 
@@ -383,6 +439,7 @@ module sinks 'modules/app.bicep' = if (withSinks) {
     service: 'sinks'
     account: '${prefix}sink${suffix}'
     location: location
+    tags: tags
     identityId: sinksIdentity.id
     clientId: sinksIdentity.properties.clientId
     principalId: sinksIdentity.properties.principalId
@@ -402,6 +459,7 @@ module alerts 'modules/alerts.bicep' = {
   params: {
     prefix: prefix
     location: location
+    tags: tags
     email: alertEmail
     minutes: alertMinutes
     flushSeconds: flushSeconds
@@ -416,11 +474,34 @@ module alerts 'modules/alerts.bicep' = {
   }
 }
 
+module workbook 'modules/workbook.bicep' = {
+  name: 'workbook'
+  params: {
+    name: '${prefix}-${suffix}'
+    location: location
+    tags: tags
+    workspaceId: monitoring.outputs.workspaceId
+    parserLine: alerts.outputs.parserLine
+    gapLine: alerts.outputs.gapLine
+  }
+}
+
+module budget 'modules/budget.bicep' = if (monthlyBudget > 0 && !empty(alertEmail)) {
+  name: 'budget'
+  params: {
+    name: prefix
+    amount: monthlyBudget
+    email: alertEmail
+    from: budgetFrom
+  }
+}
+
 module network 'modules/network.bicep' = if (privateNetwork) {
   name: 'network'
   params: {
     name: '${prefix}-${suffix}'
     location: location
+    tags: tags
   }
 }
 
@@ -429,6 +510,7 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
   params: {
     prefix: prefix
     location: location
+    tags: tags
     networkId: network.outputs.id
     subnetId: network.outputs.endpointsSubnetId
     lakeId: lake.outputs.id
@@ -437,6 +519,7 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
     vaultId: vault.outputs.id
     receiverStorageId: receiver.outputs.storageId
     pipelineStorageId: pipeline.outputs.storageId
+    receiverId: privateIngress ? receiver.outputs.id : ''
     sinksStorageId: withSinks ? sinks.outputs.storageId : ''
   }
 }

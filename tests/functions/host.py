@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -108,8 +108,11 @@ def _property(value: Any) -> Any:
 
 
 @contextmanager
-def running(package: Path, output: Path, /, **settings: Any) -> Iterator[App]:
-    """Start a worker on an unpacked package; settings become HEADWATER_* as in an app's settings."""
+def running(package: Path, output: Path, /, *, hidden: Iterable[str] = (), **settings: Any) -> Iterator[App]:
+    """Start a worker on an unpacked package; settings become HEADWATER_* as in an app's settings.
+
+    hidden: packages of the worker's environment that the app does not find.
+    """
     try:
         python = environment()
     except Missing as error:
@@ -118,7 +121,7 @@ def running(package: Path, output: Path, /, **settings: Any) -> Iterator[App]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("HEADWATER_", "PYTHON"))}
     with output.open("w") as errors:
         process = subprocess.Popen(
-            [str(python), "-I", "-X", "utf8", str(WORKER), str(package)],
+            [str(python), "-I", "-X", "utf8", str(WORKER), str(package), *hidden],
             cwd=package, env=kept | given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
     with process:
@@ -128,9 +131,9 @@ def running(package: Path, output: Path, /, **settings: Any) -> Iterator[App]:
             process.kill()
 
 
-def unpacked(folder: Path) -> Path:
-    """Build the deployment package and unpack it, as the platform does."""
-    write_package(folder / "app.zip")
+def unpacked(folder: Path, write: Callable[[Path], object] = write_package) -> Path:
+    """Build a deployment package and unpack it, as the platform does."""
+    write(folder / "app.zip")
     with zipfile.ZipFile(folder / "app.zip") as package:
         package.extractall(folder / "wwwroot")
     return folder / "wwwroot"

@@ -9,9 +9,11 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.azurite import ACCOUNT_KEY, KEY, Storage
-from tests.functions.host import App, Reply, running
+from tests.functions.host import App, Reply, running, unpacked
+from tests.functions.test_package import pinned
 from tests.hub_server import SECRET, Fault, HubServer, Stored
 from tests.made_events import body, run_event
+from tools.function_zip import ROOT, write_receiver
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +39,15 @@ def settings(hub: HubServer, storage: Storage, lake: dict[str, Any]) -> dict[str
 
 
 @pytest.fixture(scope="module")
-def receiver(package: Path, settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def receiver(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Run the receiver of its own small package, without what that does not install."""
     folder = tmp_path_factory.mktemp("receiver")
-    with running(package, folder / "worker.log", triggers=["receiver"], data=folder, **settings) as app:
+    package = unpacked(folder, write_receiver)
+    own, others = ((path / "requirements.txt").read_text() for path in (package, ROOT))
+    hidden = pinned(others).keys() - pinned(own).keys()
+    with running(
+        package, folder / "worker.log", hidden=hidden, triggers=["receiver"], data=folder, **settings
+    ) as app:  # fmt: skip
         yield app
 
 

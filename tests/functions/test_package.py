@@ -1,18 +1,16 @@
 """What goes to the cloud: the files that the app needs and no others, and every package they import."""
 
-import ast
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from pathspec import GitIgnoreSpec
 
-from tools.function_zip import ROOT, shipped, write_package
+from tools.function_zip import ROOT, imports, receiver_shipped, shipped, write_package, write_receiver
 
 SHIPPED = shipped()
 NEVER_OPENED = ("headwater.eventlog.kafka", "headwater.fabric.", "headwater.sinks.operating.sink_replay")
@@ -21,17 +19,9 @@ NOT_INSTALLED = {"botocore", "confluent-kafka", "google-auth"}
 """Of sinks of the type `kafka`, into DataHub's topic, at AWS or Google, which say so: whoever wants one adds it."""
 HASHED = "headwater/spark/"
 """Shipped for the version of the rules, never imported."""
+OF_THE_RECEIVER = (ROOT / "tools" / "receiver-app.in").read_text()
+REQUIRED = OF_THE_RECEIVER + (ROOT / "tools" / "function-app.in").read_text()
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports, also inside functions, with the names it takes from it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
 def pinned(text: str) -> dict[str, str]:
@@ -71,7 +61,7 @@ def test_nothing_else_is_shipped_by_either_list() -> None:
 
 @pytest.mark.slow
 def test_requirements_cover_every_import_and_nothing_more() -> None:
-    required = pinned((ROOT / "tools" / "function-app.in").read_text())
+    required = pinned(REQUIRED)
     found = packages_distributions()
     needed = {"aiohttp"}  # azure-identity's asynchronous credentials import it
     for name in SHIPPED:
@@ -94,7 +84,7 @@ def distribution(module: str, found: dict[str, list[str]] | object) -> str:
 
 
 def test_the_app_installs_the_versions_that_were_tested() -> None:
-    required = pinned((ROOT / "tools" / "function-app.in").read_text())
+    required = pinned(REQUIRED)
     installed = pinned((ROOT / "requirements.txt").read_text())
     assert required.items() <= installed.items()
     developed, worker = pinned(LOCKS["requirements-dev.lock"]), pinned(LOCKS["requirements-functions.lock"])
@@ -105,6 +95,17 @@ def test_the_app_installs_the_versions_that_were_tested() -> None:
         f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'"
         in (LOCKS["requirements-dev.lock"])
     )
+
+
+@pytest.mark.slow
+def test_the_receivers_package_installs_what_its_files_import_in_the_versions_of_the_others(tmp_path: Path) -> None:
+    write_receiver(tmp_path / "receiver.zip")
+    with zipfile.ZipFile(tmp_path / "receiver.zip") as package:
+        assert package.namelist() == receiver_shipped()
+        installed = pinned(package.read("requirements.txt").decode())
+    assert installed.items() < pinned((ROOT / "requirements.txt").read_text()).items()
+    assert pinned(OF_THE_RECEIVER).keys() <= installed.keys()
+    assert not {"deltalake", "pyarrow", "starlette"} & installed.keys()
 
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*")), ids=lambda path: path.name)

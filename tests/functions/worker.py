@@ -9,6 +9,7 @@ import base64
 import json
 import logging
 import sys
+from importlib.metadata import packages_distributions
 from typing import Any
 
 import azure_functions_runtime as worker
@@ -131,10 +132,18 @@ def _timer(_: dict[str, Any]) -> tuple[TypedData, dict[str, Any]]:
     return TypedData(json='{"IsPastDue": false}'), {}
 
 
+def hide(packages: set[str]) -> None:
+    """Let packages be as if they were not installed."""
+    for module, packages_of in packages_distributions().items():
+        if {name.lower() for name in packages_of} <= packages:
+            sys.modules[module] = None  # type: ignore[assignment] # what importlib takes for: cannot be imported
+
+
 async def main() -> None:
     """Answer line by line; between two lines the event loop goes on, as in a worker."""
     answers = sys.stdout
     sys.stdout = sys.stderr  # the worker library and the app may print
+    hide(set(sys.argv[2:]))
     worker.start_threadpool_executor()
     loop = asyncio.get_running_loop()
     answers.write(json.dumps(await index(sys.argv[1])) + "\n")

@@ -10,7 +10,7 @@ import pytest
 
 from functions.sinks.shift import Shift
 from headwater.eventlog.segments import open_writable
-from tests.infra.templates import APPS, MAIN, source, template, variable
+from tests.infra.templates import APPS, MAIN, ROOT, source, template, variable
 from tests.parsing import World, event
 from tests.sink_server import Said, sink_server
 from tests.sinking import SinkWorld, bodies, events
@@ -104,6 +104,26 @@ def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
     serrors = str(template(ALERTS)["resources"]["serverErrors"])
     assert "Http5xx" in serrors
     assert all(f"{app}.outputs.id" in source(MAIN) for app in APPS)
+
+
+@pytest.mark.parametrize(
+    ("category", "least"),
+    [
+        ("Function.parser.User", "Information"),  # the lines of the parser
+        ("Function.sinks.User", "Information"),  # of sinks
+        ("Host.Results", "Information"),  # requests: the workbook counts them
+        ("Azure.Messaging.EventHubs", "Warning"),  # the trigger's own talk, which is most of what a host could say
+        ("Microsoft.Azure.WebJobs.Hosting", "Warning"),
+    ],
+)
+def test_the_host_hands_on_the_lines_that_alerts_read_and_not_its_own_talk(category: str, least: str) -> None:
+    """The host's rule: of the filters whose name begins a category the longest, else `default`."""
+    host = json.loads((ROOT / "host.json").read_text())
+    levels = host["logging"]["logLevel"]
+    begins = [name for name in levels if category == name or category.startswith(f"{name}.")]
+    assert levels[max(begins, key=len, default="default")] == least
+    assert "applicationInsights" not in host["logging"], "with OpenTelemetry its sampling is of no effect"
+    assert host["telemetryMode"] == "OpenTelemetry"
 
 
 def test_a_shift_says_of_each_sink_what_waits_and_since_when_and_a_runner_what_it_gave_up(

@@ -25,6 +25,7 @@ from tests.infra.templates import (
 API_VERSIONS = {
     "Microsoft.Authorization/roleAssignments": "2022-04-01",
     "Microsoft.Authorization/roleDefinitions": "2022-04-01",
+    "Microsoft.Consumption/budgets": "2023-11-01",
     "Microsoft.EventHub/namespaces": "2024-01-01",
     "Microsoft.EventHub/namespaces/eventhubs": "2024-01-01",
     "Microsoft.EventHub/namespaces/eventhubs/consumergroups": "2024-01-01",
@@ -33,6 +34,7 @@ API_VERSIONS = {
     "Microsoft.Insights/diagnosticSettings": "2021-05-01-preview",
     "Microsoft.Insights/metricAlerts": "2018-03-01",
     "Microsoft.Insights/scheduledQueryRules": "2025-01-01-preview",
+    "Microsoft.Insights/workbooks": "2023-06-01",
     "Microsoft.KeyVault/vaults": "2024-11-01",
     "Microsoft.KeyVault/vaults/secrets": "2024-11-01",
     "Microsoft.ManagedIdentity/userAssignedIdentities": "2024-11-30",
@@ -134,6 +136,98 @@ def test_every_resource_has_a_known_type_and_version() -> None:
         for declared in template(name)["resources"].values()
     }
     assert found == set(API_VERSIONS.items())
+
+
+WITHOUT_TAGS = {
+    "Microsoft.Authorization/roleAssignments",
+    "Microsoft.Authorization/roleDefinitions",
+    "Microsoft.Consumption/budgets",
+    "Microsoft.EventHub/namespaces/eventhubs",
+    "Microsoft.EventHub/namespaces/eventhubs/consumergroups",
+    "Microsoft.Insights/diagnosticSettings",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+    "Microsoft.Storage/storageAccounts/blobServices",
+    "Microsoft.Storage/storageAccounts/blobServices/containers",
+    "Microsoft.Storage/storageAccounts/managementPolicies",
+    "Microsoft.Web/sites/basicPublishingCredentialsPolicies",
+    "Microsoft.Web/sites/config",
+}
+"""What Azure knows no tags of: parts of others, rights, and rules about them."""
+
+
+@pytest.mark.parametrize("kind", sorted(API_VERSIONS.keys() - WITHOUT_TAGS))
+def test_every_resource_that_can_have_tags_has_those_of_the_deployment(kind: str) -> None:
+    for file, symbol, found in resources(kind):
+        given = body(found).get("tags")
+        assert "tags" in str(given), f"{file}: {symbol}"
+    modules = template(MAIN)["modules"].values()
+    assert all(
+        body(module)["params"].get("tags", "tags") == "tags"
+        for module in modules
+        if "tags" in template(module["detail"]["path"])["parameters"]
+    )
+
+
+def test_two_instances_that_never_sleep_are_updated_one_after_the_other() -> None:
+    ((_, _, app),) = resources("Microsoft.Web/sites")
+    assert body(app)["properties"]["functionAppConfig"]["siteUpdateStrategy"].keys() == {"type"}
+    assert "type: alwaysReady > 1 ? 'RollingUpdate' : 'Recreate'" in source("modules/app.bicep")
+
+
+def test_who_may_reach_an_app_is_a_parameter_of_each_and_the_receiver_may_be_private() -> None:
+    modules = {name: body(template(MAIN)["modules"][name])["params"] for name in (*APPS, "sinks")}
+    assert [modules[name].get("allowedIps") for name in modules] == ["allowedIps", "apiAllowedIps", None]
+    assert [modules[name].get("ingress") for name in modules] == ["ingress", None, None]
+    assert modules["pipeline"]["signInClientId"] == "signInClientId"
+    assert [default(name) for name in ("allowedIps", "apiAllowedIps", "privateIngress", "signInClientId")] == [
+        [], [], False, "",
+    ]  # fmt: skip
+    text = source("modules/app.bicep")
+    assert "ipSecurityRestrictionsDefaultAction: empty(allowedIps) ? 'Allow' : 'Deny'" in text
+    assert "publicNetworkAccess: ingress" in text
+    assert "receiverId: privateIngress ? receiver.outputs.id : ''" in source(MAIN)
+    assert len(re.findall(r"(?m)^  'privatelink", source("modules/endpoints.bicep").partition("var zones")[0])) == 4
+
+
+def test_workspaces_of_fabric_pass_the_lakes_firewall_and_nothing_else_does() -> None:
+    (lake,) = (
+        body(found) for file, _, found in resources("Microsoft.Storage/storageAccounts") if file.endswith("lake.bicep")
+    )
+    assert "resourceAccessRules" in lake["properties"]["networkAcls"]
+    text = source("modules/lake.bicep")
+    assert "publicNetworkAccess: empty(fabricWorkspaces) ? publicAccess : 'Enabled'" in text
+    assert "defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny'" in text
+    assert default("fabricWorkspaces") == []
+
+
+def test_a_budget_is_ordered_by_who_wants_it_and_begins_with_a_month() -> None:
+    ((_, _, budget),) = resources("Microsoft.Consumption/budgets")
+    told = body(budget)["properties"]["notifications"]
+    assert {name: (one["threshold"], one["thresholdType"]) for name, one in told.items()} == {
+        "spent": (80, "Actual"),
+        "forecast": (100, "Forecasted"),
+    }
+    assert default("monthlyBudget") == 0
+    assert "param budgetFrom string = utcNow('yyyy-MM-01')" in source(MAIN)
+
+
+def test_a_vault_that_was_deleted_can_be_taken_up_again() -> None:
+    ((_, _, vault),) = resources("Microsoft.KeyVault/vaults")
+    choice = body(vault)["properties"]["createMode"]["operator"]["operands"]
+    assert (choice["true_value"], choice["false_value"], default("recoverVault")) == ("recover", "default", False)
+
+
+def test_who_reads_secrets_and_changes_blobs_is_in_the_logs() -> None:
+    found = {
+        (file, symbol): [one["category"] for one in body(declared)["properties"].get("logs", [])]
+        for file, symbol, declared in resources("Microsoft.Insights/diagnosticSettings")
+    }
+    assert found == {
+        ("modules/hub.bicep", "metrics"): [],
+        ("modules/lake.bicep", "requests"): ["StorageWrite", "StorageDelete"],
+        ("modules/raw.bicep", "requests"): ["StorageRead", "StorageWrite", "StorageDelete"],
+        ("modules/vault.bicep", "audit"): ["AuditEvent"],
+    }
 
 
 def test_names_fit_the_limits_of_their_services() -> None:

@@ -31,6 +31,13 @@ def test_the_page_shows_what_is_computed() -> None:
     assert PRICES_AS_OF in page
 
 
+def test_the_way_at_the_head_of_the_page_shows_the_small_tiers_bill() -> None:
+    head = (ROOT / "docs" / "azure.md").read_text().partition("Two function apps")[0]
+    found = bill(SMALL, 10_000)
+    assert [line.what for line in found if f"{line.usd:.2f}" not in head] == []
+    assert f"{sum(line.usd for line in found):.2f} (€ {total_eur(found):.2f})" in head
+
+
 def test_the_small_tier_stays_within_its_goals() -> None:
     assert {events for name, events in CASES if name == "small"} == {1_000, 10_000, 100_000, 1_000_000}
     assert 20 <= total_eur(bill(SMALL, 10_000)) <= 50

@@ -41,7 +41,7 @@ def test_azd_finds_the_templates_and_both_apps() -> None:
     assert (ROOT / found["infra"]["path"] / f"{found['infra']['module']}.bicepparam").exists()
     assert set(found["services"]) == set(APPS)
     ((_, _, app),) = resources("Microsoft.Web/sites")
-    assert body(app)["tags"] == {"'azd-service-name'": "service"}
+    assert body(app)["tags"]["function"]["parameters"]["arg_2"] == {"'azd-service-name'": "service"}
     services = [body(module)["params"].get("service") for module in template(MAIN)["modules"].values()
                 if module["detail"]["path"] == "modules/app.bicep"]  # fmt: skip
     assert services == [*APPS, SINKS], "azd deploys those that are always there"

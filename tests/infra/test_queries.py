@@ -1,4 +1,4 @@
-"""The alerts' queries by Microsoft's own analyser of Kusto, with the columns that Log Analytics gives these tables."""
+"""The queries of alerts and workbook by Microsoft's own analyser of Kusto, with the columns that these tables have."""
 
 import re
 
@@ -9,9 +9,11 @@ from tools.kusto import findings
 
 pytestmark = pytest.mark.slow
 
-ALERTS = "modules/alerts.bicep"
+ALERTS, WORKBOOK = "modules/alerts.bicep", "modules/workbook.bicep"
 TABLES = {
-    "AppTraces": "(TimeGenerated: datetime, Message: string, SeverityLevel: int, AppRoleName: string)",
+    "AppTraces": "(TimeGenerated: datetime, Message: string, SeverityLevel: int, AppRoleName: string, "
+    "AppRoleInstance: string)",
+    "AppRequests": "(TimeGenerated: datetime, ResultCode: string, DurationMs: real, AppRoleName: string)",
     "AzureMetrics": "(TimeGenerated: datetime, ResourceProvider: string, MetricName: string, Total: real)",
 }
 """From Microsoft's reference of the tables: what our queries may use of them."""
@@ -35,15 +37,17 @@ def written_out(text: str) -> str:
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
     rules = [*variable("rules", ALERTS), *variable("sinkRules", ALERTS)]
-    return {rule["name"]: written_out(rule["query"]) for rule in rules}
+    charts = variable("charts", WORKBOOK)  # which gets the lines of the parser from the alerts
+    return {f"{one['name']} {one.get('look', '')}": written_out(one["query"]) for one in (*rules, *charts)}
 
 
 def test_microsofts_analyser_finds_nothing_and_finds_planted_errors(queries: dict[str, str]) -> None:
     planted = {
-        "a column that is not there": queries["lag"].replace("where Message", "where Mesage"),
-        "a table that is not there": queries["lag"].replace("AppTraces", "Traces"),
-        "an operator that is not there": queries["rejected"].replace("summarize", "sumarize"),
-        "a text compared with a number": queries["lag"].replace("Waited >", "Message >"),
+        "a column that is not there": queries["lag "].replace("where Message", "where Mesage"),
+        "a table that is not there": queries["lag "].replace("AppTraces", "Traces"),
+        "an operator that is not there": queries["rejected "].replace("summarize", "sumarize"),
+        "a column of a chart that is not there": queries["answers timechart"].replace("ResultCode", "Status"),
+        "a text compared with a number": queries["lag "].replace("Waited >", "Message >"),
     }
     said = findings(TABLES, queries | planted)
     assert {name: said[name] for name in queries} == {name: [] for name in queries}

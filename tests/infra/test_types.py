@@ -16,6 +16,9 @@ UNKNOWN = {
 }
 """What the package has no schema of: "with apiVersion … not supported"."""
 
+NEWER = {"Microsoft.Web/sites.properties.functionAppConfig has no property siteUpdateStrategy"}
+"""What came with a version of a type (2024-11-01 of sites) that is newer than the package's."""
+
 
 def test_microsoft_knows_what_we_deploy_but_for_these() -> None:
     assert set(used()) - set(schemas()) == UNKNOWN
@@ -23,7 +26,8 @@ def test_microsoft_knows_what_we_deploy_but_for_these() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_body_is_as_its_schema_says(name: str) -> None:
-    assert list(findings(source(name), schemas())) == []
+    said = findings(source(name), schemas())
+    assert [one for one in said if one.partition(": ")[2] not in NEWER] == []
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,8 @@ def test_every_body_is_as_its_schema_says(name: str) -> None:
             "perInstanceConcurency",
             "has no property perInstanceConcurency",
         ),
+        ("modules/vault.bicep", "'recover'", "'recovr'", "createMode is 'recovr', not one of"),
+        ("modules/lake.bicep", "resourceId: '", "resourceid: '", "has no property resourceid"),
         ("modules/app.bicep", "httpsOnly: true", "httpsOnly: 'true'", "httpsOnly is a string, not a bool"),
     ],
 )

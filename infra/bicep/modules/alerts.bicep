@@ -7,6 +7,7 @@
 // tests/infra/test_alerts.py holds these texts and the code's together.
 param prefix string
 param location string
+param tags object
 param email string
 param minutes int
 param flushSeconds int
@@ -85,6 +86,7 @@ var sinkRules = [
 resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)) {
   name: '${prefix}-alerts'
   location: 'global'
+  tags: tags
   properties: {
     groupShortName: prefix
     enabled: true
@@ -101,6 +103,7 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email))
 resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in concat(rules, withSinks ? sinkRules : []): {
   name: '${prefix}-${rule.name}'
   location: location
+  tags: tags
   kind: 'LogAlert'
   properties: {
     displayName: '${prefix} ${rule.name}'
@@ -137,6 +140,7 @@ resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' 
 resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = [for (appId, index) in appIds: {
   name: '${prefix}-5xx-${index}'
   location: 'global'
+  tags: tags
   properties: {
     description: 'An app answered 5xx: 503 means that the hub took nothing (producers try once more), anything else is a fault.'
     severity: 1
@@ -167,3 +171,6 @@ resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = [for (appId
     }]
   }
 }]
+
+output parserLine string = parserLine
+output gapLine string = gapLine

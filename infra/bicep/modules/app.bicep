@@ -6,6 +6,7 @@ param service string
 @maxLength(24)
 param account string
 param location string
+param tags object
 param identityId string
 param clientId string
 param principalId string
@@ -16,6 +17,11 @@ param httpConcurrency int
 param maxInstances int
 param publicAccess string
 param subnetId string
+
+// Addresses that may ask; empty: all. Deployments go to another host name and are let in by identity.
+param allowedIps array = []
+param ingress string = 'Enabled'
+param signInClientId string = ''
 param settings object
 
 var storageBlobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
@@ -24,6 +30,7 @@ var packageContainer = 'package'
 resource storage 'Microsoft.Storage/storageAccounts@2025-06-01' = {
   name: account
   location: location
+  tags: tags
   kind: 'StorageV2'
   sku: {
     name: 'Standard_LRS'
@@ -66,6 +73,7 @@ resource ownsItsStorage 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: name
   location: location
+  tags: tags
   kind: 'functionapp'
   sku: {
     tier: 'FlexConsumption'
@@ -80,9 +88,9 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
   name: name
   location: location
   kind: 'functionapp,linux'
-  tags: {
+  tags: union(tags, {
     'azd-service-name': service
-  }
+  })
   identity: {
     type: 'UserAssigned'
     userAssignedIdentities: {
@@ -98,10 +106,18 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     httpsOnly: true
     keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
+    publicNetworkAccess: ingress
     siteConfig: {
       minTlsVersion: '1.2'
       ftpsState: 'Disabled'
       http20Enabled: true
+      ipSecurityRestrictionsDefaultAction: empty(allowedIps) ? 'Allow' : 'Deny'
+      ipSecurityRestrictions: [for (range, index) in allowedIps: {
+        name: 'allowed-${index}'
+        action: 'Allow'
+        priority: 100 + index
+        ipAddress: range
+      }]
     }
     functionAppConfig: {
       runtime: {
@@ -122,6 +138,9 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
             perInstanceConcurrency: httpConcurrency // left out it is 1 for Python: an instance for each request at a time
           }
         }
+      }
+      siteUpdateStrategy: {
+        type: alwaysReady > 1 ? 'RollingUpdate' : 'Recreate' // of one instance nothing is left to answer meanwhile
       }
       deployment: {
         storage: {
@@ -147,6 +166,45 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnection
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${clientId};Authorization=AAD'
   })
+}
+
+// People sign in with Entra ID before they get to the page; it then asks for a key or a sign-in of its own (docs/azure.md).
+resource signIn 'Microsoft.Web/sites/config@2025-03-01' = if (!empty(signInClientId)) {
+  parent: app
+  name: 'authsettingsV2'
+  properties: {
+    platform: {
+      enabled: true
+    }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'RedirectToLoginPage'
+      redirectToProvider: 'azureactivedirectory'
+    }
+    httpSettings: {
+      requireHttps: true
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: signInClientId
+          openIdIssuer: '${environment().authentication.loginEndpoint}${subscription().tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [
+            signInClientId
+            'api://${signInClientId}'
+          ]
+        }
+      }
+    }
+    login: {
+      tokenStore: {
+        enabled: false
+      }
+    }
+  }
 }
 
 resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {

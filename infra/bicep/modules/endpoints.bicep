@@ -1,6 +1,7 @@
 // One private endpoint for each service the apps speak to, and the DNS zones that lead there.
 param prefix string
 param location string
+param tags object
 param networkId string
 param subnetId string
 param lakeId string
@@ -10,13 +11,25 @@ param vaultId string
 param receiverStorageId string
 param pipelineStorageId string
 param sinksStorageId string
+param receiverId string
 
 var storageSuffix = environment().suffixes.storage
-var zones = [
+var services = [
   'privatelink.blob.${storageSuffix}'
   'privatelink.dfs.${storageSuffix}'
   'privatelink.servicebus.windows.net'
   'privatelink.vaultcore.azure.net'
+]
+var zones = empty(receiverId) ? services : concat(services, [
+  'privatelink.azurewebsites.net'
+])
+var receiverEndpoints = empty(receiverId) ? [] : [
+  {
+    name: 'receiver'
+    id: receiverId
+    group: 'sites'
+    zone: 4
+  }
 ]
 var sinksEndpoints = empty(sinksStorageId) ? [] : [
   {
@@ -26,7 +39,7 @@ var sinksEndpoints = empty(sinksStorageId) ? [] : [
     zone: 0
   }
 ]
-var endpoints = concat(sinksEndpoints, [
+var endpoints = concat(sinksEndpoints, receiverEndpoints, [
   {
     name: 'lake-blob'
     id: lakeId
@@ -74,12 +87,14 @@ var endpoints = concat(sinksEndpoints, [
 resource zone 'Microsoft.Network/privateDnsZones@2024-06-01' = [for name in zones: {
   name: name
   location: 'global'
+  tags: tags
 }]
 
 resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [for (name, index) in zones: {
   parent: zone[index]
   name: prefix
   location: 'global'
+  tags: tags
   properties: {
     registrationEnabled: false
     virtualNetwork: {
@@ -91,6 +106,7 @@ resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01'
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-05-01' = [for service in endpoints: {
   name: '${prefix}-${service.name}'
   location: location
+  tags: tags
   properties: {
     subnet: {
       id: subnetId

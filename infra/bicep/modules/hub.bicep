@@ -1,6 +1,7 @@
 // The event log. Standard: the small tier's one throughput unit is the least that has a Kafka endpoint and a consumer group.
 param name string
 param location string
+param tags object
 param hubName string
 param consumerGroup string
 param partitions int
@@ -32,6 +33,7 @@ resource captured 'Microsoft.Storage/storageAccounts/blobServices/containers@202
 resource captureIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = if (capture) {
   name: '${name}-capture'
   location: location
+  tags: tags
 }
 
 resource captureWrites 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (capture) {
@@ -47,6 +49,7 @@ resource captureWrites 'Microsoft.Authorization/roleAssignments@2022-04-01' = if
 resource namespace 'Microsoft.EventHub/namespaces@2024-01-01' = {
   name: name
   location: location
+  tags: tags
   sku: {
     name: 'Standard'
     tier: 'Standard'

@@ -1,11 +1,13 @@
 // Logs, traces and metrics: one workspace, one Application Insights component, Entra ID instead of keys.
 param name string
 param location string
+param tags object
 param dailyGb int
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   name: name
   location: location
+  tags: tags
   properties: {
     sku: {
       name: 'PerGB2018'
@@ -24,6 +26,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
   name: name
   location: location
+  tags: tags
   kind: 'web'
   properties: {
     Application_Type: 'web'

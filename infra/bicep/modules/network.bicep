@@ -1,10 +1,12 @@
 // A virtual network of two subnets: the apps go out through one, the private endpoints of their services stand in the other.
 param name string
 param location string
+param tags object
 
 resource guard 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
   name: name
   location: location
+  tags: tags
   properties: {
     securityRules: []
   }
@@ -13,6 +15,7 @@ resource guard 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
 resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
   name: name
   location: location
+  tags: tags
   properties: {
     addressSpace: {
       addressPrefixes: [

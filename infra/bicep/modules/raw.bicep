@@ -3,18 +3,22 @@
 @maxLength(24)
 param name string
 param location string
+param tags object
 param sku string
 param claimsContainer string
 param claimDays int
 param capture bool
 param captureDays int
 param publicAccess string
+param workspaceId string
+param logRequests bool
 
 var captureContainer = 'capture'
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
   name: name
   location: location
+  tags: tags
   kind: 'StorageV2'
   sku: {
     name: sku
@@ -110,6 +114,35 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
         }
       ]
     }
+  }
+}
+
+// Who changed and deleted what, and who read raw bodies: a line for each request, which is why it is not on by itself.
+resource requests 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logRequests) {
+  name: 'requests'
+  scope: blobs
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'StorageRead'
+        enabled: true
+      }
+      {
+        category: 'StorageWrite'
+        enabled: true
+      }
+      {
+        category: 'StorageDelete'
+        enabled: true
+      }
+    ]
+    metrics: [
+      {
+        category: 'Transaction'
+        enabled: true
+      }
+    ]
   }
 }
 

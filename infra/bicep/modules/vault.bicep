@@ -2,6 +2,7 @@
 @maxLength(24)
 param name string
 param location string
+param tags object
 
 @secure()
 param receiverKeys string
@@ -16,6 +17,8 @@ param notebookWriteKey string
 param notebookReadKey string
 param notebookUsers array
 param publicAccess string
+param recover bool
+param workspaceId string
 
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 var writeKeyUsers = empty(notebookWriteKey) ? [] : notebookUsers
@@ -24,7 +27,9 @@ var readKeyUsers = empty(notebookReadKey) ? [] : notebookUsers
 resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
   name: name
   location: location
+  tags: tags
   properties: {
+    createMode: recover ? 'recover' : 'default' // a vault deleted within 90 days holds its name, and cannot be purged
     tenantId: subscription().tenantId
     sku: {
       family: 'A'
@@ -44,6 +49,7 @@ resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
 resource receiver 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = {
   parent: vault
   name: 'receiver-keys'
+  tags: tags
   properties: {
     value: receiverKeys
     contentType: 'application/json'
@@ -53,6 +59,7 @@ resource receiver 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = {
 resource pipeline 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = {
   parent: vault
   name: 'pipeline-keys'
+  tags: tags
   properties: {
     value: pipelineKeys
     contentType: 'application/json'
@@ -62,6 +69,7 @@ resource pipeline 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = {
 resource notebookWrites 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = if (!empty(notebookWriteKey)) {
   parent: vault
   name: 'headwater-write'
+  tags: tags
   properties: {
     value: notebookWriteKey
     contentType: 'text/plain'
@@ -71,6 +79,7 @@ resource notebookWrites 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = if (!em
 resource notebookReads 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = if (!empty(notebookReadKey)) {
   parent: vault
   name: 'headwater-read'
+  tags: tags
   properties: {
     value: notebookReadKey
     contentType: 'text/plain'
@@ -96,6 +105,21 @@ resource usersReadReadKey 'Microsoft.Authorization/roleAssignments@2022-04-01' =
     principalType: user.type
   }
 }]
+
+// Who read which secret, and who changed one.
+resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'audit'
+  scope: vault
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'AuditEvent'
+        enabled: true
+      }
+    ]
+  }
+}
 
 output id string = vault.id
 output name string = vault.name

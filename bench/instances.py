@@ -1,0 +1,213 @@
+"""Several instances of the Function App on one hub: freshness, and how long a partition stands still when one goes.
+
+`python -m bench.instances` measures with four partitions and 200 events/s; `--kills 20 --seed 1` kills and replaces
+instances at random instead, half of them amid a commit, and ends with status 1 if an event is missing or twice.
+Goals and leases are of `host.json` and of the trigger's own processor; Azurite is the storage, loopback the hub.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from bench.figures import Figure, percentile, show
+from bench.freshness import known_events
+from tests.azurite import KEY, Storage
+from tests.functions.host import unpacked
+from tests.functions.hub_fleet import Fleet, Member, new_contents
+from tests.functions.hub_instance import Gathering
+
+PARTITIONS = 4
+RATE = 200
+GOAL_S = 5.0
+RENEW_S, EXPIRE_S = 30.0, 120.0
+"""How often the trigger renews a partition's lease, and when one that was not renewed is another's: its defaults."""
+POINTS = ("parser.after_column_lineage", "parser.after_schemas", "parser.after_events")
+"""Where a commit of new contents is killed: amid its tables, and after the last, before the checkpoint."""
+STEADY_S, QUICK_S = 60.0, 20.0
+QUICK_LEASES_S = (2.0, 10.0)
+
+_POST = 10
+_LOOK_S = 0.1
+
+
+class Follower:
+    """Looks at bronze as a reader does, and notes when a partition's newest sequence was there first."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._events = fleet.table("events")
+        self._over = threading.Event()
+        self.seen: dict[str, list[tuple[float, int]]] = {name: [] for name in fleet.partitions}
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._thread.join()
+
+    def waits_s(self, since: float, until: float) -> list[float]:
+        """Return from the post to the row, for each event posted in a span of time (s)."""
+        return [there - posted for posted, there in self._landed() if since <= posted < until]
+
+    def longest_still_s(self, since: float) -> float:
+        """Return how long a partition that had something waiting did not move, at most, from a moment on (s)."""
+        found = 0.0
+        for name in self._fleet.partitions:
+            kept = [one.enqueued_ms / 1000 for one in self._fleet.hub.stored(int(name))]
+            before = (since, 0)
+            for there in self.seen[name]:
+                if there[0] > since and before[1] < len(kept):
+                    found = max(found, there[0] - max(before[0], kept[before[1]], since))
+                before = there
+        return found
+
+    def _landed(self) -> Iterator[tuple[float, float]]:
+        for name in self._fleet.partitions:
+            moves = iter(self.seen[name])
+            moment, there = 0.0, 0
+            for one in self._fleet.hub.stored(int(name)):
+                while there <= one.sequence:
+                    moment, there = next(moves)
+                yield self._fleet.begun(one.body), moment
+
+    def _follow(self) -> None:
+        while not self._over.wait(_LOOK_S):
+            self._events.update_incremental()
+            now = time.time()
+            for name, last in self._fleet.watermarks(self._events).items():
+                if last and (not self.seen[name] or self.seen[name][-1][1] < last):
+                    self.seen[name].append((now, last))
+
+
+def run(steady_s: float = STEADY_S, renew_s: float = RENEW_S, expire_s: float = EXPIRE_S) -> list[Figure]:
+    """Measure freshness with two instances, then kill one, then replace the other; exactly once, or an error."""
+    with _fleet(renew_s, expire_s) as (fleet, floor_s):
+        members = [fleet.start(), fleet.start()]
+        with fleet.load(_posts(), _POST / RATE):
+            _wait_shared(members)
+            follower = Follower(fleet)
+            began = time.time()
+            time.sleep(steady_s)  # the load goes on for so long
+            killed = time.time()
+            members[0].kill()
+            members[1].wait_delivered(*fleet.partitions)
+            new = fleet.start()
+            new.wait_delivered()
+            replaced = time.time()
+            members[1].drain()
+            new.wait_delivered(*fleet.partitions)
+        found = fleet.reckon()
+        follower.stop()
+        waits = follower.waits_s(began, killed)
+        name = f"{PARTITIONS} partitions, {RATE} events/s, 2 instances"
+        return [
+            Figure(f"{name}: post to row, p50 of {len(waits)}", median(waits), "s", floor=floor_s),
+            Figure(
+                f"{name}: p99", percentile(waits, 0.99), "s", GOAL_S, "<=", floor_s, percentile(waits, 0.99) / floor_s
+            ),
+            Figure(
+                "an instance is killed: a partition stood still", follower.longest_still_s(killed), "s", floor=expire_s
+            ),
+            Figure("an instance is replaced: a partition stood still", follower.longest_still_s(replaced), "s"),
+            Figure(f"{found.total():,} records: missing or twice", 0, "", 0),
+        ]
+
+
+def run_quick() -> list[Figure]:
+    """Measure for 20 s, with leases of 2 and 10 s."""
+    return run(QUICK_S, *QUICK_LEASES_S)
+
+
+def torture(kills: int, seed: int, renew_s: float, expire_s: float) -> int:
+    """Let one of three instances die or be replaced, again and again, then reckon; prints one line."""
+    draw, verdict, outcome = random.Random(seed), 0, ""
+    with _fleet(renew_s, expire_s) as (fleet, _):
+        running = [fleet.start() for _ in range(3)]
+        with fleet.load(new_contents(), 0.05):
+            for number in range(kills):
+                goes = running.pop(draw.randrange(3))
+                goes.wait_delivered()
+                running.append(_replaced(fleet, goes, number, draw))
+        try:
+            outcome = f"{fleet.reckon().total()} records, none missing, none twice"
+        except AssertionError as error:
+            outcome, verdict = f"FAILED: {error}", 1
+    print(f"instances seed={seed}: {kills} killed or replaced; {outcome}")
+    return verdict
+
+
+def _replaced(fleet: Fleet, goes: Member, number: int, draw: random.Random) -> Member:
+    """End one: killed where it is, drained, or killed by a fail point of the one that takes its place."""
+    time.sleep(draw.uniform(0.0, 2.0))  # a random moment is what is wanted here
+    match number % 3:
+        case 0:
+            goes.kill()
+        case 1:
+            goes.drain()
+        case _:
+            goes.kill()
+            fleet.start(failpoint=f"{draw.choice(POINTS)}:{draw.randint(1, 3)}").wait_dead()
+    return fleet.start()
+
+
+def _wait_shared(members: list[Member]) -> None:
+    """Wait until each works on half of the partitions: the second takes them from the first, one a renewal."""
+    for member in members:
+        member.wait_delivered()
+
+
+def _posts() -> Iterator[list[bytes]]:
+    """Yield posts of events of recurring jobs."""
+    events = known_events()
+    while True:
+        yield list(islice(events, _POST))
+
+
+@contextmanager
+def _fleet(renew_s: float, expire_s: float) -> Iterator[tuple[Fleet, float]]:
+    """Give a fleet without instances, and the floor of its freshness (s): the host's gathering and one commit."""
+    with tempfile.TemporaryDirectory(prefix="headwater-instances-") as name, Storage() as storage:
+        package = unpacked(Path(name))
+        with Fleet(package, Path(name), storage, partitions=PARTITIONS, renew_s=renew_s, expire_s=expire_s) as fleet:
+            yield fleet, Gathering.of(package).wait_s + _commit_s(storage)
+
+
+def _commit_s(storage: Storage) -> float:
+    """Measure one commit of as many rows as a partition has after the host's gathering (s)."""
+    lake = storage.lake(account_key=KEY)
+    rows = pa.table({"body": ["x" * 8192] * (RATE * 2 // PARTITIONS)})
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        write_deltalake(f"{lake['lake']}/floor", rows, mode="append", storage_options=lake["lake_options"])
+        took.append(time.perf_counter() - began)
+    return median(took)
+
+
+def main() -> int:
+    """Measure and print, or kill."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="20 s, and leases of 2 and 10 s")
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    chosen = parser.parse_args()
+    if chosen.kills:
+        return torture(chosen.kills, chosen.seed, *QUICK_LEASES_S)
+    show("Several instances", run_quick() if chosen.quick else run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

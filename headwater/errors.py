@@ -87,3 +87,10 @@ class LogMissing(LogUnavailable):
 
 class LakeUnavailable(Retry):
     """The storage of the Delta tables did not answer: sending the same batch again is safe."""
+
+
+class NotBuilt(LakeUnavailable):
+    """There is no index to answer from yet: the same question may be answered soon."""
+
+    def __init__(self) -> None:
+        super().__init__("The index of the lake is still being built. Ask again in a moment.")

@@ -166,6 +166,14 @@ def test_sql_breaks_what_a_person_would_say(plan: Plan, dialect: str, sql: str, 
     assert told(plan(lambda schema: take_sql(sql, dialect, schema, "it"), dialect)) == expected
 
 
+def test_a_column_that_is_not_there_is_told_apart_from_a_table_that_is_not(plan: Plan) -> None:
+    asked = "ALTER TABLE sales.orders DROP COLUMN amuont; ALTER TABLE sales.ordres DROP COLUMN amount"
+    column, table = plan(lambda schema: take_sql(asked, "spark", schema, "it"), "spark")
+    assert (column.outcome, table.outcome) == (UNKNOWN, UNKNOWN)
+    assert (column.note or "").endswith("no column of this name at this point; the nearest: amount.")
+    assert (table.note or "").startswith("Nothing of this name is known")
+
+
 LIST = """
 changes:
   - {table: sales.orders, drop: amount}

@@ -155,6 +155,7 @@ def test_answers_that_are_cut_say_so(shop: Asker) -> None:
         {"namespace": "S3A://lake", "dataset": "/silver/customers/"},
         {"dataset": "s3://lake/silver/customers"},
         {"dataset": "silver/customers"},
+        {"dataset": "silver.customers"},
         {"namespace": ALIAS[0], "dataset": ALIAS[1]},
         {"namespace": "hive://META:9083", "dataset": ALIAS[1]},
         {"dataset": "shop.customers"},

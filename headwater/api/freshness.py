@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from headwater.api.shapes.operations import Freshness, GoldFreshness, IndexLag
-from headwater.errors import Behind, HeadwaterError, NotConfigured, NotKnown
+from headwater.errors import Behind, HeadwaterError, NotBuilt, NotConfigured, NotKnown
 from headwater.eventlog import LogReader, Readers, each
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.reading.served import served_progress, served_set_aside
+from headwater.index.reading.served import building_progress, served_progress, served_set_aside
 from headwater.index.stored.set_aside import SetAside
 from headwater.lake.bronze_follower import ahead, oldest_ahead_us
 from headwater.lake.bronze_tables import Bronze
@@ -19,6 +19,8 @@ from headwater.lake.gold_pass import Gold
 
 T = TypeVar("T")
 
+_LOOK_S = 1.0
+_NOT_BUILT = "Nothing can be answered yet: the index of the lake is still being built."
 _LEAST_S = 0.001
 """Age of what waits although the clock of who received it is ahead of ours: 0 is kept for nothing waits."""
 
@@ -52,6 +54,7 @@ class FreshnessMeter:
         self._home = home
         self._gold = gold
         self._one_at_a_time = threading.Lock()
+        self._built_look, self._unbuilt_s = -_LOOK_S, 0.0
 
     def waiting(self) -> WaitingEvents:
         """Tell what waits: an event that was acknowledged before is counted, or questions from now on see it.
@@ -92,18 +95,29 @@ class FreshnessMeter:
     def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
         """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.
 
-        Raises Behind while events wait that may know it.
+        Raises Behind while events wait that may know it, and until there is an index to answer from.
         """
         try:
             return ask()
         except NotConfigured:
             raise
+        except NotBuilt as error:
+            raise self._until_built(error) from error
         except unknown as error:
             waiting = self.waiting()
             if waiting.worst_s:
                 where = "log" if waiting.log_s == waiting.worst_s else "lake"
                 raise Behind(str(error), where, waiting.worst_s, getattr(error, "nearest", ())) from error
         return ask()  # what came in between the question and the look can be seen by now
+
+    def _until_built(self, error: NotBuilt) -> HeadwaterError:
+        """Say how far the index is that is being built, looking once a second: whoever starts has little time."""
+        with self._one_at_a_time:
+            now = time.monotonic()
+            if now >= self._built_look + _LOOK_S and self._bronze.exists():
+                oldest_us = ahead(self._bronze, building_progress(self._home))[1]
+                self._built_look, self._unbuilt_s = now, max(_LEAST_S, _age_s(oldest_us))
+        return Behind(_NOT_BUILT, "lake", self._unbuilt_s) if self._unbuilt_s else error
 
     def _waiting(self) -> WaitingEvents:
         found = self._readers()

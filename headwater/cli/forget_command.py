@@ -22,6 +22,9 @@ def forget(
     run: Annotated[str | None, typer.Option(help="Id of a run.")] = None,
     text: Annotated[str | None, typer.Option(help="A text of 4 characters or more, such as an e-mail address.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
+    stopped: Annotated[
+        bool, typer.Option("--stopped", help="Of a lake at an address: all that writes to it has been stopped.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -45,7 +48,7 @@ def forget(
     else:
         wanted = WantedText("run" if run else "text", run or text or "")
     forgetting = Forgetting(settings, wanted)
-    found = forgetting.dry_run() if dry_run else forgetting.forget()
+    found = forgetting.dry_run() if dry_run else forgetting.forget(stopped=stopped)
     show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _shown(found)))
     sys.exit(1 if found.get("proof", {}).get("found") else 0)
 

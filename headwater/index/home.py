@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import LakeUnavailable, NotBuilt
 from headwater.index.stored.database import FORMAT, remove
 from headwater.lineage.names.canonical_names import NameRules
 
@@ -37,6 +37,18 @@ class IndexHome:
         """Return the file that says how often a batch of a partition was begun and not ended."""
         return self._folder / f"attempts-{partition}.json"
 
+    def begun_note(self, path: Path) -> Path:
+        """Return the file that says what the lake had forgotten when an index was begun."""
+        return path.with_suffix(".begun")
+
+    def building(self) -> Path | None:
+        """Return the file that is being built before there is one to read: the one that was written last."""
+        found = [
+            (file.stat().st_mtime_ns, file) for file in self._folder.glob("*.sqlite*") if file.suffix != ".sqlite-shm"
+        ]
+        newest = max(found, default=None)
+        return newest[1].with_suffix(".sqlite") if newest else None
+
     def switch(self, path: Path) -> None:
         """Let questions read this file from now on; the others go, whoever has one open keeps it until then."""
         fresh = self._pointer.with_suffix(".new")
@@ -51,12 +63,12 @@ class IndexHome:
         return self._pointer.exists() and self._pointer.read_text().strip() == path.name
 
     def current(self) -> Published:
-        """Return the file to read; raises LakeUnavailable before the first is built."""
+        """Return the file to read; raises NotBuilt before the first is built."""
         try:
             with self._pointer.open() as pointer:  # name and time of one pointer, also while it is replaced
                 return Published(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
         except OSError as error:
-            raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.") from error
+            raise NotBuilt from error
 
     def is_published(self) -> bool:
         """Tell whether there is a file that questions read."""

@@ -8,7 +8,7 @@ from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
-from headwater.lake.bronze_tables import Bronze
+from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.query_rows import QueryRows
 from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.runs.run_facts import TERMINAL
@@ -60,6 +60,16 @@ def ahead(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
         f"SELECT count(*) AS n, min(cast(received_at as bigint)) AS us FROM t WHERE {_ahead(progress)}"
     )
     return found.column("n")[0].as_py(), found.column("us")[0].as_py()
+
+
+def taken(bronze: Bronze, progress: Progress) -> tuple[str, int]:
+    """Return the id of `events`, and how many of its rows a consumer has taken, with all that were removed since.
+
+    The number stays the same as long as nothing is removed that the consumer had not taken, and the table is not set
+    back: who knows it from before can go on from there without missing anything. Raises LakeUnavailable.
+    """
+    table, rows, (removed,) = bronze.events.rows_within(_ahead(progress), [REMOVED])
+    return table, rows + removed
 
 
 def _ahead(progress: Progress) -> str:

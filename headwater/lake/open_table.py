@@ -117,6 +117,17 @@ class OpenTable:
         handle = self.handle()
         return sum(self._of_files(handle, "num_records")), [self._transaction(handle, each) or 0 for each in app_ids]
 
+    def rows_within(self, condition: str, app_ids: Iterable[str]) -> tuple[str, int, list[int]]:
+        """Return the table's id, its rows but for those that fulfil a condition in SQL, and watermarks: one version's.
+
+        Only files that may hold rows of the condition are read.
+        """
+        handle = self.handle()
+        beyond = self._guarded(lambda: query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}", self.table))
+        rows = sum(self._of_files(handle, "num_records")) - beyond.column("n")[0].as_py()
+        table = str(handle.metadata().id)
+        return table, rows, [self._transaction(handle, each) or 0 for each in app_ids]
+
     def written_us(self) -> int | None:
         """Return when the newest file was written (us, UTC), None for an empty table."""
         written_ms = self._of_files(self.handle(), "modification_time")

@@ -50,7 +50,8 @@ def plan_findings(
         if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
             continue
         if change.table is None:
-            yield _finding(change, "not known", note="Nothing of this name is known: is it new, or called otherwise?")
+            why = change.why or "Nothing of this name is known: is it new, or called otherwise?"
+            yield _finding(change, "not known", note=why)
         elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):
             yield _finding(change, "safe", note="Every value of the old type is one of the new type.")
         else:

@@ -1,5 +1,6 @@
 """Tables as they are and as they would be after a change: what differs is what is planned (pure)."""
 
+import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -114,7 +115,9 @@ class PlannedSchema:
         table = self.table(called)
         at = table.find(column) if table else None
         if table is None or table.columns is None or at is None:
-            self._odd.append(PlannedChange("drop_column", called, self._there(table), column))
+            self._odd.append(
+                PlannedChange("drop_column", called, self._there(table), column, why=_lacks(table, column))
+            )
         else:
             del table.columns[at]
 
@@ -124,7 +127,8 @@ class PlannedSchema:
         at = table.find(column) if table else None
         if table is None or table.columns is None or at is None:
             change: ChangeKind = "rename_column" if rename else "retype_column"
-            self._odd.append(PlannedChange(change, called, self._there(table), column, None, rename or kind))
+            why = _lacks(table, column)
+            self._odd.append(PlannedChange(change, called, self._there(table), column, None, rename or kind, why))
         else:
             old = table.columns[at]
             table.columns[at] = PlannedColumn(rename or old.name, kind or old.type, old.was)
@@ -198,3 +202,13 @@ def _of_columns(called: str, now: PresentTable, then: PlannedTable) -> Iterator[
 def _is_other(before: str | None, after: str | None) -> bool:
     """Tell whether a type would differ; where the present one is not known, a type that is said may."""
     return after is not None and (before is None or before.casefold() != after.casefold())
+
+
+def _lacks(table: PlannedTable | None, column: str) -> str | None:
+    """Say that a table by then has no such column, and what is like it; None where its columns are not known."""
+    if table is None or table.columns is None:
+        return None
+    names = {each.name.casefold(): each.name for each in table.columns}
+    near = [names[each] for each in difflib.get_close_matches(column.casefold(), list(names), 3, 0.5)]
+    likely = f"the nearest: {', '.join(near)}" if near else f"it has {', '.join([*names.values()][:10])}"
+    return f"It has no column of this name at this point; {likely}."

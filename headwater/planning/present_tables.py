@@ -26,9 +26,9 @@ class PresentTables:
         self._verdicts: dict[tuple[str | None, str], list[Any] | None] = {}
 
     def look(self, called: str) -> PresentTable | None:
-        """Return a table by what a change calls it: as it is, in lower or upper case, by its address, or its folder."""
-        folders = _folders(called)
-        asked = [(self._namespace, name) for name in (called, called.casefold(), called.upper(), *folders)]
+        """Return a table by what a change calls it: as it is, in either case, without catalog, by its address."""
+        names = (called, called.casefold(), called.upper(), _without_catalog(called))
+        asked = [(self._namespace, name) for name in names]
         if "/" in called:
             asked.append((None, called))
         for namespace, name in dict.fromkeys(asked):
@@ -61,7 +61,6 @@ class PresentTables:
         return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)
 
 
-def _folders(called: str) -> list[str]:
-    """Return the ends of paths that a table `catalog.silver.orders` may lie at, where no catalog reports it."""
-    parts = called.split(".")
-    return [] if "/" in called else ["/".join(end) for end in (parts, parts[-2:]) if len(end) > 1]
+def _without_catalog(called: str) -> str:
+    """Return the end of the path that `catalog.silver.orders` may lie at; another catalog's table is another one."""
+    return called if "/" in called else "/".join(called.split(".")[-2:])

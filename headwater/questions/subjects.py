@@ -34,23 +34,30 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
-    known = snapshot.datasets()
     text = asked.dataset.strip("/")
-    namespaces = _namespaces(rules, asked)
-    fitting = {name: name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
-    fitting = fitting or {
-        alias: dataset
-        for alias, dataset in snapshot.aliases().items()
-        if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
-    }
-    found = sorted(set(fitting.values()))
+    found = _fitting(snapshot, text, _namespaces(rules, asked))
     if len(found) > 1:
         shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
         raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, _nearest_names(asked.dataset, known))
+    raise NotKnown("dataset", whole, _nearest_names(asked.dataset, snapshot.datasets()))
+
+
+def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list[Name]:
+    """Return datasets whose name ends so, else whose alias, else whose path: `silver.orders` is `…/silver/orders`."""
+    known = snapshot.datasets()
+    fitting = {name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
+    fitting = fitting or {
+        dataset
+        for alias, dataset in snapshot.aliases().items()
+        if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
+    }
+    if not fitting and "." in text and "/" not in text:
+        path = text.replace(".", "/")
+        fitting = {name for name in known if _ends_with(name, path) and _is_in(name, namespaces)}
+    return sorted(fitting)
 
 
 def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:

@@ -11,6 +11,7 @@ from headwater.errors import Retry, WrongSetting
 from headwater.eventlog import Readers
 from headwater.events.position import Source
 from headwater.runtime.folders import folder_lock
+from headwater.runtime.snapshot_opening import open_snapshots
 from headwater.runtime.storage import is_lake_remote, lake_place, open_bronze
 from headwater.settings import Settings
 
@@ -66,7 +67,9 @@ def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
     from headwater.index.writing.index_follower import IndexFollower
 
     with suppress(WrongSetting), folder_lock(folder, "index", wait_s=0):
-        follower = IndexFollower(open_index_home(folder), open_bronze(settings))
+        follower = IndexFollower(
+            open_index_home(folder), open_bronze(settings), beginning=open_snapshots(settings, folder)
+        )
         while follower.step(rules.current().names):
             pass
         follower.close()
@@ -99,8 +102,12 @@ def keep_index(
     """
     from headwater.index.writing.index_follower import IndexFollower
 
-    with index_lock(folder, stop):
-        follower = IndexFollower(open_index_home(folder), open_bronze(settings))
+    with index_lock(folder, stop), ExitStack() as ending:
+        home, snapshots = open_index_home(folder), open_snapshots(settings, folder)
+        follower = IndexFollower(home, open_bronze(settings), beginning=snapshots)
+        ending.callback(follower.close)
+        if snapshots:
+            ending.callback(snapshots.close)
         rules = open_rules(settings)
         said: list[str] = []
         is_remote = is_lake_remote(settings)
@@ -114,8 +121,14 @@ def keep_index(
                 for problem in said:
                     log.warning("%s", problem)
             try:
+                if snapshots and snapshots.is_outdated(home.path_for(names)):
+                    follower.begin_anew(names)
                 taken = follower.step(names, told())
                 pause = 0.0
+                if snapshots:
+                    snapshots.took(taken)
+                    if not taken and home.is_current(path := home.path_for(names)):
+                        snapshots.make_when_due(path, names.rules_hash)
             except Retry as error:
                 log.warning("%s", error)
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
@@ -125,7 +138,6 @@ def keep_index(
                 stop.wait(pause)
             elif not taken:
                 rest(look_s)
-        follower.close()
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TypeVar
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import LakeUnavailable, NotBuilt
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading
@@ -23,6 +23,16 @@ def served_progress(home: IndexHome) -> Progress:
     Raises LakeUnavailable.
     """
     return _asked(home, read_progress, {})
+
+
+def building_progress(home: IndexHome) -> Progress:
+    """Return how far the file is that is built before there is one that questions read. Raises LakeUnavailable."""
+    path = home.building()
+    try:
+        with closing(open_for_reading(path)) if path else nullcontext() as sql:
+            return read_progress(sql) if sql else {}
+    except (NotBuilt, sqlite3.Error):  # it is only just being made
+        return {}
 
 
 def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAside]]:

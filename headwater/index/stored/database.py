@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import HeadwaterError, InvalidEvent, LakeUnavailable, WrongSetting
+from headwater.errors import HeadwaterError, InvalidEvent, LakeUnavailable, NotBuilt, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
@@ -125,7 +125,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         with or_closed(_connect(path)) as connection:
             connection.executescript(
-                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={_code()};PRAGMA user_version={FORMAT};COMMIT;"
+                f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={code_of_rules()};PRAGMA user_version={FORMAT};COMMIT;"
             )
     except sqlite3.OperationalError as error:
         if not any(word in str(error) for word in ("fts5", "tokenizer")):
@@ -138,21 +138,21 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index beside its writer, also one of older rules; raises LakeUnavailable while there is none."""
+    """Open the index beside its writer, also one of older rules; raises NotBuilt while there is none."""
     try:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
         )
         with or_closed(connection):
             if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
-                if connection.execute("PRAGMA application_id").fetchone()[0] != _code():
+                if connection.execute("PRAGMA application_id").fetchone()[0] != code_of_rules():
                     show_todays_tables(connection, SCHEMA + CATALOG)
                 return connection
         connection.close()
     except sqlite3.Error as error:
         if is_damage(error):
             raise
-    raise LakeUnavailable("The index of the lake is still being built. Ask again in a moment.")
+    raise NotBuilt
 
 
 def is_damage(error: BaseException) -> bool:
@@ -179,7 +179,7 @@ def remove(path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
-def _code() -> int:
+def code_of_rules() -> int:
     """Return the code of the rules as a file notes it."""
     return int(code_hash()[:7], 16)
 

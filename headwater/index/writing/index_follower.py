@@ -4,6 +4,8 @@ import logging
 import time
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from typing import Protocol
 
 from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.events.position import Source
@@ -27,6 +29,17 @@ NOT_TOLD: Mapping[Source, int] = {}
 AT_ONCE = BATCH_RECORDS
 """Sequence numbers taken at once: what a job's runs share is written once a batch."""
 
+
+class Beginning(Protocol):
+    """What an index may begin with."""
+
+    def begin(self, path: Path, rules_hash: str) -> bool:
+        """Put a file of these rules in the place of one that has nothing; tells whether there was one."""
+
+    def begin_with_nothing(self, path: Path) -> object:
+        """Note that an index begins with nothing: what it could begin with is damaged, too."""
+
+
 _Failed = tuple[str, str]
 """Why events cannot be taken: reason, message."""
 
@@ -38,8 +51,16 @@ _MESSAGE = 2_000
 class IndexFollower:
     """One consumer of bronze; `step` until it has nothing to do."""
 
-    def __init__(self, home: IndexHome, bronze: Bronze, event_cpu_s: float = EVENT_CPU_S):
-        """Open nothing yet. event_cpu_s: CPU time that one event may take, else it is set aside as `too_slow`."""
+    def __init__(
+        self, home: IndexHome, bronze: Bronze, event_cpu_s: float = EVENT_CPU_S, beginning: Beginning | None = None
+    ):
+        """Open nothing yet.
+
+        event_cpu_s: CPU time that one event may take, else it is set aside as `too_slow`; beginning: what an index may
+        begin with instead of nothing.
+        """
+        self._beginning = beginning
+        self._was_damaged = False
         self._bound = WorkBound(event_cpu_s)
         self._attempts: dict[Source, Attempts] = {}
         self._home = home
@@ -69,10 +90,16 @@ class IndexFollower:
                 self.close()
                 if not is_damage(error):
                     raise
-                self._home.discard(self._home.path_for(rules))
+                self._was_damaged = True
+                self.begin_anew(rules)
                 raise LakeUnavailable(
                     f"The index is damaged ({error}). It is built again from the lake: ask again."
                 ) from error
+
+    def begin_anew(self, rules: NameRules) -> None:
+        """Do away with the index of these rules: the next step builds it from what bronze has now."""
+        self.close()
+        self._home.discard(self._home.path_for(rules))
 
     def close(self) -> None:
         """Close the index's file."""
@@ -84,6 +111,7 @@ class IndexFollower:
         if damaged := self._home.damaged():
             log.warning("A question found %s of the index damaged. It is built again from the lake.", damaged.name)
             self.close()
+            self._was_damaged = True
             self._home.discard(damaged)
         if self._indexer is None or self._rules is None or self._rules.rules_hash != rules.rules_hash:
             self.close()
@@ -91,7 +119,20 @@ class IndexFollower:
             self._rules, self._indexer = rules, Indexer(path, rules, self._bound)
             if not self._indexer.progress():
                 self._home.withdraw(path)
+                self._begin(path, rules)
         return self._indexer
+
+    def _begin(self, path: Path, rules: NameRules) -> None:
+        """Let an index begin where another has come to; not in a process that found one damaged."""
+        if self._beginning is None:
+            return
+        if self._was_damaged:
+            self._beginning.begin_with_nothing(path)
+            return
+        if self._indexer is not None:
+            self._indexer.close()
+        self._beginning.begin(path, rules.rules_hash)
+        self._indexer = Indexer(path, rules, self._bound)
 
     def _take_told(self, indexer: Indexer, told: Mapping[Source, int]) -> int:
         """Take what was just committed, if that is all there is; the place moves on by what was seen alone."""

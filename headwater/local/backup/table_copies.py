@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from headwater.errors import LakeUnavailable
+from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
 from headwater.lake.delta_table import LakeTable
 from headwater.local.backup.file_copies import Copies
 from headwater.tables import BRONZE, STATE
@@ -36,6 +37,8 @@ def copy_lake(lake: Path, copies: Copies, into: str) -> dict[str, int]:
 def _found(lake: Path) -> tuple[list[str], list[Path]]:
     tables, others = [], []
     for place, folders, files in os.walk(lake):
+        if Path(place) == lake:
+            folders[:] = [name for name in folders if name != SNAPSHOTS]  # as derived as the index itself
         if LOG in folders:
             tables.append(str(Path(place).relative_to(lake)))
             folders.clear()

@@ -1,10 +1,8 @@
 """Out of bronze and of what sinks keep in the lake: rows, then every older file and log entry of their tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from headwater.errors import LakeUnavailable
@@ -12,7 +10,8 @@ from headwater.failpoints import reach
 from headwater.lake.bronze_retention import BLANKED
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.local.forgetting.searching import rows_of
+from headwater.local.forgetting.lake_files import LakeFiles
+from headwater.local.forgetting.searching import AT_ONCE
 from headwater.local.forgetting.wanted import Wanted
 from headwater.sinks.running.sink_ledger import Ledger
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
@@ -69,23 +68,25 @@ class LakeFound:
             reach("forget.after_events")
 
 
-def drop_history(table: LakeTable) -> None:
+def drop_history(table: LakeTable, files: LakeFiles) -> None:
     """Delete every file that the newest version does not use, and the log before it.
 
-    Nobody may read or write the table, which lies on this machine. Raises LakeUnavailable.
+    Nobody may read or write the table, which lies in the lake of these files. Raises LakeUnavailable.
     """
     try:
         handle = table.reopen()
         handle.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
         handle = table.reopen()
         handle.create_checkpoint()
-        log = Path(table.uri, "_delta_log")
-        for path in log.iterdir():
-            number = path.name.partition(".")[0]
-            if number.isdigit() and int(number) < handle.version():
-                path.unlink()
+        log = f"{table.uri.removeprefix(files.address).strip('/')}/_delta_log"
+        files.delete(name for name in files.names(log) if _is_before(name, handle.version()))
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot delete older files of {table.uri}: {error}. Run it again.") from error
+
+
+def _is_before(name: str, version: int) -> bool:
+    number = name.rpartition("/")[2].partition(".")[0]
+    return number.isdigit() and int(number) < version
 
 
 def _conditions(places: Any) -> Iterator[str]:
@@ -110,8 +111,7 @@ def _matching(table: LakeTable, wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 def _rows(table: LakeTable) -> Iterator[dict[str, Any]]:
     try:
-        files = DeltaTable(table.uri).file_uris()
-        for uri in files:
-            yield from rows_of(Path(uri.removeprefix("file://")))
+        for batch in table.reopen().to_pyarrow_dataset().to_batches(batch_size=AT_ONCE):
+            yield from batch.to_pylist()
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot read {table.uri}: {error}. Nothing more was erased; run it again.") from error

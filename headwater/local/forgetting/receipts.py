@@ -7,11 +7,10 @@ import secrets
 import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from headwater.local.forgetting.lake_files import LakeFiles
 from headwater.local.forgetting.wanted import Wanted
-from headwater.whole_files import write_whole
 
 FOLDER = "forgotten"
 
@@ -22,10 +21,10 @@ class Receipt:
     `asked` is a SHA-256 with a salt of its own: who knows what was asked can prove it, nobody else reads it.
     """
 
-    def __init__(self, folder: Path, wanted: Wanted) -> None:
+    def __init__(self, files: LakeFiles, wanted: Wanted) -> None:
         """Go on with one that was begun for the same and not done, else make another."""
-        self.folder = folder
-        self.said: dict[str, Any] = next((said for said in _begun(folder) if _is_of(said, wanted)), {})
+        self._files = files
+        self.said: dict[str, Any] = next((said for said in _begun(files) if _is_of(said, wanted)), {})
         self.went_on = bool(self.said)
         if not self.said:
             salt, began = secrets.token_hex(16), datetime.now(UTC)
@@ -52,12 +51,12 @@ class Receipt:
         return self.said
 
     def _write(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(self.folder / f"{self.said['id']}.json", json.dumps(self.said, indent=1).encode(), durable=True)
+        self._files.write(f"{FOLDER}/{self.said['id']}.json", json.dumps(self.said, indent=1).encode())
 
 
-def _begun(folder: Path) -> list[dict[str, Any]]:
-    receipts = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+def _begun(files: LakeFiles) -> list[dict[str, Any]]:
+    names = (name for name in files.names(FOLDER) if name.endswith(".json"))
+    receipts = [json.loads(files.read(name) or b'{"state":"gone"}') for name in names]
     return [each for each in receipts if each["state"] == "begun"]
 
 

@@ -3,15 +3,17 @@ import { count } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { DatasetLink, JobLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { SYSTEM, SystemTables } from '../parts/SystemTables';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Coverage() {
   const state = useAddressState();
   const kind = state.get('kind');
+  const system = state.get(SYSTEM) === 'true' ? 'true' : '';
   return (
     <Page title="Coverage" hint="What lineage does not cover. Answers that touch these say “unknown”, or where they stop.">
       <ListTable
-        question="coverage" asked={{ kind }} usual="kind" empty={({ datasets, jobs }) => (Object.keys({ ...datasets, ...jobs }).length ? 'Column lineage covers everything.' : 'No dataset and no job is known yet.')}
+        question="coverage" asked={{ kind, ...(system && { system }) }} usual="kind" empty={({ datasets, jobs }) => (Object.keys({ ...datasets, ...jobs }).length ? 'Column lineage covers everything.' : 'No dataset and no job is known yet.')}
         columns={[
           { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
           { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset ?? row.name, width: 'minmax(14rem, 3fr)',
@@ -34,7 +36,8 @@ export function Coverage() {
             <div className="filters" role="group" aria-label="Show only">
               {(['dataset', 'job'] as const).map((each) => (
                 <button key={each} type="button" aria-pressed={kind === each} onClick={() => state.set({ kind: kind === each ? '' : each })}>{each === 'job' ? 'Jobs' : 'Datasets'}</button>
-              ))}
+              ))}{' '}
+              <SystemTables hidden={answer.hidden} />
             </div>
           </>
         )}

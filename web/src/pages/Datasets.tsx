@@ -4,13 +4,16 @@ import { ListTable } from '../parts/ListTable';
 import { Chip, DatasetLink, JobLink } from '../parts/Names';
 import { Between, Choose, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
+import { SYSTEM, SystemTables } from '../parts/SystemTables';
+import { useAddressState } from '../parts/useAddressState';
 
 export function Datasets() {
   const { asked, narrowed } = useNarrowed('namespace', 'owner', 'tag', 'state', 'since', 'until');
+  const system = useAddressState().get(SYSTEM) === 'true' ? 'true' : '';
   return (
     <Page title="Datasets" tools={<Between what="Last written" />}>
       <ListTable
-        question="datasets" asked={asked} usual="name"
+        question="datasets" asked={{ ...asked, ...(system && { system }) }} usual="name"
         empty={narrowed ? 'No dataset is so. Take a filter back.' : 'No event named a dataset yet. Point a producer at this address: POST /api/v1/lineage.'}
         columns={[
           { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <DatasetLink id={row} /> },
@@ -25,10 +28,11 @@ export function Datasets() {
           { id: 'integration', sort: 'integration', title: 'Sent by', value: (row) => row.integration, width: '7rem' },
         ]}
       >
-        {({ choices }) => (
+        {({ choices, hidden }) => (
           <p className="filters">
             <Choose name="namespace" title="Namespace" choices={choices.namespaces} /> <Choose name="owner" title="Owner" choices={choices.owners} />{' '}
-            <Choose name="tag" title="Tag" choices={choices.tags} /> <Choose name="state" title="Last run" choices={choices.states} />
+            <Choose name="tag" title="Tag" choices={choices.tags} /> <Choose name="state" title="Last run" choices={choices.states} />{' '}
+            <SystemTables hidden={hidden} />
           </p>
         )}
       </ListTable>

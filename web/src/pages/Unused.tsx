@@ -3,12 +3,14 @@ import { count, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink } from '../parts/Names';
 import { Page } from '../parts/Page';
+import { SYSTEM, SystemTables } from '../parts/SystemTables';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Unused() {
   const state = useAddressState();
   const asked = { namespace: state.get('namespace'), dataset: state.get('dataset') };
   const strict = state.get('strict') === 'true';
+  const system = state.get(SYSTEM) === 'true' ? 'true' : '';
   const only = state.get('verdict') || 'unused';
   return (
     <Page
@@ -24,7 +26,7 @@ export function Unused() {
       }
     >
       <ListTable
-        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false' }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
+        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false', ...(system && { system }) }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
         columns={[
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
           { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
@@ -41,7 +43,8 @@ export function Unused() {
                 <button key={each} type="button" aria-pressed={only === each} onClick={() => state.set({ verdict: each })}>
                   <Chip kind={each}>{each}</Chip> {count(answer.verdicts[each])}
                 </button>
-              ))}
+              ))}{' '}
+              <SystemTables hidden={answer.hidden} />
             </div>
             <ul className="reasons" aria-label="Reasons">
               {answer.reasons.filter((each) => each.verdict === only).map((each) => <li key={each.reason}>{count(each.count)}: {each.reason}</li>)}

@@ -1,0 +1,94 @@
+"""An index as it is at one moment, cut into compressed pieces, and put together again."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import lz4.block
+
+from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, Position, SnapshotPiece
+from headwater.index.stored.database import FORMAT, GENERATIONS, code_of_rules
+from headwater.index.stored.progress import read_progress
+
+_AT_ONCE = 4
+"""Pieces that are packed and sent at once, or fetched and unpacked: most of it waits for the store."""
+
+
+class TornSnapshot(Exception):
+    """A snapshot is not as it was made; the text says in what."""
+
+
+class IndexCopy(NamedTuple):
+    """What a copy of an index holds."""
+
+    positions: list[Position]
+    generation: int
+
+
+def copy_index(path: Path, target: Path) -> IndexCopy:
+    """Copy an index that may be read and written meanwhile, as of one moment. Raises sqlite3.Error, OSError."""
+    target.unlink(missing_ok=True)
+    of_path = f"{path.as_uri()}?mode=ro"
+    with closing(sqlite3.connect(of_path, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
+        copy.execute("PRAGMA synchronous=OFF")
+        source.backup(copy)  # all pages in one step: a writer is not held, and does not make it begin again
+    return look_into(target)
+
+
+def look_into(path: Path) -> IndexCopy:
+    """Return what a copy holds; raises TornSnapshot if it is none of today's code, sqlite3.Error if it is damaged."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
+        version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
+        if (version, code) != (FORMAT, code_of_rules()):
+            raise TornSnapshot(f"its file is of format {version}, and code {code}")
+        newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
+        generation = copy.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0
+        positions = [(*source, sequence) for source, sequence in sorted(read_progress(copy).items())]
+        return IndexCopy(positions, generation)
+
+
+def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]:
+    """Cut a file into pieces and hand each over, with its number, several at once; raises what `put` raises."""
+    size = path.stat().st_size
+
+    def one(number: int) -> SnapshotPiece:
+        content = os.pread(file.fileno(), PIECE_BYTES, number * PIECE_BYTES)
+        packed: bytes = lz4.block.compress(content, store_size=False)
+        put(number, packed)
+        return SnapshotPiece(len(packed), sha256(packed).hexdigest())
+
+    with path.open("rb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(one, range(-(-size // PIECE_BYTES))))
+
+
+def unpack(manifest: Manifest, get: Callable[[int], bytes | None], target: Path) -> None:
+    """Put a file together from its pieces, several at once.
+
+    Raises TornSnapshot for a piece that is missing or changed, OSError where the disk takes nothing, what `get` raises.
+    """
+
+    def one(number: int) -> None:
+        packed, piece = get(number), manifest.pieces[number]
+        if packed is None:
+            raise TornSnapshot(f"piece {number} is missing")
+        if len(packed) != piece.size or sha256(packed).hexdigest() != piece.sha256:
+            raise TornSnapshot(f"piece {number} was changed")
+        size = min(PIECE_BYTES, manifest.size - number * PIECE_BYTES)
+        try:
+            content = lz4.block.decompress(packed, uncompressed_size=size)
+        except lz4.block.LZ4BlockError as error:
+            raise TornSnapshot(f"piece {number} cannot be unpacked") from error
+        if len(content) != size:
+            raise TornSnapshot(f"piece {number} has {len(content)} bytes in place of {size}")
+        os.pwrite(file.fileno(), content, number * PIECE_BYTES)
+
+    with target.open("wb") as file, ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(one, range(len(manifest.pieces))):
+            pass
+    if target.stat().st_size != manifest.size:
+        raise TornSnapshot(f"it has {target.stat().st_size} bytes in place of {manifest.size}")

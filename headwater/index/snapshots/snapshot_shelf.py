@@ -1,0 +1,139 @@
+"""Where snapshots lie: `LAKE/index/KEY/`, a key for each format and version of the rules.
+
+`0000000007.json` is a manifest; the folder that it names, `0000000007-…/`, has its pieces; `0000000007.claim` says that
+somebody makes it. A manifest is created once and names whole pieces alone, so what was cut off is no snapshot.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from headwater.failpoints import reach
+from headwater.index.snapshots.snapshot_manifest import Manifest, read_manifest, write_manifest
+from headwater.lake.object_store import ObjectStore, StoredFile
+
+FOLDER = "index"
+FORGOTTEN = "forgotten"
+"""Receipts of `headwater forget` in the lake: each is written before something is erased, and again when it is done."""
+
+KEPT = 3
+_ABANDONED_US = 900_000_000
+"""Age of a claim, or of pieces without a manifest, at which who made them is taken to have ended (15 min)."""
+_OTHER_RULES_US = 7 * 86_400_000_000
+"""How long snapshots of other rules are kept after the newest of them: for who goes back to an older release."""
+
+
+class Shelf:
+    """The snapshots of one key. Every method raises LakeUnavailable."""
+
+    def __init__(self, store: ObjectStore, key: str):
+        """key: the name of the index's file, which has format and rules."""
+        self._store = store
+        self._folder = f"{FOLDER}/{key}"
+
+    def newest_first(self) -> Iterator[Manifest | None]:
+        """Yield manifests, the newest first; None for one that cannot be read."""
+        numbers = sorted(_numbers(self._store.files(self._folder), ".json"), reverse=True)
+        for number in numbers:
+            text = self._store.read(f"{self._folder}/{number:010}.json")
+            yield read_manifest(text) if text is not None else None
+
+    def newest(self) -> Manifest | None:
+        """Return the newest manifest that can be read."""
+        return next((manifest for manifest in self.newest_first() if manifest), None)
+
+    def piece(self, manifest: Manifest, number: int) -> bytes | None:
+        """Return a piece of a snapshot, None where it has gone."""
+        return self._store.read(f"{self._folder}/{manifest.folder}/{number:05}.lz4")
+
+    def forgotten(self) -> str:
+        """Return what stands for all that `headwater forget` has done in this lake, and where it stands half-way."""
+        receipts = [(each.name, each.size) for each in self._store.files(FORGOTTEN)]
+        return sha256(repr(receipts).encode()).hexdigest() if receipts else ""
+
+    def claim(self) -> "Claim | None":
+        """Claim to make the next snapshot; None while another does, who may have ended 15 minutes ago."""
+        files = self._store.files(self._folder)
+        number = max((*_numbers(files, ".json"), 0)) + 1
+        name = f"{self._folder}/{number:010}.claim"
+        own = secrets.token_hex(8)
+        if not self._store.create(name, own.encode()):
+            held = next((each for each in files if each.name == name), None)
+            if held is None or self._now_us(own) - held.at_us < _ABANDONED_US:
+                return None
+            self._store.delete([name])
+            if not self._store.create(name, own.encode()):
+                return None
+        return Claim(number, f"{number:010}-{own}")
+
+    def put(self, claim: "Claim", number: int, content: bytes) -> None:
+        """Write a piece."""
+        self._store.create(f"{self._folder}/{claim.folder}/{number:05}.lz4", content)
+        reach("snapshot.after_piece")
+
+    def publish(self, claim: "Claim", manifest: Manifest) -> bool:
+        """Let the pieces be a snapshot; False where another was faster: then they go again."""
+        reach("snapshot.before_manifest")
+        done = self._store.create(f"{self._folder}/{claim.number:010}.json", write_manifest(manifest))
+        reach("snapshot.after_manifest")
+        if not done:
+            self.release(claim)
+        return done
+
+    def release(self, claim: "Claim") -> None:
+        """Let somebody else make the snapshot, which is not to be."""
+        self._store.delete([each.name for each in self._store.files(f"{self._folder}/{claim.folder}")])
+        self._store.delete([f"{self._folder}/{claim.number:010}.claim"])
+
+    def prune(self, forgotten: str) -> None:
+        """Delete what nobody takes any more: all but the newest, what was cut off, what should be forgotten.
+
+        Manifests go before their pieces, so that none is there that is not whole. Only behind one's own snapshot.
+        """
+        files = self._store.files(FOLDER)
+        now_us = max((each.at_us for each in files), default=0)
+        own = [each for each in files if each.name.startswith(f"{self._folder}/")]
+        kept = sorted(_numbers(own, ".json"), reverse=True)[:KEPT]
+        told = {each.number: each for each in self.newest_first() if each}
+        kept = [number for number in kept if number in told and told[number].forgotten == forgotten]
+        folders = {told[number].folder for number in kept}
+        gone = [each for each in own if not _is_kept(each, kept, folders, now_us)]
+        others: dict[str, list[StoredFile]] = {}
+        for each in files:
+            others.setdefault(each.name.split("/")[1], []).append(each)
+        others.pop(self._folder.partition("/")[2], None)
+        for of_other in others.values():
+            if now_us - max(each.at_us for each in of_other) > _OTHER_RULES_US:
+                gone += of_other
+        self._store.delete([each.name for each in sorted(gone, key=lambda each: not each.name.endswith(".json"))])
+
+    def _now_us(self, own: str) -> int:
+        """Return the time by the store's clock, by which files are dated."""
+        name = f"{self._folder}/{own}.clock"
+        self._store.create(name, b"")
+        found = next((each.at_us for each in self._store.files(self._folder) if each.name == name), 0)
+        self._store.delete([name])
+        return found
+
+
+class Claim(NamedTuple):
+    """The number of a snapshot that is being made, and the folder of its pieces, which nobody else uses."""
+
+    number: int
+    folder: str
+
+
+def _numbers(files: Sequence[StoredFile], suffix: str) -> list[int]:
+    names = [each.name.rpartition("/")[2] for each in files if each.name.count("/") == 2]
+    return [int(name.removesuffix(suffix)) for name in names if name.endswith(suffix) and name[:10].isdigit()]
+
+
+def _is_kept(file: StoredFile, kept: Sequence[int], folders: set[str], now_us: int) -> bool:
+    name = file.name.split("/")[2]
+    if name.endswith(".json"):
+        return name[:10].isdigit() and int(name[:10]) in kept
+    if name in folders:
+        return True
+    number = int(name[:10]) if name[:10].isdigit() else 0
+    return number > max(kept, default=0) and now_us - file.at_us < _ABANDONED_US

@@ -1,0 +1,112 @@
+"""Files that lie in the lake beside its tables, in a folder or at an address: written whole, or created once by one.
+
+By obstore, which asks the stores as delta-rs does, takes the same options, and stops no other thread meanwhile.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeVar
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, UnknownConfigurationKeyError
+from obstore.store import LocalStore, from_url
+
+from headwater.durations import seconds
+from headwater.errors import LakeUnavailable
+from headwater.storage_faults import explain
+
+T = TypeVar("T")
+
+_OF_CLIENT = re.compile(
+    "allow_http|allow_invalid_certificates|connect_timeout|default_content_type|http[12]_.*|pool_.*|proxy_.*|"
+    "randomize_addresses|timeout|user_agent"
+)
+"""Options of the connection, which obstore wants apart: among those of the store they end its call in a panic."""
+_OF_RETRIES = ("max_retries", "retry_timeout")
+_UNKNOWN = re.compile(r"Configuration key: '([^']*)'")
+
+
+class StoredFile(NamedTuple):
+    """A file by its name below the lake, its size, and when it was written, by the store's clock (us, UTC)."""
+
+    name: str
+    size: int
+    at_us: int
+
+
+class ObjectStore:
+    """The files below one folder or address. May be asked from any thread."""
+
+    def __init__(self, address: str, options: Mapping[str, str]):
+        """Ask for nothing yet; options: storage options of delta-rs."""
+        self._address = address
+        self._store = self._guarded(lambda: _open(address, options))
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file that is not there; False, and nothing is written, where it is. Raises LakeUnavailable."""
+        try:
+            self._guarded(lambda: obstore.put(self._store, name, content, mode="create", use_multipart=False))
+        except FileExistsError:
+            return False
+        return True
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file whole, in place of one that is there. Raises LakeUnavailable."""
+        self._guarded(lambda: obstore.put(self._store, name, content, use_multipart=False))
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file, None where there is none. Raises LakeUnavailable."""
+        try:
+            return self._guarded(lambda: bytes(obstore.get(self._store, name).bytes()))
+        except FileNotFoundError:
+            return None
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """List the files below a folder, however deep, in the order of their names. Raises LakeUnavailable."""
+        found = self._guarded(lambda: [each for some in obstore.list(self._store, folder) for each in some])
+        files = (StoredFile(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6)) for each in found)
+        return sorted(files)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete files, also such as have gone meanwhile. Raises LakeUnavailable."""
+        for name in names:
+            try:
+                self._guarded(lambda name=name: obstore.delete(self._store, name))  # type: ignore[misc]
+            except FileNotFoundError:
+                continue
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except AlreadyExistsError as error:
+            raise FileExistsError(str(error)) from error
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError) as error:
+            raise LakeUnavailable(f"Cannot use {self._address}: {explain(error, 'lake')}") from error
+
+
+def _open(address: str, options: Mapping[str, str]) -> Any:
+    if "://" not in address:
+        return LocalStore(address, automatic_cleanup=True, mkdir=True)
+    named = {name.lower(): value for name, value in options.items()}
+    client = {name: value for name, value in named.items() if _OF_CLIENT.fullmatch(name)}
+    retries = _retries({name: named[name] for name in _OF_RETRIES if name in named})
+    config = {name: value for name, value in named.items() if name not in client and name not in _OF_RETRIES}
+    while True:
+        try:
+            return from_url(address, config=config, client_options=client, retry_config=retries)  # type: ignore[call-overload]
+        except UnknownConfigurationKeyError as error:  # of delta-rs alone, such as how it commits
+            unknown = _UNKNOWN.search(str(error))
+            if unknown is None or config.pop(unknown[1], None) is None:
+                raise
+
+
+def _retries(told: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "max_retries" in told:
+        found["max_retries"] = int(told["max_retries"])
+    if "retry_timeout" in told:
+        found["retry_timeout"] = timedelta(seconds=seconds(told["retry_timeout"]))
+    return found

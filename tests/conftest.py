@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.spark_cases import LakeOfCases
 
 
-SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read", "marquez_to_read")
+SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read", "marquez_to_read", "keyed_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
@@ -80,8 +80,7 @@ def _text(file: Path) -> str:
 def _group(file: Path) -> str:
     text = _text(file)
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
-    if found in ("lake_of_cases", "passed_lake"):
-        return "spark"
+    found = {"lake_of_cases": "spark", "passed_lake": "spark", "keyed_to_read": "shop_to_read"}.get(found, found)
     return "spark_2" if found == "spark" and file.stem in SECOND else found
 
 
@@ -159,6 +158,15 @@ def shop_to_read(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Asker]":
     with up(tmp_path_factory.mktemp("shop") / "data") as running, Asker(running.url) as asker:
         asker.post(*EVENTS)
         yield asker
+
+
+@pytest.fixture(scope="session")
+def keyed_to_read(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[str]":
+    """Give the address of a running Headwater that has the keys of `tests/keyed.py`, and nothing in its lake."""
+    from tests.keyed import keyed
+
+    with keyed(tmp_path_factory.mktemp("keyed") / "data") as running:
+        yield running.url
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     assert admin_rows(open_admin_log(str(tmp_path)), ListPage()).total == 13
 
 
+@pytest.mark.slow
 def test_acts_that_come_together_are_one_commit_and_each_is_written_when_it_returns(tmp_path: Path) -> None:
     table = open_admin_log(str(tmp_path))
     recorder, acts = AdminRecorder(table), 40

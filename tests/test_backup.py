@@ -197,6 +197,7 @@ def lake_table(folder: Path, table: Table, *rows: dict[str, Any]) -> LakeTable:
     return made
 
 
+@pytest.mark.slow
 def test_silver_is_copied_as_the_last_whole_pass_left_it(tmp_path: Path) -> None:
     """What a pass under way has written since would be taken back by the next one, from files that are not copied."""
     from headwater.spark.layer_positions import LayerPosition, position_rows

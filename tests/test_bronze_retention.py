@@ -11,6 +11,8 @@ from headwater.settings import load_settings
 from headwater.tables import SCHEMAS
 from tests.parsing import World, event
 
+pytestmark = pytest.mark.slow  # lakes that are rewritten
+
 
 def aged(world: World) -> World:
     """Make a lake of three old records and two new ones; the first old one shares its schema with a new one."""

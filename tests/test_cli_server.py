@@ -22,17 +22,15 @@ from headwater.cli.server_answers import ServerAnswers
 from headwater.cli.watch_command import follow
 from headwater.errors import ServerRefusal, WrongQuestion
 from tests.commanding import commanded
+from tests.keyed import READ_KEY, WRITE_KEY
 from tests.loopback_certificate import loopback_certificate
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import source, uuid
-from tests.running import Running, started
+from tests.running import started
 from tests.shop import COMMANDS, Asker
 
 pytestmark = pytest.mark.slow  # a running Headwater
 
-KEYS = json.dumps([
-    {"name": "r", "key": "read-key-1", "roles": ["read"]}, {"name": "w", "key": "write-key-1", "roles": ["write"]},
-])  # fmt: skip
 IMPACT = ("impact", "landing/customers", "email")
 REACHED = {"column": {"namespace": "n", "dataset": "d", "column": None}, "columns": [], "stops": [], "truncated": False}
 
@@ -85,18 +83,17 @@ def test_errors_are_bodies_of_refusals_alike_from_server_folder_and_http(
     assert "No Headwater data" in json.loads(missing.stderr)["error"]
 
 
-def test_keys_and_roles_are_named(tmp_path: Path) -> None:
-    with Running(tmp_path / "data", environment={"HEADWATER_KEYS": KEYS}, cwd=tmp_path) as running:
-        for key, words in (
-            ((), "key is missing or wrong"), (("--key", "wrong"), "key is missing or wrong"),
-            (("--key", "write-key-1"), "Key 'w' may not read"),
-        ):  # fmt: skip
-            outcome = commanded("audit", "--server", running.url, *key)
-            assert outcome.returncode == 3
-            assert words in outcome.stderr
-            assert "--key or HEADWATER_KEY" in outcome.stderr
-            assert outcome.stderr.count("\n") == 1
-        assert commanded("audit", "--server", running.url, environment={"HEADWATER_KEY": "read-key-1"}).returncode == 0
+def test_keys_and_roles_are_named(keyed_to_read: str) -> None:
+    for key, words in (
+        ((), "key is missing or wrong"), (("--key", "wrong"), "key is missing or wrong"),
+        (("--key", WRITE_KEY), "Key 'w' may not read"),
+    ):  # fmt: skip
+        outcome = commanded("audit", "--server", keyed_to_read, *key)
+        assert outcome.returncode == 3
+        assert words in outcome.stderr
+        assert "--key or HEADWATER_KEY" in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+    assert commanded("audit", "--server", keyed_to_read, environment={"HEADWATER_KEY": READ_KEY}).returncode == 0
 
 
 class Said(NamedTuple):

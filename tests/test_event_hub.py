@@ -318,7 +318,7 @@ class Identity(BaseHTTPRequestHandler):
 @pytest.fixture
 def identity(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Identity]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Identity) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{server.server_port}/token")
         monkeypatch.setenv("IDENTITY_HEADER", "header")

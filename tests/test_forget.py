@@ -30,6 +30,8 @@ from tests.made_events import run_event
 from tests.parsing import World, event, note
 from tests.running import headwater
 
+pytestmark = pytest.mark.slow  # lakes that are rewritten
+
 WHO = "anna.muster@example.org"
 WANTED = WantedText("text", WHO)
 
@@ -91,7 +93,6 @@ def receipts(world: World) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted((world.folder / "lake" / "forgotten").glob("*.json"))]
 
 
-@pytest.mark.slow
 def test_a_text_is_in_no_file_afterwards_killed_in_between_and_others_keep_theirs(tmp_path: Path) -> None:
     world = planted(tmp_path)
     places = {Path(path).relative_to(tmp_path).parts[0] for path in said_in(tmp_path)}

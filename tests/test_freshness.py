@@ -262,6 +262,7 @@ def gold_lacks_s(place: Place) -> float:
     return gold.seconds
 
 
+@pytest.mark.slow
 def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(place: Place) -> None:
     def writes(number: int, second: float, column: str) -> bytes:
         output = made((LAKE, "out"), {"x": [source((LAKE, "in"), column, CLEAR)]}, columns="x")

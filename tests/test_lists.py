@@ -212,6 +212,7 @@ def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: Shelf, n
     assert (found["items"], found["totalCount"]) == ([], 0)
 
 
+@pytest.mark.slow
 def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
     shelf = Shelf(World(tmp_path_factory.mktemp("between")))
     bodies = [json.dumps(event).encode() for event in events()]

@@ -22,6 +22,8 @@ from tests.made_events import body, run_event
 from tests.parsing import World, event
 from tests.running import headwater
 
+pytestmark = pytest.mark.slow  # a log, a lake and a parser each
+
 ONE = "/api/v1/lineage"
 
 
@@ -217,7 +219,6 @@ def test_a_count_that_a_power_cut_tore_or_left_behind_is_made_anew_from_the_log(
     assert world.audit()["balanced"]
 
 
-@pytest.mark.slow
 def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_they_are_back(tmp_path: Path) -> None:
     folder, away = tmp_path / "data", tmp_path / "away"
     with running(folder) as gateway, gateway.client() as client:

@@ -98,6 +98,7 @@ def texts(facets_of: Mapping[str, Json]) -> dict[str, str]:
     return {name: facets["note"]["text"] for name, facets in facets_of.items() if "note" in facets}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entity", ["run", "job", "dataset"])
 def test_the_answer_about_facets_gives_the_newest(lake: Lake, entity: str) -> None:
     assert lake.facets(entity) == expected(lake.world.folder, entity)

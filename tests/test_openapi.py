@@ -29,9 +29,9 @@ from headwater.questions.answers.list_answers import Events, RefusedRequests, Re
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
 from tests.contract_judge import is_valid
+from tests.keyed import READ_KEY
 from tests.parsing import World, event
 from tests.reference.world_events import at, dataset, dataset_event, uuid
-from tests.running import Running
 from tests.shop import Asker
 
 pytestmark = pytest.mark.slow
@@ -177,16 +177,9 @@ def test_the_page_needs_no_other_host(shop_to_read: Asker) -> None:
     assert "innerHTML" not in answer.text
 
 
-def test_the_document_needs_a_key_where_there_are_keys_and_the_page_asks_for_it(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = tmp_path_factory.mktemp("keys") / "data"
-    keys = json.dumps([{"name": "viewer", "key": "viewer-key", "roles": ["read"]}])
-    with (
-        Running(folder, environment={"HEADWATER_KEYS": keys}, cwd=folder.parent) as running,
-        httpx.Client(base_url=running.url, timeout=60) as client,
-    ):
+def test_the_document_needs_a_key_where_there_are_keys_and_the_page_asks_for_it(keyed_to_read: str) -> None:
+    with httpx.Client(base_url=keyed_to_read, timeout=60) as client:
         assert client.get("/openapi.json").status_code == 401
-        assert client.get("/openapi.json?code=viewer-key").status_code == 200
+        assert client.get(f"/openapi.json?code={READ_KEY}").status_code == 200
         page = client.get("/docs")
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.keyed import READ_KEY
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, dataset, source, uuid
 from tests.running import Running
 from tests.shop import API, DROPPED, EVENTS, LAKE, SILVER, Asker
 
-pytestmark = pytest.mark.slow  # two Headwaters
+pytestmark = pytest.mark.slow  # a Headwater
 
 KEYS = [
     {"name": "viewer", "key": "viewer-key", "roles": ["read"]},
@@ -180,8 +181,8 @@ def test_what_is_out_of_form_is_refused_with_the_form(
     assert said in shop.refused(question, 400, **asked)["error"]
 
 
-def test_nothing_yet_is_an_answer_too(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("empty") / "data"
-    with Running(folder, cwd=folder.parent) as running, Asker(running.url) as asker:
+def test_nothing_yet_is_an_answer_too(keyed_to_read: str) -> None:
+    with Asker(keyed_to_read) as asker:
+        asker.client.headers["authorization"] = f"Bearer {READ_KEY}"
         found = asker.wait_for("overview")
         assert (sum(found["events"]), found["pending"]) == (0, 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from headwater.reconcile.histories.history_entry import HistorySpan
@@ -45,6 +46,7 @@ def writing(us: int, table: Path, job: str = "loads.orders", version: int | None
     return run_events(job, us - 2_000_000, us + 1_000_000, outputs=[output(table, version)], **said)
 
 
+@pytest.mark.slow
 def test_of_thirty_commits_those_five_are_named_that_no_run_wrote(tmp_path: Path) -> None:
     table = tmp_path / "lake" / "sales" / "orders"
     times = written(table, 30, time.time_ns() // 1000 - HOUR_US)

@@ -138,6 +138,7 @@ def test_rule_2_where_case_may_tell_two_tables_apart_it_stays(one: tuple[str, st
     assert default_rules().canonical(*one) != default_rules().canonical(*other)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["hive://m", "arn:aws:glue:eu-west-1:1", "trino://t:1", "mssql://m", "oracle://o"]),
     st.text(min_size=1) | st.text('aAbB."ßİΣσς\u212a', min_size=1),

@@ -24,6 +24,8 @@ from tests.reference.world_events import Json, dataset
 from tests.running import headwater
 from tests.until_end import until_end
 
+pytestmark = pytest.mark.slow  # an index each
+
 WIDE = 4_000
 """Outputs of an event that takes the index seconds; `CPU_S` is much more than an ordinary one takes."""
 
@@ -71,7 +73,6 @@ class Place:
         return [name in found for name in names]
 
 
-@pytest.mark.slow
 def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries_it_again(tmp_path: Path) -> None:
     wide = run(2, 2, *(x_from(A, ("s3://lake", f"wide/{number}")) for number in range(WIDE)), job="job2")
     place = Place(tmp_path, makes(1), wide, makes(3))

@@ -92,6 +92,7 @@ def test_a_second_headwater_answers_every_question_as_the_first(
     assert differing(world.folder, second) == []
 
 
+@pytest.mark.slow
 def test_an_event_that_is_missing_makes_a_difference(tmp_path: Path) -> None:
     """What the test above would not see would prove nothing."""
     worlds = {seed: random_world(seed) for seed in SEEDS}

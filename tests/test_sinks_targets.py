@@ -29,6 +29,7 @@ def lines(folder: Path) -> list[object]:
     return [json.loads(line) for path in sorted(folder.rglob("*.ndjson")) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_folder_holds_every_event_on_one_line_in_files_that_are_whole(tmp_path: Path) -> None:
     world, out = SinkWorld(tmp_path / "data"), sink(type="file", folder=str(tmp_path / "out"), every="10ms")
     made = events(7)

@@ -23,6 +23,8 @@ from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World, event
 from tests.shop import Asker, up
 
+pytestmark = pytest.mark.slow  # lakes of other versions
+
 OLD_INDEX = "5-ae39aa238de90f1e.sqlite"
 RENAMED = "version: 1\nrules:\n- {id: one, why: both are one, namespace: 's3://lake', to_namespace: 's3://data'}\n"
 
@@ -62,7 +64,6 @@ def test_the_log_goes_on_where_the_parser_before_stopped(before: Path) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
     before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
@@ -90,7 +91,6 @@ def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_vie
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
 
 
-@pytest.mark.slow
 def test_an_old_index_that_cannot_be_read_takes_nothing_from_the_one_that_is_built(
     before: Path, home: IndexHome, open_views: ViewOpener
 ) -> None:
@@ -146,7 +146,6 @@ def test_a_file_of_these_rules_that_lacks_a_table_is_damaged(before: Path, home:
         opened.execute("SELECT * FROM edges")
 
 
-@pytest.mark.slow
 def test_headwater_started_on_the_old_folder_answers_from_its_first_moment_on(before: Path) -> None:
     with up(before) as running, Asker(running.url) as asker:
         statuses = set()

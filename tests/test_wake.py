@@ -95,6 +95,7 @@ def test_the_first_event_after_a_quiet_moment_is_committed_at_once_and_the_index
     assert woken.world.sequences("events") == [1, 2]
 
 
+@pytest.mark.slow
 def test_under_load_a_tick_lies_between_two_commits(tmp_path: Path) -> None:
     tick_s, events = 0.25, 60
     woken = Woken(tmp_path, tick_s)

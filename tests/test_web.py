@@ -1,6 +1,5 @@
 """The dashboard as it is served: headers, caching, addresses that reload, the wheel; what its graph asks."""
 
-import json
 import re
 import sys
 import zipfile
@@ -16,7 +15,6 @@ from starlette.testclient import TestClient
 from headwater.web.pages import Web
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, made, run
 from tests.reference.world_events import source
-from tests.running import Running
 from tests.shop import BRONZE, EXPORT, LANDING, MAILING, SILVER, Asker
 
 pytestmark = pytest.mark.slow  # Headwaters, and a wheel
@@ -67,13 +65,8 @@ def test_what_is_no_page_is_still_not_found(
     assert (answer.status_code, answer.json()["fix"]) == (404, "See /docs for what there is.")
 
 
-def test_the_page_is_public_where_the_api_asks_for_a_key(tmp_path: Path) -> None:
-    keys = json.dumps([{"name": "viewer", "key": "viewer-key", "roles": ["read"]}])
-    folder = tmp_path / "data"
-    with (
-        Running(folder, environment={"HEADWATER_KEYS": keys}, cwd=tmp_path) as running,
-        httpx.Client(base_url=running.url, timeout=60) as client,
-    ):
+def test_the_page_is_public_where_the_api_asks_for_a_key(keyed_to_read: str) -> None:
+    with httpx.Client(base_url=keyed_to_read, timeout=60) as client:
         assert client.get("/", headers=HTML).status_code == 200
         assert client.get("/api/headwater/v1/settings").status_code == 401
 

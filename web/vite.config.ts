@@ -18,7 +18,12 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'], environment: 'jsdom', setupFiles: 'jsdom.ts' },
+        test: { name: 'unit', include: ['src/**/*.test.{ts,tsx}'], exclude: ['src/pages/*'], environment: 'jsdom', setupFiles: 'jsdom.ts' },
+      },
+      {
+        extends: true,
+        esbuild: { jsxDev: false },
+        test: { name: 'shapes', include: ['src/pages/*.test.tsx'], environment: 'jsdom', setupFiles: 'jsdom.ts', env: { NODE_ENV: 'production' } },
       },
       {
         extends: true,

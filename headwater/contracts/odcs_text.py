@@ -5,12 +5,11 @@ from typing import Any
 
 import yaml
 
+from headwater.contracts.odd_yaml import refuse_odd
 from headwater.errors import WrongSetting
 
 LARGEST = 32 << 20
 """Bytes of a file that are read."""
-
-_DEEPEST = 100
 
 Json = dict[str, Any]
 
@@ -44,7 +43,7 @@ def text_of(path: Path, shown: str, too_long: str) -> str:
 def read_yaml(text: str, where: str) -> Json:
     """Return a document that is a mapping; raises WrongSetting naming where it lies."""
     try:
-        _is_plain(text, where)
+        refuse_odd(text, _LOADER)
         found = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader, by C where there is one
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise WrongSetting(f"{where} is no YAML: {str(error)[:500]}. Correct it.") from error
@@ -53,14 +52,3 @@ def read_yaml(text: str, where: str) -> Json:
             f"{where} holds {type(found).__name__}, not a mapping. Write it as `headwater contract` does."
         )
     return found
-
-
-def _is_plain(text: str, where: str) -> None:
-    """Refuse what nests so deeply that a loader would die of it, and aliases, by which a small text is a large one."""
-    deep = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if deep > _DEEPEST:
-            raise WrongSetting(f"{where} is no YAML of a contract: it nests more than {_DEEPEST} levels. Correct it.")
-        if isinstance(event, yaml.AliasEvent):
-            raise WrongSetting(f"{where} has the alias *{event.anchor}. Write out what it stands for.")

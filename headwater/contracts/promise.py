@@ -83,7 +83,7 @@ def _promise(document: Json, table: Json, where: str) -> Promise:
     jobs = [_whole(each) for each in _list(custom.get(JOBS))]
     opaque = {_whole(each) for each in _list(custom.get(OPAQUE))}
     return Promise(
-        _asked(custom.get(DATASET), table, where),
+        _asked(table, where),
         str(document.get("version", "")),
         tuple(
             _column(each, is_ours=DATASET in custom)
@@ -98,13 +98,20 @@ def _promise(document: Json, table: Json, where: str) -> Promise:
     )
 
 
-def _asked(named: Any, table: Json, where: str) -> PromisedDataset:
+def dataset_of(table: Json) -> PromisedDataset | None:
+    """Return what a contract calls a table: our own contracts say it whole, others by its physical name."""
+    named = _custom(table).get(DATASET)
     if isinstance(named, dict) and named.get("name"):
         return PromisedDataset(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
     name = table.get("physicalName") or table.get("name")
-    if not name:
+    return PromisedDataset(None, str(name)) if name else None
+
+
+def _asked(table: Json, where: str) -> PromisedDataset:
+    found = dataset_of(table)
+    if found is None:
         raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Write which dataset it is.")
-    return PromisedDataset(None, str(name))
+    return found
 
 
 def _column(member: Json, *, is_ours: bool) -> PromisedColumn:

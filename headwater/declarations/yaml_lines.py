@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from headwater.contracts.odd_yaml import found_at, refuse_odd
 from headwater.errors import WrongSetting
 
 MAX_BYTES = 16 << 20
-_DEEPEST = 100
 
 
 class YamlText(NamedTuple):
@@ -36,16 +36,10 @@ def read_yaml(text: bytes, file: str) -> YamlText:
     if len(text) > MAX_BYTES:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: {MAX_BYTES:,} are taken at most.")
     try:
-        deep = 0
-        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-            deep += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if deep > _DEEPEST:  # libyaml's composer calls itself for each level
-                raise _at(event.start_mark, f"it nests more than {_DEEPEST} levels, which no file of this kind does")
-            if isinstance(event, yaml.AliasEvent):  # a few of them can stand for more than memory holds
-                raise _at(event.start_mark, f"alias *{event.anchor} is not taken, write it out")
+        refuse_odd(text, yaml.CBaseLoader)
         node = yaml.compose(text, Loader=yaml.CBaseLoader)
         for key in _twice(node):
-            raise _at(key.start_mark, f"{str(key.value)[:100]!r} is given twice, keep one")
+            raise found_at(key.start_mark, f"{str(key.value)[:100]!r} is given twice, keep one")
         return YamlText(None if node is None else yaml.CBaseLoader("").construct_document(node), node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -53,10 +47,6 @@ def read_yaml(text: bytes, file: str) -> YamlText:
         raise WrongSetting(f"{file}, line {line}: no YAML: {error.problem}. Correct it there.") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise WrongSetting(f"{file}: no YAML: {str(error).splitlines()[0]}. Correct it.") from error
-
-
-def _at(mark: Any, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def _twice(root: yaml.Node | None) -> Iterator[yaml.Node]:

@@ -5,10 +5,8 @@ While a commit waits for the disk, the next group gathers; so a busy log pays on
 
 import asyncio
 import logging
-import shutil
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,8 +15,10 @@ from pathlib import Path
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import LakeCheck, Record
 from headwater.eventlog.counted_opening import CountedOpening
+from headwater.eventlog.free_disk import FreeDisk
 from headwater.eventlog.segment_writer import SegmentWriter
 from headwater.eventlog.segments import PARTITION
+from headwater.eventlog.waiting_requests import WaitingRequest, WaitingRequests, answer_group, waiting_request
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +26,6 @@ RETRY_S = 0.5
 MAX_PAUSE_S = 10.0
 START_S = 2.0
 """How long the opener waits for the first look at log and lake: they may be slow, and then it goes on by itself."""
-GROUP_RECORDS = 512
-GROUP_BYTES = 16 << 20
 _NOT_YET = "The log is being opened. Send the event again in a moment."
 
 
@@ -40,16 +38,6 @@ class LogLimits:
     min_free_bytes: int = 256 << 20
     retain_hours: float = 72
     retain_bytes: int = 4 << 30
-
-
-@dataclass(slots=True, eq=False)
-class _SqliteRequest:
-    """One request that waits for its commit."""
-
-    records: Sequence[Record]
-    size: int
-    loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[None]
 
 
 class SqliteLog:
@@ -78,16 +66,14 @@ class SqliteLog:
         self._on_remove = on_remove
         self._before_retention = before_retention
         self._on_commit = on_commit
-        self._queue: deque[_SqliteRequest] = deque()
-        self._queued_bytes = 0
+        self._waiting = WaitingRequests(limits.queued_bytes)
+        self._disk = FreeDisk(self._folder, limits.min_free_bytes)
         self._wake = threading.Condition()
         self._closing = False
         self._closed: str | None = _NOT_YET  # why the files cannot be opened
         self._pause_s = RETRY_S  # until they are tried again
         self._error: str | None = None  # why the last group could not be written
         self._put_off: str | None = None  # why retention did nothing
-        self._free_checked = 0.0
-        self._low_disk: str | None = None
         self._retention: tuple[int, float, int] | None = None
         self._writer: SegmentWriter | None = None
         self._opening = CountedOpening(self._folder, limits.segment_bytes, lake)
@@ -117,10 +103,9 @@ class SqliteLog:
         Raises LogUnavailable: disk nearly full, over capacity, failing storage, or no answer within the timeout (the
         records may then still be stored: a repeated request is recognised by its event id).
         """
-        loop = asyncio.get_running_loop()
-        waiting = _SqliteRequest(records, sum(len(r.body) for r in records), loop, loop.create_future())
+        waiting = waiting_request(records)
         self._enqueue(waiting)
-        timer = loop.call_later(timeout_s, _expire, waiting, timeout_s)
+        timer = waiting.loop.call_later(timeout_s, waiting.expire, timeout_s)
         try:
             await waiting.done
         finally:
@@ -130,7 +115,7 @@ class SqliteLog:
         """Say why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
-        return self._disk_trouble() or self._closed or self._error or self._misplaced()
+        return self._disk.trouble() or self._closed or self._error or self._misplaced()
 
     def is_writing(self) -> bool:
         """Tell whether the writer lives; only a fault of ours ends it before `close`."""
@@ -186,23 +171,14 @@ class SqliteLog:
                 self._commit(group)
             self._tidy()
 
-    def _next_group(self) -> list[_SqliteRequest]:
-        group: list[_SqliteRequest] = []
-        rows = size = 0
+    def _next_group(self) -> list[WaitingRequest]:
         with self._wake:
-            while not (self._queue or self._closing or self._retention):
+            while not (self._waiting or self._closing or self._retention):
                 if not self._wake.wait(self._pause_s if self._writer is None else None):
                     return []
-            while self._queue and rows < GROUP_RECORDS and size < GROUP_BYTES:
-                waiting = self._queue.popleft()
-                self._queued_bytes -= waiting.size
-                if not waiting.done.done():
-                    group.append(waiting)
-                    rows += len(waiting.records)
-                    size += waiting.size
-        return group
+            return self._waiting.take_group()
 
-    def _commit(self, group: list[_SqliteRequest]) -> None:
+    def _commit(self, group: list[WaitingRequest]) -> None:
         failure = None
         if self._writer is None:
             failure = LogUnavailable(self._closed)
@@ -214,9 +190,7 @@ class SqliteLog:
             except LogUnavailable as error:
                 failure = error
                 self._failed(error)
-        loop = group[0].loop
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, group, failure)
+        answer_group(group, failure)
         if not failure:
             self._on_commit()
 
@@ -283,51 +257,11 @@ class SqliteLog:
 
     # The caller's thread
 
-    def _enqueue(self, waiting: _SqliteRequest) -> None:
-        if trouble := self._disk_trouble():
+    def _enqueue(self, waiting: WaitingRequest) -> None:
+        if trouble := self._disk.trouble():
             raise LogUnavailable(trouble)
         with self._wake:
             if self._closing:
                 raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
-            if self._queue and self._queued_bytes + waiting.size > self._limits.queued_bytes:
-                raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
-            self._queue.append(waiting)
-            self._queued_bytes += waiting.size
+            self._waiting.put(waiting)
             self._wake.notify()
-
-    def _disk_trouble(self) -> str | None:
-        now = time.monotonic()
-        if now - self._free_checked > 0.5:
-            self._free_checked = now
-            self._low_disk = _low_disk(self._folder, self._limits.min_free_bytes)
-        return self._low_disk
-
-
-def _low_disk(folder: Path, min_free_bytes: int) -> str | None:
-    try:
-        free = shutil.disk_usage(folder).free
-    except OSError as error:
-        return f"The log folder {folder} is not there: {error.strerror}. Restore it."
-    if free >= min_free_bytes:
-        return None
-    return (
-        f"Only {free >> 20} MiB are free at {folder}; below {min_free_bytes >> 20} MiB nothing is accepted. "
-        "Free some space."
-    )
-
-
-def _expire(waiting: _SqliteRequest, timeout_s: float) -> None:
-    if not waiting.done.done():
-        waiting.done.set_exception(
-            LogUnavailable(f"No answer of the log within {timeout_s:.1f} s. Send the event again.")
-        )
-
-
-def _settle(group: list[_SqliteRequest], failure: LogUnavailable | None) -> None:
-    for waiting in group:
-        if waiting.done.done():
-            continue
-        if failure:
-            waiting.done.set_exception(failure)
-        else:
-            waiting.done.set_result(None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headwater.contracts.odcs_document import DATASET
+from headwater.contracts.promise import dataset_of
 from headwater.declarations.yaml_lines import read_yaml
 from headwater.planning.planned_schema import Lookup, PresentTable
 
@@ -39,15 +39,9 @@ def _held(file: str, text: bytes, look: Lookup) -> HeldContract | None:
 
 
 def called_by_contract(table: Any) -> str | None:
-    """Return what a contract calls a table: our own contracts say it whole, others by its physical name."""
-    if not isinstance(table, dict):
-        return None
-    for each in table.get("customProperties") or ():
-        value = each.get("value") if isinstance(each, dict) and each.get("property") == DATASET else None
-        if isinstance(value, dict) and isinstance(value.get("namespace"), str) and isinstance(value.get("name"), str):
-            return f"{value['namespace']}/{value['name'].lstrip('/')}"
-    called = table.get("physicalName") or table.get("name")
-    return called if isinstance(called, str) else None
+    """Return what a contract calls a table, as questions find it; None for what is no table or has no name."""
+    called = dataset_of(table) if isinstance(table, dict) else None
+    return called.text if called else None
 
 
 def _names(properties: Any) -> Iterable[str]:

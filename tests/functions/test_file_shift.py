@@ -69,6 +69,7 @@ def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, ca
     assert "2 looked at, 2 events taken, 0 lines rejected" in second
 
 
+@pytest.mark.slow
 def test_taken_files_go_after_their_time_and_never_before_their_events_are_in_bronze(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

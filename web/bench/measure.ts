@@ -4,10 +4,11 @@ import { writeFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
 
-import { drawn, launch } from '../tests/browser';
+import { drawn } from '../tests/browser';
 import { consumers, tables, WIDE as CORE } from '../tests/cases';
 import { run } from '../tests/events';
 import { Headwater } from '../tests/headwater';
+import { launch } from '../tests/launching';
 import { at } from '../tests/places';
 import { heapOf, pagesCpu, traced, type Task } from '../tests/tasks';
 

@@ -1,23 +1,7 @@
-// Debian's Chromium through playwright-core: a page that fails the test for what it logs, loads from elsewhere or runs.
-import { execFileSync } from 'node:child_process';
-
+// A page that fails the test for what it logs, loads from elsewhere or runs.
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-
-import { PYTHON, ROOT } from './headwater';
-
-const FLAGS = [
-  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync',
-]; // prettier-ignore
-
-export async function launch(): Promise<Browser> {
-  const program = 'from tools.chromium import find; print(find() or "")';
-  const executablePath = execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8' }).trim();
-  if (!executablePath) throw new Error('No Chromium: run `make setup-test`, which says what to install.');
-  return chromium.launch({ executablePath, args: FLAGS });
-}
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 
 export interface Watched {
   page: Page;
@@ -25,13 +9,13 @@ export interface Watched {
   faults: string[];
 }
 
-/** Give each test of a file its own page; what it logs as an error fails the test. */
+/** Give each test of a file its own page in the browser of all tests; what it logs as an error fails the test. */
 export function browsing(): { open: (url: string, options?: Options) => Promise<Page> } {
   let browser: Browser;
   let open: Watched[] = [];
   const windows = new Map<string, Promise<BrowserContext>>();
   beforeAll(async () => {
-    browser = await launch();
+    browser = await chromium.connect(inject('browser'));
   });
   afterEach(async () => {
     const faults = open.flatMap((each) => each.faults);
@@ -98,7 +82,7 @@ export const barriers = (page: Page): Promise<string[]> => found(page, { type: '
 export const contrasts = (page: Page): Promise<string[]> => found(page, { type: 'rule', values: OF_COLOURS });
 
 async function found(page: Page, runOnly: axe.RunOnly): Promise<string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
   return page.evaluate(async (only) => {
     const run = (window as unknown as { axe: typeof axe }).axe.run;
     const { violations } = await run(document, { runOnly: only, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
@@ -116,4 +100,20 @@ export async function settled(page: Page): Promise<void> {
 export async function drawn(page: Page): Promise<void> {
   await page.locator('.react-flow[data-drawn="true"]').waitFor();
   await page.waitForFunction(() => !document.querySelector('.state.loading'));
+}
+
+/** Widths (px), and of 200 % zoom on a window of 1280. */
+const SIZES = [1280, 640, 390];
+
+/** What of a page is wrong, whatever names it shows. */
+export async function wrong(page: Page): Promise<string[]> {
+  await settled(page);
+  const found: string[] = [];
+  for (const width of SIZES) {
+    await page.setViewportSize({ width, height: 900 });
+    const wide = await page.evaluate(() => [document.documentElement.scrollWidth, Math.max(...[...document.querySelectorAll('h1, .main > *')].map((each) => each.getBoundingClientRect().right))]);
+    if (wide.some((each) => each > width + 1)) found.push(`wider than ${width}: ${wide.join()}`);
+  }
+  const inside = await page.evaluate(() => [document.querySelectorAll('.main img, .main script, .main iframe, .main a[href^="javascript:" i]').length, document.body.textContent.includes('This page failed')]);
+  return [...found, ...(inside[0] ? ['it has elements of a name'] : []), ...(inside[1] ? ['it failed'] : [])];
 }

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as rest } from 'node:timers/promises';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 export const PYTHON = join(ROOT, '.venv/bin/python');
@@ -17,6 +18,7 @@ sinks:
   catalog: {type: datahub, url: 'http://127.0.0.1:9', every: 1s}
 `;
 const WAIT_MS = 60_000;
+const REST_MS = 20; // who looks again and again takes the processor from whom it waits for
 
 type Json = Record<string, unknown>;
 
@@ -74,20 +76,20 @@ export class Headwater {
   }
 
   /** Send events and wait until the index has them. */
-  async post(events: readonly unknown[], headers: Record<string, string> = {}): Promise<void> {
-    const json = { 'content-type': 'application/json', ...headers };
-    const answer = await fetch(`${this.url}/api/v1/lineage/batch`, { method: 'POST', headers: json, body: JSON.stringify(events) });
-    if (!answer.ok) throw new Error(await answer.text());
-    const last = events.findLast((event) => (event as { run?: Json }).run) as { run: { runId: string } };
-    await until(async () => {
-      const found = await fetch(`${this.url}/api/headwater/v1/runs/${last.run.runId}/lineage`, { headers });
-      return found.status === 200;
-    });
+  post(events: readonly unknown[], headers: Record<string, string> = {}): Promise<void> {
+    return post(this.url, events, headers);
   }
+}
 
-  async ask<T>(question: string, query: Record<string, string> = {}): Promise<T> {
-    return ask<T>(this.url, question, query);
-  }
+export async function post(url: string, events: readonly unknown[], headers: Record<string, string> = {}): Promise<void> {
+  const json = { 'content-type': 'application/json', ...headers };
+  const answer = await fetch(`${url}/api/v1/lineage/batch`, { method: 'POST', headers: json, body: JSON.stringify(events) });
+  if (!answer.ok) throw new Error(await answer.text());
+  const last = events.findLast((event) => (event as { run?: Json }).run) as { run: { runId: string } };
+  await until(async () => {
+    const found = await fetch(`${url}/api/headwater/v1/runs/${last.run.runId}/lineage`, { headers });
+    return found.status === 200;
+  });
 }
 
 export async function ask<T>(url: string, question: string, query: Record<string, string> = {}): Promise<T> {
@@ -98,6 +100,9 @@ export async function ask<T>(url: string, question: string, query: Record<string
 
 /** Ask again until something is so. */
 export async function until(done: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + WAIT_MS; !(await done()); )
+  const end = Date.now() + WAIT_MS;
+  while (!(await done())) {
     if (Date.now() > end) throw new Error(`Not so after ${WAIT_MS} ms: ${done.toString()}`);
+    await rest(REST_MS);
+  }
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 
 import type { Page } from 'playwright-core';
 import { expect, inject, test } from 'vitest';
@@ -145,7 +145,7 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   await drawn(page);
   const saved = async (name: string): Promise<Buffer> => {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
-    return readFileSync(await file.path());
+    return buffer(await file.createReadStream());
   };
   const svg = (await saved('SVG')).toString('utf8');
   expect(svg).toContain('customer_email');

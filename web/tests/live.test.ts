@@ -6,7 +6,9 @@ import { Headwater, until } from './headwater';
 import { at } from './places';
 
 const KEY = 'viewer-key-1';
-const KEYS = JSON.stringify([{ name: 'tests', key: KEY, roles: ['read', 'write', 'admin'] }, { name: 'loader', key: 'loader-key-1', roles: ['write'] }]);
+const KEYS = JSON.stringify([
+  { name: 'tests', key: KEY, roles: ['read', 'write', 'admin'] }, { name: 'loader', key: 'loader-key-1', roles: ['write'] },
+  { name: 'reader', key: 'reader-key-1', roles: ['read'] }, { name: 'both', key: 'both-key-1', roles: ['read', 'write'] }]); // prettier-ignore
 const BEARER = { authorization: `Bearer ${KEY}` };
 const [RAW, CLEAN, GOLD] = ['raw', 'clean', 'gold'].map((name) => ({ namespace: 's3://live', name })) as [Named, Named, Named];
 interface Named {
@@ -18,13 +20,46 @@ const headwater = new Headwater({ HEADWATER_KEYS: KEYS });
 const { open } = browsing();
 const EXPECTED = /401|403|404|503|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 
-beforeAll(async () => {
-  await headwater.start();
-  await headwater.post([run('clean', RAW, CLEAN, { mail: 'mail' }, '2026-11-21T10:00:00Z')], BEARER);
-});
+beforeAll(() => headwater.start());
 afterAll(() => headwater.end());
 
+test('an empty lake offers what to copy, explains a refusal, sends a test event and shows it as it comes', async () => {
+  const page = await open(`${headwater.url}/health/ready`, { expected: /401|403|404/ });
+  const useKey = (key: string) => page.evaluate((value) => sessionStorage.setItem('headwater-key', value), key);
+  await useKey('reader-key-1');
+  await page.goto(headwater.url);
+  await page.getByRole('button', { name: 'curl' }).click();
+  await page.getByRole('group', { name: 'curl' }).getByText(`curl --fail-with-body ${headwater.url}/api/v1/lineage`).waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Send a test event' }).click();
+  await page.getByRole('alert').getByText('write').first().waitFor();
+
+  await useKey('both-key-1');
+  await page.reload();
+  await page.locator('.live-mark.is-live').waitFor();
+  await page.getByRole('button', { name: 'Send a test event' }).click();
+  const run = await page.getByRole('status').getByRole('link').first().textContent();
+  await page.locator('.feed').getByText('arrival-check').first().waitFor();
+  await page.locator('.feed').getByRole('link', { name: run ?? 'none' }).first().waitFor();
+  await page.getByText('1 in the window').waitFor();
+  expect(await page.getByRole('heading', { name: 'Point a producer here' }).count()).toBe(1);
+});
+
+test('what was copied is what is shown', async () => {
+  const page = await open(`${headwater.url}/health/ready`, { expected: /401|403|404/ });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.evaluate(() => sessionStorage.setItem('headwater-key', 'both-key-1'));
+  await page.goto(`${headwater.url}/connect?producer=spark-submit`);
+  await settled(page);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Copied').waitFor();
+  const shown = await page.getByRole('group', { name: 'spark-submit' }).textContent();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown);
+  expect(shown).toContain(headwater.url);
+});
+
 test('a key is asked for, kept in the tab, and what is posted shows without reload', async () => {
+  await headwater.post([run('clean', RAW, CLEAN, { mail: 'mail' }, '2026-11-21T10:00:00Z')], BEARER);
   const page = await open(`${headwater.url}/`, { expected: EXPECTED });
   await page.getByRole('dialog', { name: 'Key' }).waitFor();
   await page.getByRole('textbox', { name: 'Key' }).fill('not-the-key');
@@ -39,7 +74,7 @@ test('a key is asked for, kept in the tab, and what is posted shows without relo
   await headwater.post([run('to_gold', CLEAN, GOLD, { mail: 'mail' }, '2026-11-21T11:00:00Z')], BEARER);
   await page.locator('.feed').getByRole('link', { name: 'to_gold' }).first().waitFor();
   await page.locator('.feed').getByText('appeared').first().waitFor();
-  await page.getByText('2 in the window').waitFor();
+  await page.getByText('3 in the window').waitFor();
   expect(await page.evaluate(() => [localStorage.length, sessionStorage.getItem('headwater-key')])).toEqual([0, KEY]);
 });
 

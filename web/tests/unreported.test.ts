@@ -1,47 +1,44 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 
-import { barriers, browsing, settled } from './browser';
+import { barriers, browsing, contrasts, settled } from './browser';
 import { run } from './events';
-import { Headwater, PYTHON, ROOT, until } from './headwater';
+import { ask, post, PYTHON, ROOT, until } from './headwater';
 
-const headwater = new Headwater();
+const url = inject('url');
 const folder = mkdtempSync(join(tmpdir(), 'headwater-history-'));
 const { open } = browsing();
 const TABLE = { namespace: 's3://lake', name: 'table' };
 
-beforeAll(() => headwater.start());
-afterAll(async () => {
-  await headwater.end();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Compare a history of jobs with what landed, and keep what is found. */
 function compare(rows: readonly (readonly string[])[]): void {
   const history = join(folder, 'jobs.csv');
   writeFileSync(history, [['id', 'name', 'state', 'started', 'ended'], ...rows].map((row) => row.join(',')).join('\n'));
-  const program = ['-c', 'from headwater.cli import main; main()', 'reconcile', '--server', headwater.url, '--history', `csv:${history}`];
+  const program = ['-c', 'from headwater.cli import main; main()', 'reconcile', '--server', url, '--history', `csv:${history}`];
   execFileSync(PYTHON, [...program, '--save', 'nightly', '--fail-on', 'none'], { cwd: folder, env: { ...process.env, PYTHONPATH: ROOT } });
 }
 
 /** Wait until so many findings stand. */
 const stand = (count: number): Promise<void> =>
-  until(async () => (await headwater.ask<{ comparisons: { findings: number }[] }>('unreported')).comparisons[0]?.findings === count);
+  until(async () => (await ask<{ comparisons: { findings: number }[] }>(url, 'unreported')).comparisons[0]?.findings === count);
 
 test('what was never compared, what was found, and what the next comparison clears', async () => {
-  const page = await open(`${headwater.url}/unreported`);
+  const page = await open(`${url}/unreported`);
   await page.getByText('Nothing was compared yet').waitFor();
   await page.getByText('So nobody can tell who did not report').waitFor();
   expect(await barriers(page)).toEqual([]);
 
+  const runId = randomUUID();
   const [began, ended] = [7_200_000, 3_600_000].map((ago) => new Date(Date.now() - ago).toISOString()) as [string, string];
-  const started: Record<string, unknown> = { ...run('opened', TABLE, TABLE, {}, began), eventType: 'START' };
-  await headwater.post([started]);
-  const { runId } = started.run as { runId: string };
+  const started: Record<string, unknown> = { ...run('opened', TABLE, TABLE, {}, began), eventType: 'START', run: { runId } };
+  await post(url, [started]);
   const silent = Array.from({ length: 9 }, (_, number) => [`id-${number}`, `job_${number}`, 'success', began, ended]);
   compare([...silent, [runId, 'opened', 'success', began, ended]]);
   await stand(10);
@@ -52,7 +49,7 @@ test('what was never compared, what was found, and what the next comparison clea
   expect(await page.getByRole('table', { name: 'comparisons' }).getByRole('row').last().textContent()).toContain('nightly');
   expect(await barriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Use dark colours' }).click();
-  expect(await barriers(page)).toEqual([]);
+  expect(await contrasts(page)).toEqual([]);
 
   await page.getByLabel('Filter unreported').fill('job_7');
   await until(async () => (await rows.count()) === 2);
@@ -68,6 +65,6 @@ test('what was never compared, what was found, and what the next comparison clea
 
   compare([]);
   await stand(0);
-  await page.goto(`${headwater.url}/unreported`);
+  await page.goto(`${url}/unreported`);
   await page.getByText('All that ran has reported').waitFor();
 });

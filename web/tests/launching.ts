@@ -1,0 +1,23 @@
+// Debian's Chromium through playwright-core.
+import { execFileSync } from 'node:child_process';
+
+import { chromium, type Browser, type BrowserServer, type LaunchOptions } from 'playwright-core';
+
+import { PYTHON, ROOT } from './headwater';
+
+const FLAGS = [
+  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+]; // prettier-ignore
+
+export const launch = (): Promise<Browser> => chromium.launch(howToLaunch());
+
+/** Start a browser that several processes may use, by its address. */
+export const serve = (): Promise<BrowserServer> => chromium.launchServer(howToLaunch());
+
+function howToLaunch(): LaunchOptions {
+  const program = 'from tools.chromium import find; print(find() or "")';
+  const executablePath = execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8' }).trim();
+  if (!executablePath) throw new Error('No Chromium: run `make setup-test`, which says what to install.');
+  return { executablePath, args: FLAGS };
+}

@@ -15,7 +15,8 @@ from packaging.utils import canonicalize_name
 
 from headwater.sinks.contract.target_registry import TARGETS
 from headwater.spark.replay.spark_replay import BY_TASKS
-from tests.functions.test_package import distribution, imports
+from tests.functions.test_package import distribution
+from tools.function_zip import imports
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

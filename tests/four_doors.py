@@ -1,6 +1,7 @@
 """Lakes filled with the same events through several doors: what each answers, and what its silver and gold hold."""
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from tests.spark_lake import SparkLake
 Answers = dict[tuple[str, ...], Any]
 
 EVERYTHING = {"limit": "10000"}
+_TRACE = re.compile(r'"stackTrace":"(?:[^"\\\\]|\\\\.)*"|(?<=^\d \d{20} \d )[0-9a-f]{32}')
+"""Of a facet, and the event's id in the text of an order: an id is a digest of all that the event says."""
 OF_RECEIPT = ("received", "late", "parts")
 """In the names of columns that say when an event came, or hold what does: that is the doors' own."""
 
@@ -66,11 +69,24 @@ def answers(data: Path) -> Answers:
     return dict(_asked(DataFolder(data), data))
 
 
+def without_traces(value: Any) -> Any:
+    """Return an answer or a cell without stack traces.
+
+    Spark's scheduler adds the caller's frames to an exception of a job after it was thrown (SPARK-8644), while the
+    listener writes it down once for each door: which of them get the longer text is a matter of luck.
+    """
+    if isinstance(value, dict):
+        return {name: None if name == "trace" else without_traces(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_traces(each) for each in value]
+    return _TRACE.sub("", value) if isinstance(value, str) else value
+
+
 def _asked(folder: DataFolder, data: Path) -> Iterator[tuple[tuple[str, ...], Any]]:
     def ask(question: Question, *, run: str | None = None, **asked: str) -> tuple[tuple[str, ...], Any]:
         path = {"run": run} if run else {}
         named = (str(question.called), *(f"{key}={value}" for key, value in (asked | path).items()))
-        return named, folder.ask(question, asked, **path)
+        return named, without_traces(folder.ask(question, asked, **path))
 
     unused = ask(declared.unused, **EVERYTHING)
     yield unused
@@ -104,6 +120,6 @@ def layers(spark: SparkSession, data: Path) -> dict[str, list[tuple[Any, ...]]]:
             if table is not POSITIONS:
                 named = [name for name in table.columns if name != "batch"]  # as of plain()
                 kept = [n for n, name in enumerate(named) if not any(word in name for word in OF_RECEIPT)]
-                plain = (tuple(row[n] for n in kept) for row in lake.plain(layer, table))
+                plain = (tuple(without_traces(row[n]) for n in kept) for row in lake.plain(layer, table))
                 found[f"{layer}.{table.name}"] = sorted(plain, key=repr)
     return found

@@ -147,7 +147,7 @@ def test_services_budgets_and_the_autoscaler_find_the_pods_they_mean(rendered: l
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({}, "claims_url"),
+        ({}, "claims_url|lake"),
         ({"settings": {**BUCKET, "lake": "/mnt/lake"}}, "lake"),
         ({"settings": {**BUCKET, "log": "sqlite"}}, "log"),
         ({"settings": {**BUCKET, "keys": "[]"}}, "'not' failed"),

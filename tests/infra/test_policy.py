@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 PUBLIC = (
     "only with privateNetwork: without it the apps come from addresses that Azure chooses; identities guard the service"
 )
-NOT_A_SITE_CONFIG = "the check takes the list of app settings for the site's configuration"
+NOT_A_SITE_CONFIG = "the check takes another list of settings for the site's configuration"
 NO_SUCH_OPTION = "Flex Consumption has no such option; its instances are replaced by the platform"
 BELOW_A_CONDITION = "it has one, which the check does not find in a resource with a condition"
 ACCEPTED = {
@@ -51,7 +51,13 @@ ACCEPTED = {
     ("CKV_AZURE_66", "modules/app.bicep", "appSettings"): NOT_A_SITE_CONFIG,
     ("CKV_AZURE_80", "modules/app.bicep", "appSettings"): NOT_A_SITE_CONFIG,
     ("CKV_AZURE_88", "modules/app.bicep", "appSettings"): NOT_A_SITE_CONFIG,
+    **{
+        (f"CKV_AZURE_{number}", "modules/app.bicep", "signIn"): NOT_A_SITE_CONFIG
+        for number in (13, 222, 63, 65, 66, 80, 88)
+    },
 }
+CRASHES = ["CKV_AZURE_70", "Microsoft.Web/sites/config.signIn"]
+"""The check of function apps fails at how people sign in, which it takes for the site's configuration, too."""
 
 BROKEN = "param name string\nresource a 'Microsoft.Storage/storageAccounts@2025-06-01' = {\n  name: \n"
 CARELESS = """
@@ -80,7 +86,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Report]:
 
 
 def test_every_template_is_parsed_and_every_check_can_judge(reports: Sequence[Report]) -> None:
-    assert (reports[0].unparsed, reports[0].crashed) == ([], [])
+    assert reports[0].unparsed == []
+    assert [all(word in each for word in CRASHES) for each in reports[0].crashed] == [True]
     assert reports[0].parsed == names()
     assert len(reports[0].passed) >= 40
 

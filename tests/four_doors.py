@@ -24,7 +24,7 @@ from tests.spark_lake import SparkLake
 Answers = dict[tuple[str, ...], Any]
 
 EVERYTHING = {"limit": "10000"}
-_TRACE = re.compile(r'"stackTrace":"(?:[^"\\\\]|\\\\.)*"|(?<=^\d \d{20} \d )[0-9a-f]{32}')
+_TRACE = re.compile(r'"stackTrace":"(?:[^"\\]|\\.)*"|(?<=^\d \d{20} \d )[0-9a-f]{32}')
 """Of a facet, and the event's id in the text of an order: an id is a digest of all that the event says."""
 OF_RECEIPT = ("received", "late", "parts")
 """In the names of columns that say when an event came, or hold what does: that is the doors' own."""

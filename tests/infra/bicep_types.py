@@ -64,6 +64,8 @@ class _Judge:
         elif value.type == "array" and kind.endswith("[]"):
             for item in value.named_children:
                 yield from self._value(f"{path}[]", kind.removesuffix("[]"), item)
+        elif value.type == "for_statement" and kind.endswith("[]"):
+            yield from self._value(f"{path}[]", kind.removesuffix("[]"), value.named_children[-1])
         elif shape := self._named(kind, value):
             if value.type == "object":
                 yield from self._object(path, shape, value)

@@ -45,6 +45,8 @@ NOT_IN_AZURE = {
     "kafka_topic": "the hub is spoken to by AMQP",
     "kafka_group": "the hub is spoken to by AMQP",
     "kafka_options": "the hub is spoken to by AMQP",
+    "kafka_token_scope": "the hub is spoken to by AMQP",
+    "stations": "HEADWATER_TRIGGERS says what an app does",
     "lake_options": "the identity opens the lake",
     "claims_options": "the identity opens the claims",
     "ingest_options": "the identity opens the folders",

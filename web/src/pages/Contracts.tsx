@@ -22,10 +22,10 @@ export function Contracts() {
           { id: 'problem', title: 'Why it cannot be read', value: (row) => row.problem, width: 'minmax(10rem, 2fr)' },
         ]}
       >
-        {(answer) => (
+        {({ totalCount }, items) => totalCount > 0 && (
           <Section title="What is broken">
             <DataTable<Schemas['ContractBreak'] & { file: string }>
-              name="breaks" rows={answer.items.flatMap((each) => each.breaks.map((found) => ({ ...found, file: each.file })))} empty="Every promise is kept."
+              name="breaks" rows={items.flatMap((each) => each.breaks.map((found) => ({ ...found, file: each.file })))} empty={items.some((each) => each.state === 'unreadable') ? 'Nothing that can be read is broken.' : 'Every promise is kept.'}
               columns={[
                 { id: 'kind', title: 'What', value: (row) => row.kind, width: '10rem' },
                 { id: 'dataset', title: 'Where', value: (row) => row.dataset + (row.column ? `#${row.column}` : ''), width: 'minmax(14rem, 3fr)' },

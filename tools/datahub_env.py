@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 LOCK = ROOT / "requirements-datahub.lock"
 HOME = ROOT / ".cache" / "datahub"
@@ -50,12 +50,7 @@ def _judge(*arguments: str, given: str = "") -> list[dict[str, Any]]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    try:
-        print(f"DataHub's own package: {environment().relative_to(ROOT)}")
-    except Missing as error:
-        sys.stderr.write(f"datahub: {error}\n")
-        return 3
-    return 0
+    return in_order("datahub", "DataHub's own package", environment)
 
 
 if __name__ == "__main__":

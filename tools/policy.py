@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 LOCK = ROOT / "requirements-checkov.lock"
 HOME = ROOT / ".cache" / "checkov"
@@ -48,12 +48,7 @@ def lint(folders: Sequence[Path]) -> list[Report]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    try:
-        print(f"Linter of the Bicep files: {environment().relative_to(ROOT)}")
-    except Missing as error:
-        sys.stderr.write(f"policy: {error}\n")
-        return 3
-    return 0
+    return in_order("policy", "Linter of the Bicep files", environment)
 
 
 def _report(found: dict[str, Any]) -> Report:

@@ -4,15 +4,15 @@
 `azure-storage-file-datalake` takes three; and Azurite, which proves it, answers few requests of the other.
 """
 
-import secrets
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from headwater.errors import GiveUp, LogUnavailable, WrongSetting
+from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog import claim_name
 from headwater.eventlog.azure_log_lines import silence_sdk
+from headwater.eventlog.sized_claims import size_in, sized_key, whole_body
 from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class BlobClaims:
 
     def put(self, body: bytes) -> bytes:
         """Keep a body; durable when this returns. Returns its key, which tells the length; raises LogUnavailable."""
-        key = f"{secrets.token_hex(16)}-{len(body)}"
+        key = sized_key(body)
         try:
             self._open().upload_blob(f"{self._place.path}{key}", body, length=len(body), overwrite=False)
         except _azure_error() as error:
@@ -58,19 +58,16 @@ class BlobClaims:
     def get(self, key: bytes) -> bytes:
         """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
         try:
-            body = self._open().download_blob(f"{self._place.path}{claim_name(key)}").readall()
+            body: bytes | None = self._open().download_blob(f"{self._place.path}{claim_name(key)}").readall()
         except _azure_error() as error:
-            if getattr(error, "error_code", None) == "BlobNotFound":
-                raise GiveUp(f"The body of this event, {key.decode()}, is gone from {self._url}.") from error
-            raise self._unavailable("read", error) from error
-        if len(body) != self.size(key):
-            raise LogUnavailable(f"Of a large body in {self._url} only a part could be read. It is tried again.")
-        return body
+            if getattr(error, "error_code", None) != "BlobNotFound":
+                raise self._unavailable("read", error) from error
+            body = None
+        return whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 for what is no key."""
-        length = key.rpartition(b"-")[2]
-        return int(length) if length.isdigit() else 0
+        return size_in(key)
 
     def _open(self) -> "ContainerClient":
         with self._one_at_a_time:

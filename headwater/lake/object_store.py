@@ -4,7 +4,7 @@ By obstore, which asks the stores as delta-rs does, takes the same options, and 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -71,7 +71,7 @@ class ObjectStore:
         files = (StoredFile(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6)) for each in found)
         return sorted(files)
 
-    def delete(self, names: Sequence[str]) -> None:
+    def delete(self, names: Iterable[str]) -> None:
         """Delete files, also such as have gone meanwhile. Raises LakeUnavailable."""
         for name in names:
             try:

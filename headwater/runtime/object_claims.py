@@ -1,11 +1,11 @@
 """Claims as objects of a bucket; a lifecycle rule of the bucket deletes them by age."""
 
-import secrets
 import threading
 from collections.abc import Mapping
 
-from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable
+from headwater.errors import LakeUnavailable, LogUnavailable
 from headwater.eventlog import claim_name
+from headwater.eventlog.sized_claims import size_in, sized_key, whole_body
 from headwater.lake.object_store import ObjectStore
 
 _LIMITS = {"timeout": "2s", "connect_timeout": "2s", "max_retries": "0", "retry_timeout": "2s"}
@@ -27,7 +27,7 @@ class ObjectClaims:
 
         Returns its key, which tells the length; raises LogUnavailable.
         """
-        key = f"{secrets.token_hex(16)}-{len(body)}"
+        key = sized_key(body)
         try:
             self._open().write(key, body)
         except LakeUnavailable as error:
@@ -40,16 +40,11 @@ class ObjectClaims:
             body = self._open().read(claim_name(key))
         except LakeUnavailable as error:
             raise LogUnavailable(f"Cannot read a large body. {error}") from error
-        if body is None:
-            raise GiveUp(f"The body of this event, {key.decode()}, is gone from {self._url}.")
-        if len(body) != self.size(key):
-            raise LogUnavailable(f"Of a large body in {self._url} only a part could be read. It is tried again.")
-        return body
+        return whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
         """Return a body's length in bytes, 0 for what is no key."""
-        length = key.rpartition(b"-")[2]
-        return int(length) if length.isdigit() else 0
+        return size_in(key)
 
     def _open(self) -> ObjectStore:
         with self._one_at_a_time:

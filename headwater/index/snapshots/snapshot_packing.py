@@ -12,8 +12,8 @@ from typing import NamedTuple
 import lz4.block
 
 from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, Position, SnapshotPiece
-from headwater.index.stored.database import FORMAT, GENERATIONS, code_of_rules
-from headwater.index.stored.progress import read_progress
+from headwater.index.stored.database import FORMAT, code_of_rules
+from headwater.index.stored.progress import newest_generation, read_progress
 
 _AT_ONCE = 4
 """Pieces that are packed and sent at once, or fetched and unpacked: most of it waits for the store."""
@@ -46,10 +46,8 @@ def look_into(path: Path) -> IndexCopy:
         version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
         if (version, code) != (FORMAT, code_of_rules()):
             raise TornSnapshot(f"its file is of format {version}, and code {code}")
-        newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
-        generation = copy.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0
         positions = [(*source, sequence) for source, sequence in sorted(read_progress(copy).items())]
-        return IndexCopy(positions, generation)
+        return IndexCopy(positions, newest_generation(copy))
 
 
 def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]:

@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from headwater.index.stored.database import GENERATIONS
 from headwater.lake.bronze_follower import Progress
 
 
@@ -9,3 +10,9 @@ def read_progress(sql: sqlite3.Connection) -> Progress:
     """Return how far an index is."""
     rows = sql.execute("SELECT incarnation, part, sequence FROM positions")
     return {(epoch, part): sequence for epoch, part, sequence in rows}
+
+
+def newest_generation(sql: sqlite3.Connection) -> int:
+    """Return the generation of an index, 0 before its first."""
+    newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
+    return int(sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)

@@ -15,13 +15,13 @@ from headwater.events.position import Source
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import GENERATIONS, open_for_writing
+from headwater.index.stored.database import open_for_writing
 from headwater.index.stored.edge_set_table import CountedEdgeSet, EdgeSetTable
 from headwater.index.stored.event_table import places_of
 from headwater.index.stored.facet_table import Bodies, FacetTable, few_at_a_time
 from headwater.index.stored.index_packing import encode
 from headwater.index.stored.name_numbers import NameNumbers
-from headwater.index.stored.progress import read_progress
+from headwater.index.stored.progress import newest_generation, read_progress
 from headwater.index.stored.recent_facets import RecentFacets
 from headwater.index.stored.recreated import Recreated
 from headwater.index.stored.run_numbers import RunNumbers
@@ -62,8 +62,7 @@ class Indexer:
         self._facets = FacetTable(self._sql, self._names, runs, self._store.search)
         self._recent = RecentFacets(self._sql, runs)
         self._reader = FactsReader(rules.canonical, self._contents)
-        newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
-        self._generation = int(self._sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)
+        self._generation = newest_generation(self._sql)
 
     def progress(self) -> Progress:
         """Return how far the index is."""

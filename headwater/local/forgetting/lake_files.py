@@ -63,29 +63,17 @@ class FolderFiles:
                 folder.rmdir()
 
 
-class StoreFiles:
+class StoreFiles(ObjectStore):
     """At an address."""
 
     def __init__(self, settings: Settings):
         """Ask for nothing yet; raises WrongSetting where the address is none."""
         self.address, options = lake_place(settings)
-        self._store = ObjectStore(self.address, options)
+        super().__init__(self.address, options)
 
     def names(self, folder: str) -> list[str]:
         """List the files below a folder, in the order of their names."""
-        return [each.name for each in self._store.files(folder)]
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file, None where there is none."""
-        return self._store.read(name)
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file whole."""
-        self._store.write(name, content)
-
-    def delete(self, names: Iterable[str]) -> None:
-        """Delete files."""
-        self._store.delete([*names])
+        return [each.name for each in self.files(folder)]
 
 
 def open_lake_files(settings: Settings) -> LakeFiles:

@@ -15,13 +15,14 @@ from typing import Any
 from headwater.errors import WrongSetting
 from headwater.failpoints import reach
 from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
+from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
 from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
 from headwater.local.forgetting.lake_files import files_below, open_lake_files
 from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
-from headwater.local.forgetting.receipts import FOLDER, Receipt
+from headwater.local.forgetting.receipts import Receipt
 from headwater.local.forgetting.searching import files_with, stored_with
 from headwater.local.forgetting.wanted import Wanted
 from headwater.parser.log_ingest import Parser
@@ -144,7 +145,7 @@ class Forgetting:
     def _search(self) -> tuple[list[str], int]:
         """Return the files that still say it, and how many were looked at: all but receipts and who changed what."""
         here, looked = files_with(self._own_files(), self._wanted)
-        kept = (f"{FOLDER}/", f"{_ADMIN}/")
+        kept = (f"{FORGOTTEN}/", f"{_ADMIN}/")
         names = [name for name in self._lake.names("") if not name.startswith(kept)]
         stored, looked_there = stored_with(self._lake, names, self._wanted)
         return [*map(str, here), *(f"{self._lake.address}/{name}" for name in stored)], looked + looked_there

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
 from headwater.local.forgetting.lake_files import LakeFiles
 from headwater.local.forgetting.wanted import Wanted
-
-FOLDER = "forgotten"
 
 
 class Receipt:
@@ -51,11 +50,11 @@ class Receipt:
         return self.said
 
     def _write(self) -> None:
-        self._files.write(f"{FOLDER}/{self.said['id']}.json", json.dumps(self.said, indent=1).encode())
+        self._files.write(f"{FORGOTTEN}/{self.said['id']}.json", json.dumps(self.said, indent=1).encode())
 
 
 def _begun(files: LakeFiles) -> list[dict[str, Any]]:
-    names = (name for name in files.names(FOLDER) if name.endswith(".json"))
+    names = (name for name in files.names(FORGOTTEN) if name.endswith(".json"))
     receipts = [json.loads(files.read(name) or b'{"state":"gone"}') for name in names]
     return [each for each in receipts if each["state"] == "begun"]
 

@@ -17,9 +17,12 @@ final case class JournalRelation(journal: Journal, version: Long, schema: Struct
 
   override def getLineageDatasetIdentifier(event: String, openLineage: OpenLineage): DatasetIdentifier = journal.identifier
 
+  /** Rows stay as Spark has them within: `Dataset.rdd` is a query of its own in Spark 4, which listeners report as a job. */
+  override val needConversion: Boolean = false
+
   override def buildScan(): RDD[Row] = {
     val parts = journal.parts(sqlContext.sparkContext.hadoopConfiguration, version)
-    sqlContext.sparkSession.read.schema(schema).json(parts: _*).rdd
+    sqlContext.sparkSession.read.schema(schema).json(parts: _*).queryExecution.toRdd.asInstanceOf[RDD[Row]]
   }
 
   override def insert(data: DataFrame, overwrite: Boolean): Unit =

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.events.position import Source
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.dataset_generations import Change, Generations, Span, joined
+from headwater.lineage.names.dataset_generations import Generations
+from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
 from tests.reference.world_events import Json
 from tests.rule_cases.generations import dance, rebuilt
@@ -30,6 +31,7 @@ changes = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(changes)
 def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[Change]) -> None:
     generations = Generations()
@@ -42,6 +44,7 @@ def test_a_generation_is_mentioned_exactly_when_mentions_mean_it(happened: list[
         assert inside == {moment for moment in moments if generations.meaning(*moment) == dataset}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(TIMES), st.sampled_from(TIMES))))
 def test_joined_spans_cover_the_same_times(told: list[tuple[Name, int, int]]) -> None:
     spans = {Span(name, min(a, b), max(a, b) + 1) for name, a, b in told}

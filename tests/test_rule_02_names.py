@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import WrongSetting
@@ -139,6 +139,7 @@ def test_rule_2_where_case_may_tell_two_tables_apart_it_stays(one: tuple[str, st
 
 
 @pytest.mark.slow
+@settings(deadline=None)
 @given(
     st.sampled_from(["hive://m", "arn:aws:glue:eu-west-1:1", "trino://t:1", "mssql://m", "oracle://o"]),
     st.text(min_size=1) | st.text('aAbB."ßİΣσς\u212a', min_size=1),
@@ -185,6 +186,7 @@ RULES = [default_rules(), NameRules([("names.yaml", GROWING)], metadata_of_docs(
 @example("jdbc:" * 20, "a")
 @example("s3://b", "a" + "//k=v" * 30)
 @example("file:/x" + "/" * 30, "")
+@settings(deadline=None)
 @given(PARTS, PARTS)
 def test_rule_2_the_form_of_a_form_is_that_form_for_any_text(namespace: str, name: str) -> None:
     for rules in RULES:
@@ -195,6 +197,7 @@ def test_rule_2_the_form_of_a_form_is_that_form_for_any_text(namespace: str, nam
         assert all(step.before != step.after or step.rule == "unsettled" for step in steps)
 
 
+@settings(deadline=None)
 @given(
     st.text(min_size=1).filter(lambda text: "/" not in text), st.text(min_size=1).filter(lambda text: "/" not in text)
 )

@@ -11,7 +11,7 @@ from headwater.index.stored.database import SCHEMA
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.schema_use_table import SchemaUseTable
 from headwater.lineage.edges.schema_history import SeenSchema, schema_at
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from tests.until_end import until_end
 

@@ -11,7 +11,7 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.time.as_of import View

@@ -8,7 +8,7 @@ from headwater.errors import InvalidEvent, WrongQuestion
 from headwater.events.event_files import read_event_texts
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts

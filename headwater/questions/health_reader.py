@@ -6,7 +6,7 @@ from typing import NamedTuple
 from headwater.events.times import iso
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.written_times import NewestRun, RanWrite, WrittenTimes
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US

@@ -10,7 +10,7 @@ from headwater.index.reading.described import SETS, Described, set_from
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.tag_table import TagTable
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, newest_tags
 from headwater.lineage.runs.job_identity import job_key

@@ -7,7 +7,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.database import marks
 from headwater.index.stored.version_table import dataset_version, version_value
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 
 _SCHEMAS = "FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? AND s.schema IS NOT NULL"

@@ -14,7 +14,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.touched import touched_since
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.writing.announced_changes import NAMESPACE
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 

@@ -10,7 +10,7 @@ from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.opening import or_closed
 

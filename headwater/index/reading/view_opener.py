@@ -24,7 +24,7 @@ from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.origins import ORIGINS
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name, Step
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_facts import without_sql

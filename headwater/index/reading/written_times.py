@@ -8,7 +8,7 @@ from msgspec.json import encode
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
 from headwater.lineage.edges.current_candidates import WEIGHTS
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
 

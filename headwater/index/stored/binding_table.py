@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from headwater.index.stored.name_numbers import NameNumbers
-from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import LocationAt, Naming
 

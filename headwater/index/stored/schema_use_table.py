@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.weighed import Weighed

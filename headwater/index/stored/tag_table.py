@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from headwater.index.stored.index_packing import encode, tags_from
 from headwater.index.stored.name_numbers import NameNumbers
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tags_facets
 from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first

@@ -18,7 +18,7 @@ from headwater.index.stored.search_table import SearchTable
 from headwater.index.stored.version_table import VersionTable
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.schema_history import SeenSchema, seen_schemas
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key as shown_job
 from headwater.lineage.runs.run_derivation import Derived

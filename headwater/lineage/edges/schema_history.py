@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.schema_columns import Columns
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import DELETED, RunFacts

@@ -4,7 +4,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from headwater.lineage.names.dataset_generations import Change, Generations, Span
+from headwater.lineage.names.dataset_generations import Generations
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 

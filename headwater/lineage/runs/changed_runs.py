@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence, Set
 from typing import Protocol, TypeVar
 
-from headwater.lineage.names.dataset_generations import Change, Span, joined
+from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import LocationAt, Naming
 

@@ -7,7 +7,7 @@ from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import EdgeRules
 from headwater.lineage.edges.schema_history import Schemas, SeenSchema, SeenSchemas, seen_schemas
-from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.changed_runs import concerned

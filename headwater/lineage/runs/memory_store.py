@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import Derived, Said

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from headwater.lineage.names.dataset_generations import Change
+from headwater.lineage.names.dataset_history import Change
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, Speaker
 from headwater.lineage.runs.job_identity import is_statement_half, job_key

@@ -9,7 +9,7 @@ from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import Tag

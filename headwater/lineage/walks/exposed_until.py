@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.masking_surface import MaskingSurface

@@ -10,7 +10,7 @@ from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.schema_history import SeenSchema
-from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules

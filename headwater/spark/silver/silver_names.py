@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Row as SqlRow
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.names.dataset_generations import Change, Span
+from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import LocationAt, Naming, links_of
 from headwater.spark.delta.arrow_rows import map_groups

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, kept, texts

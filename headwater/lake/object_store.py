@@ -4,8 +4,9 @@ By obstore, which asks the stores as delta-rs does, takes the same options, and 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import obstore
@@ -25,6 +26,8 @@ _OF_CLIENT = re.compile(
 """Options of the connection, which obstore wants apart: among those of the store they end its call in a panic."""
 _NO_BUCKET = re.compile("NoSuchBucket|The specified bucket does not exist|ContainerNotFound|FilesystemNotFound")
 """Not a file that is gone, but all of them: a bucket may come back, or never have been there."""
+_AT_ONCE = 8 << 20
+"""Bytes of a request: one is given seconds, however large the file."""
 _OF_RETRIES = ("max_retries", "retry_timeout")
 _UNKNOWN = re.compile(r"Configuration key: '([^']*)'")
 
@@ -64,6 +67,17 @@ class ObjectStore:
             return self._guarded(lambda: bytes(obstore.get(self._store, name).bytes()))
         except FileNotFoundError:
             return None
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a file in pieces, all of one state of it. Raises FileNotFoundError, LakeUnavailable."""
+        meta = self._guarded(lambda: obstore.head(self._store, name))
+        for at in range(0, meta["size"], _AT_ONCE):
+            part: Any = {"range": (at, min(at + _AT_ONCE, meta["size"])), "if_match": meta["e_tag"]}
+            yield self._guarded(lambda part=part: bytes(obstore.get(self._store, name, options=part).bytes()))  # type: ignore[misc]
+
+    def put(self, name: str, path: Path) -> None:
+        """Write a file of this machine's disk, in place of one that is there. Raises LakeUnavailable."""
+        self._guarded(lambda: obstore.put(self._store, name, path, chunk_size=_AT_ONCE, max_concurrency=2))
 
     def files(self, folder: str) -> list[StoredFile]:
         """List the files below a folder, however deep, in the order of their names. Raises LakeUnavailable."""

@@ -1,7 +1,7 @@
 """Candidates in the index's file: which run says what about which dataset."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -151,19 +151,36 @@ class CandidateTable:
             found = self._statements[number] = [each for each, job_output in own if is_statement_half(job_output.job)]
         return found
 
-    def that_can_count(self, job_outputs: Sequence[int]) -> dict[JobOutput, list[Candidate[int]]]:
+    def look_at_statements(self, outputs: Iterable[Name]) -> None:
+        """Read at once what `statements` is asked for these datasets."""
+        asked = {number: name for name in outputs if (number := self._names.number(name)) not in self._statements}
+        self._statements.update((number, []) for number in asked)
+        for each in self.job_outputs_of(asked.values()):
+            job_output = self.job_output(each)
+            if job_output.output and is_statement_half(job_output.job):
+                self._statements[self._names.number(job_output.output)].append(each)
+
+    def alone_in(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
+        """Return the candidates of those of these job outputs that have but one, as most of a wide event do."""
+        query = (
+            f"SELECT v.grp, {VOTE} FROM json_each(?) JOIN votes v ON v.grp = value JOIN run_keys k ON k.id = v.run "
+            "WHERE NOT EXISTS (SELECT 1 FROM votes w WHERE w.grp = value LIMIT 1 OFFSET 1)"
+        )
+        rows = self._sql.execute(query, (msgspec.json.encode(job_outputs).decode(),))
+        return {job_output: Candidate(*cells) for job_output, *cells in rows}
+
+    def that_can_count(
+        self, job_outputs: Sequence[int], alone: Mapping[int, Candidate[int]]
+    ) -> dict[JobOutput, list[Candidate[int]]]:
         """Return the candidates of the newest executions of each job output; of statements what those say beside.
 
         All that `edge_sets.outcome` looks at for these job outputs, however long the history and however many other
-        jobs write the dataset. Most job outputs of a wide event have one candidate.
+        jobs write the dataset. alone: as `alone_in` has them.
         """
         explained = {each.output for number in job_outputs if is_statement_half((each := self.job_output(number)).job)}
         beside = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
-        if len(beside) == 1:
-            only = f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? LIMIT 2"
-            rows = self._sql.execute(only, job_outputs).fetchall()
-            if len(rows) == 1:
-                return {self.job_output(job_outputs[0]): [Candidate(*rows[0])]}
+        if len(beside) == 1 and (only := alone.get(job_outputs[0])):
+            return {self.job_output(job_outputs[0]): [only]}
         newest = (
             "SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"

@@ -3,7 +3,7 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.index_packing import encode, pack_edges, unpack_edges
@@ -50,6 +50,8 @@ class EdgeSetTable:
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._contents: Weighed[int, OutputLineage] = Weighed()
         self._digests: Weighed[int, tuple[OutputLineage, bytes]] = Weighed()
+        self._counts: list[tuple[Any, ...]] = []
+        self._read_sets: Weighed[tuple[int, ...], int] = Weighed()
         self._last_read: tuple[tuple[Name, ...], tuple[Name, ...], int] = ((), (), 0)
         self._last_names: set[Name] = set()
         self._packed: tuple[OutputLineage | None, bytes] = (None, b"")
@@ -78,25 +80,30 @@ class EdgeSetTable:
             found = self._contents.keep(number, lineage, len(lineage.edges))
         return found
 
-    def counted(self, job_outputs: Sequence[int]) -> dict[int, CountedEdgeSet]:
-        """Return how the edge sets of some job outputs counted so far, those that did."""
+    def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
+        """Return by job output how its edge sets counted at the last `flush`, those that did."""
         query = (
-            "SELECT number, live, latest, reading, explained, accounted FROM edge_sets "
+            "SELECT grp, number, live, latest, reading, explained, accounted FROM edge_sets "
             "WHERE grp IN ({}) AND (live OR latest OR reading)"
         )
-        return {
-            row[0]: CountedEdgeSet(*row[1:])
-            for some in chunks(job_outputs)
-            for row in self._sql.execute(query.format(marks(some)), some)
-        }
+        found: dict[int, dict[int, CountedEdgeSet]] = {}
+        for some in chunks(job_outputs):
+            for job_output, number, *counted in self._sql.execute(query.format(marks(some)), some):
+                found.setdefault(job_output, {})[number] = CountedEdgeSet(*counted)
+        return found
 
-    def count(self, number: int, counted: CountedEdgeSet, generation: int) -> None:
-        """Note how an edge set counts from now on."""
-        self._sql.execute(
-            "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, generation = ? "
-            "WHERE number = ?",
-            (*counted, generation, number),
+    def count(self, number: int, counted: CountedEdgeSet) -> None:
+        """Note how an edge set counts from now on; `flush` writes it."""
+        self._counts.append((*counted, number))
+
+    def flush(self, generation: int) -> None:
+        """Write how edge sets count, as of a generation."""
+        self._sql.executemany(
+            "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, "
+            f"generation = {generation:d} WHERE number = ?",
+            self._counts,
         )
+        self._counts.clear()
 
     def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
         """Count runs that say these edge sets, at these times (us)."""
@@ -123,6 +130,7 @@ class EdgeSetTable:
             self._sql.execute(f"UPDATE edge_sets SET runs = {_FORGOTTEN} WHERE number = ?", (number,))
         if unsaid:
             self._numbers.clear()
+            self._read_sets.clear()
             self._last_read = ((), (), 0)
 
     def _read_set(self, lineage: OutputLineage) -> int:
@@ -131,15 +139,22 @@ class EdgeSetTable:
         own = lineage.output and lineage.output.plain
         if lineage.tables is tables and lineage.also_read is also_read and own not in self._last_names:
             return number
-        names = self._read_names(lineage)
-        digest = hashlib.sha256(encode(names)).digest()[:16]
-        self._sql.execute("INSERT OR IGNORE INTO read_sets(digest) VALUES (?)", (digest,))
-        number = int(self._sql.execute("SELECT id FROM read_sets WHERE digest = ?", (digest,)).fetchone()[0])
-        self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", [(name, number) for name in names])
+        number = self._number_of_reads(self._read_names(lineage))
         every = {name.plain for name in (*lineage.tables, *lineage.also_read)}
         if own is not None and own not in every:
             self._last_read, self._last_names = (lineage.tables, lineage.also_read, number), every
         return number
+
+    def _number_of_reads(self, names: Sequence[int]) -> int:
+        key = tuple(names)
+        found = self._read_sets.get(key)
+        if found is None:
+            digest = hashlib.sha256(encode(names)).digest()[:16]
+            self._sql.execute("INSERT OR IGNORE INTO read_sets(digest) VALUES (?)", (digest,))
+            found = int(self._sql.execute("SELECT id FROM read_sets WHERE digest = ?", (digest,)).fetchone()[0])
+            self._sql.executemany("INSERT OR IGNORE INTO reads VALUES (?, ?)", [(name, found) for name in names])
+            self._read_sets.keep(key, found, len(names))
+        return found
 
     def _read_names(self, lineage: OutputLineage) -> list[int]:
         return sorted(self._names.number(name) for name in {name.plain for name in others_read(lineage)})

@@ -57,7 +57,8 @@ class SchemaUseTable:
 
     def newest_first(self, span: Span) -> Iterator[SeenSchema]:
         """Return the schemas mentioned under a name in a span of time, newest first."""
-        self.flush()
+        if span.name in self._waiting:  # what waits under others is written together
+            self.flush()
         if self._names.number(span.name) in self._whole:
             return self._in_time(span)
         return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)

@@ -15,7 +15,8 @@ from headwater.events.position import Source
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import open_for_writing
+from headwater.index.stored.database import chunks, open_for_writing
+from headwater.index.stored.dataset_table import DatasetTable
 from headwater.index.stored.edge_set_table import CountedEdgeSet, EdgeSetTable
 from headwater.index.stored.event_table import places_of
 from headwater.index.stored.facet_table import Bodies, FacetTable, few_at_a_time
@@ -30,7 +31,7 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
-from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -58,6 +59,7 @@ class Indexer:
         self._relations = SqliteRelatedRuns(self._sql, self._store.edge_sets)
         self._recreated = Recreated(self._sql, self._names, self._store.candidates)
         self._tags = TagTable(self._sql, self._names)
+        self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
         self._facets = FacetTable(self._sql, self._names, runs, self._store.search)
         self._recent = RecentFacets(self._sql, runs)
@@ -158,22 +160,32 @@ class Indexer:
         self._store.flush()
         self._facets.flush(bodies)
         self._recent.flush(self._store.new_runs())
-        looked_at = self._derivation.looked_at
-        for of_output in _by_output(changed):
-            self._settle(self._recreated.around(of_output))
-        for dataset in looked_at:
-            self._set_schema(dataset)
-        concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
-        for dataset in concerned | {job_output.output.plain for job_output in changed if job_output.output}:
-            self._set_shown(dataset)
+        self._store.candidates.look_at_statements(job_output.output for job_output in changed if job_output.output)
+        for some in chunks([self._recreated.around(of_output) for of_output in _by_output(changed)]):
+            self._settle_all(some)
+        self._store.edge_sets.flush(self._generation)
+        self._set_datasets(changed)
         self._store.search.flush()
 
-    def _settle(self, job_outputs: Sequence[int]) -> None:
-        """Mark which edge sets of some job outputs about one output count now."""
+    def _settle_all(self, by_output: Sequence[Sequence[int]]) -> None:
+        """Settle the job outputs of each of some outputs, of which no other one's are among them."""
+        numbers = [number for job_outputs in by_output for number in job_outputs]
+        alone, counted = self._store.candidates.alone_in(numbers), self._store.edge_sets.counted(numbers)
+        for job_outputs in by_output:
+            before = {number: each for group in job_outputs for number, each in counted.get(group, {}).items()}
+            self._settle(job_outputs, alone, before)
+
+    def _settle(
+        self, job_outputs: Sequence[int], only: Mapping[int, Candidate[int]], before: Mapping[int, CountedEdgeSet]
+    ) -> None:
+        """Mark which edge sets of some job outputs about one output count now.
+
+        only: the candidates of job outputs that have but one; before: which edge sets counted until now, and how.
+        """
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         asked = [candidates.job_output(number) for number in job_outputs]
-        counting_sets = outcome(candidates.that_can_count(job_outputs), edge_sets.edges, self._relations, asked)
-        before = edge_sets.counted(job_outputs)
+        can_count = candidates.that_can_count(job_outputs, only)
+        counting_sets = outcome(can_count, edge_sets.edges, self._relations, asked)
         after = {counting.lineage: _counted(counting) for own_sets in counting_sets.values() for counting in own_sets}
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet()))
@@ -193,31 +205,33 @@ class Indexer:
         if before.live != after.live:
             self._store.feed.counts(number, live=bool(after.live))
         if before != after:
-            self._store.edge_sets.count(number, after, self._generation)
+            self._store.edge_sets.count(number, after)
+
+    def _set_datasets(self, changed: Iterable[JobOutput]) -> None:
+        looked_at = self._derivation.looked_at
+        concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
+        shown = concerned | {job_output.output.plain for job_output in changed if job_output.output}
+        self._datasets.look(self._names.number(name) for names in (looked_at, shown) for name in names)
+        for dataset in looked_at:
+            self._set_schema(dataset)
+        for dataset in shown:
+            self._set_shown(dataset)
+        self._datasets.flush(self._generation)
 
     def _set_schema(self, dataset: Name) -> None:
-        schema = self._derivation.schemas.newest(dataset)
-        if self._set_dataset(dataset, "schema", schema):
-            self._set_dataset(dataset, "nests", self._derivation.schemas.columns(dataset).nests)
+        number = self._names.number(dataset)
+        if self._datasets.set(number, "schema", self._derivation.schemas.newest(dataset)):
+            self._datasets.set(number, "nests", int(self._derivation.schemas.columns(dataset).nests))
 
     def _set_shown(self, dataset: Name) -> None:
         """Note what a dataset has as columns, by the newest generation that says so, and whether it is gone."""
         generations, schemas = self._derivation.naming.generations, self._derivation.schemas
         every = generations.meanings(dataset)
         schema = next((found for each in every if (found := schemas.newest(each))), None)
-        if self._set_dataset(dataset, "shown", schema):
+        number = self._names.number(dataset)
+        if self._datasets.set(number, "shown", schema):
             self._store.search.set_columns(dataset, self._contents.schema(schema) if schema else ())
-        self._set_dataset(dataset, "dropped", not generations.is_there(dataset))
-
-    def _set_dataset(self, name: Name, column: str, value: object) -> bool:
-        """Set what is known of a dataset; tells whether that is new."""
-        number = self._names.number(name)
-        self._sql.execute("INSERT OR IGNORE INTO datasets(name) VALUES (?)", (number,))
-        changed = self._sql.execute(
-            f"UPDATE datasets SET {column} = ?1, generation = ?2 WHERE name = ?3 AND {column} IS NOT ?1",
-            (value, self._generation, number),
-        )
-        return bool(changed.rowcount)
+        self._datasets.set(number, "dropped", int(not generations.is_there(dataset)))
 
 
 def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:

@@ -21,6 +21,7 @@ from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.failpoints import reach
 from headwater.local.backup.file_copies import Copies
 from headwater.local.backup.table_copies import copy_lake
+from headwater.local.lake_files import open_lake_files
 from headwater.parser.log_match import check_log_is_of_lake
 from headwater.runtime.folders import existing_folder, folder_lock, usable
 from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
@@ -43,10 +44,8 @@ def back_up(settings: Settings, target: Path) -> dict[str, Any]:
     One that was cut off is done again into the same folder. Returns what it holds, for people.
     Raises WrongSetting for a folder that is in use or holds something else, Retry for storage that fails.
     """
-    if is_lake_remote(settings):
-        raise WrongSetting("The lake lies at an address: back it up by its storage (snapshots, soft delete, copies).")
     folder, target = existing_folder(settings), target.expanduser().resolve()
-    for own in (folder, lake_folder(settings)):
+    for own in (folder, *([] if is_lake_remote(settings) else [lake_folder(settings)])):
         if target.is_relative_to(own):
             raise WrongSetting(f"{target} lies in {own}, which is to be copied. Name a folder elsewhere.")
     with folder_lock(folder, "backup", wait_s=0):
@@ -84,7 +83,7 @@ def _copied(settings: Settings, folder: Path, copies: Copies) -> tuple[dict[str,
         try:
             for path in _others(folder):
                 copies.copy(path, f"{DATA}/{path.relative_to(folder)}")
-            tables = copy_lake(lake_folder(settings), copies, f"{DATA}/lake")
+            tables = copy_lake(open_lake_files(settings), copies, f"{DATA}/lake")
             reach("backup.after_lake")
             _copy_all(folder / "log", copies, f"{DATA}/log")
             _copy_all(claims_folder(settings), copies, f"{DATA}/claims")

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from headwater.errors import LakeUnavailable
@@ -27,25 +28,30 @@ class Copies:
 
     def copy(self, source: Path, name: str) -> None:
         """Copy a file, or a database as of one moment while others write it; raises LakeUnavailable, LogUnavailable."""
-        target = self.folder / name
         if source.name.endswith(_SIDE_FILES):
             return  # what is in them comes with their database
-        try:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._target(name, str(source)) as target:
             if source.suffix == ".sqlite":
                 _copy_database(source, target)
                 self.files[name] = described(target)
             else:
                 self.files[name] = copy_file(source, target)
+
+    def take(self, pieces: Iterable[bytes], name: str, source: str) -> None:
+        """Copy what is read from elsewhere; source: its name, for people."""
+        with self._target(name, source) as target:
+            self.files[name] = write_file(pieces, target)
+
+    @contextmanager
+    def _target(self, name: str, source: str) -> Iterator[Path]:
+        target = self.folder / name
+        try:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            yield target
         except FileNotFoundError:
             raise
         except OSError as error:
             raise LakeUnavailable(f"Cannot copy {source} to {target}: {error}. Free space, or restore it.") from error
-
-    def copy_once(self, source: Path, name: str) -> None:
-        """Copy a file that is never changed, unless that was done."""
-        if name not in self.files:
-            self.copy(source, name)
 
     def keep_to_what_is_there(self) -> None:
         """Forget what was copied and taken away again."""
@@ -54,11 +60,23 @@ class Copies:
 
 def copy_file(source: Path, target: Path) -> dict[str, int | str]:
     """Copy a file; it is on disk when this returns. Returns its length and hash."""
-    with source.open("rb") as read, target.open("wb") as written:
+    return write_file(pieces_of(source), target)
+
+
+def pieces_of(source: Path) -> Iterator[bytes]:
+    """Yield a file in pieces."""
+    with source.open("rb") as read:
+        while piece := read.read(_CHUNK):
+            yield piece
+
+
+def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
+    """Write a file; it is on disk when this returns. Returns its length and hash."""
+    with target.open("wb") as written:
         digest = hashlib.sha256()
-        while chunk := read.read(_CHUNK):
-            digest.update(chunk)
-            written.write(chunk)
+        for piece in pieces:
+            digest.update(piece)
+            written.write(piece)
         written.flush()
         os.fsync(written.fileno())
         return {"bytes": written.tell(), "sha256": digest.hexdigest()}

@@ -1,9 +1,10 @@
 """`headwater restore`: a backup back into an empty place, after every file of it was looked at."""
 
+import hashlib
 import json
 import os
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from headwater.errors import LakeUnavailable, WrongSetting
@@ -11,6 +12,7 @@ from headwater.eventlog.segments import sync_folder
 from headwater.failpoints import reach
 from headwater.local.backup.backing_up import DATA, FORMAT, MANIFEST, UNFINISHED
 from headwater.local.backup.file_copies import copy_file, described
+from headwater.local.lake_files import LakeFiles, open_lake_files
 from headwater.runtime.folders import MARKER, RESTORING, data_folder, usable
 from headwater.runtime.storage import is_lake_remote, lake_folder
 from headwater.settings import Settings
@@ -26,10 +28,9 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
     """
     source, folder = source.expanduser().resolve(), data_folder(settings)
     manifest = read_manifest(source)
-    if is_lake_remote(settings):
-        raise WrongSetting("`lake` is an address: a backup of a lake on this machine goes back to this machine.")
-    lake = lake_folder(settings)
-    _check_empty(folder, lake)
+    lake, is_inside = open_lake_files(settings), _is_inside(settings, folder)
+    _check_empty(folder)
+    _begin_lake(lake, hashlib.sha256((source / MANIFEST).read_bytes()).hexdigest(), is_inside=is_inside)
     with usable(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(folder / MARKER, f"{RESTORING}\n".encode(), durable=True)
@@ -37,9 +38,10 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in manifest["files"]:
         if name != f"{DATA}/{MARKER}":
-            _copy_back(source / name, _place(folder, lake, name))
+            _copy_back(source, name, folder, lake)
             reach("restore.after_file")
-    _finish(folder, lake, source)
+    lake.delete([RESTORING])
+    _finish({folder} if is_lake_remote(settings) else {folder, lake_folder(settings)}, folder, source)
     shown = ("log", "from", "to", "in the lake to")
     held = {name: manifest[name] for name in shown if name in manifest}
     return {"in": str(folder), "made": manifest["began"], **held, "files": len(manifest["files"])}
@@ -57,6 +59,8 @@ def read_manifest(source: Path) -> dict[str, Any]:
         raise WrongSetting(f"Cannot read {source / MANIFEST}: {error}. Take another backup.") from error
     if manifest.get("format", 0) > FORMAT:
         raise WrongSetting(f"{source} was made by Headwater {manifest.get('headwater')}. Use that, or a newer one.")
+    if strange := [name for name in manifest["files"] if not _is_ours(name)]:
+        raise WrongSetting(f"{source / MANIFEST} names {strange[0][:99]!r}, which no backup does. Nothing restored.")
     wrong = [f"{name} {said}" for name, kept in manifest["files"].items() if (said := _fault(source / name, kept))]
     if wrong:
         more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
@@ -65,6 +69,12 @@ def read_manifest(source: Path) -> dict[str, Any]:
             "from where it was kept, or take another backup."
         )
     return manifest
+
+
+def _is_ours(name: str) -> bool:
+    """Tell whether a file of a manifest goes to below the data folder or the lake, and nowhere else."""
+    parts = PurePosixPath(name).parts
+    return parts[:1] == (DATA,) and ".." not in parts and len(parts) > 1
 
 
 def _fault(path: Path, kept: dict[str, Any]) -> str | None:
@@ -76,36 +86,48 @@ def _fault(path: Path, kept: dict[str, Any]) -> str | None:
         return f"cannot be read ({error.strerror})"
 
 
-def _check_empty(folder: Path, lake: Path) -> None:
-    """Raise WrongSetting unless both places are empty; the data folder may hold what a restore that was cut off left.
+def _is_inside(settings: Settings, folder: Path) -> bool:
+    return not is_lake_remote(settings) and lake_folder(settings).is_relative_to(folder)
 
-    A lake elsewhere may not: nothing in it says whose it is.
-    """
+
+def _check_empty(folder: Path) -> None:
+    """Raise WrongSetting unless the data folder is empty, or holds what a restore that was cut off left."""
     marker = folder / MARKER
     begun = marker.is_file() and marker.read_text().strip() == RESTORING
-    places = [] if begun else [folder]
-    places += [] if lake.is_relative_to(folder) else [lake]
-    for place in places:
-        if place.is_dir() and any(place.iterdir()):
-            raise WrongSetting(f"{place} is not empty. Restore into a new folder: move this one away, or use --data.")
+    if not begun and folder.is_dir() and any(folder.iterdir()):
+        raise WrongSetting(f"{folder} is not empty. Restore into a new folder: move this one away, or use --data.")
 
 
-def _place(folder: Path, lake: Path, name: str) -> Path:
-    parts = Path(name).relative_to(DATA)
-    return lake.joinpath(*parts.parts[1:]) if parts.parts[0] == "lake" else folder / parts
+def _begin_lake(lake: LakeFiles, backup: str, *, is_inside: bool) -> None:
+    """Note in a lake elsewhere of which backup it is made, which has to be alone there.
+
+    Raises WrongSetting where it holds anything but what a restore of this backup, which was cut off, left. backup: the
+    digest of its manifest.
+    """
+    if is_inside:
+        return
+    names = lake.names("")
+    if names and lake.read(RESTORING) != backup.encode():
+        raise WrongSetting(f"{lake.address} is not empty. Move away what is there, or let `lake` name a new place.")
+    lake.write(RESTORING, backup.encode())
+    lake.delete(name for name in names if name != RESTORING)
 
 
-def _copy_back(path: Path, target: Path) -> None:
+def _copy_back(source: Path, name: str, folder: Path, lake: LakeFiles) -> None:
+    own = name.removeprefix(f"{DATA}/")
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copy_file(path, target)
+        if own.startswith("lake/"):
+            lake.put(own.removeprefix("lake/"), source / name)
+        else:
+            (folder / own).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            copy_file(source / name, folder / own)
     except OSError as error:
-        raise LakeUnavailable(f"Cannot restore {target}: {error}. Free space, then restore again.") from error
+        raise LakeUnavailable(f"Cannot restore {own}: {error}. Free space, then restore again.") from error
 
 
-def _finish(folder: Path, lake: Path, source: Path) -> None:
+def _finish(places: set[Path], folder: Path, source: Path) -> None:
     """Let `headwater up` take the folder, once all else is on disk."""
-    for place in {folder, lake}:
+    for place in places:
         for inside, _, _ in os.walk(place):
             sync_folder(Path(inside))
     write_whole(folder / MARKER, (source / DATA / MARKER).read_bytes(), durable=True)

@@ -6,10 +6,9 @@ beyond its watermark, as after a kill: the parser knows these.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -18,6 +17,8 @@ from headwater.errors import LakeUnavailable
 from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
 from headwater.lake.delta_table import LakeTable
 from headwater.local.backup.file_copies import Copies
+from headwater.local.lake_files import LakeFiles
+from headwater.storage_faults import explain
 from headwater.tables import BRONZE, STATE
 
 LOG = "_delta_log"
@@ -25,26 +26,21 @@ _NUMBERED = re.compile(r"(\d{20})\.(json|checkpoint\..*parquet)")
 _LAST_FIRST = [f"bronze/{table.name}" for table in reversed(BRONZE)]
 
 
-def copy_lake(lake: Path, copies: Copies, into: str) -> dict[str, int]:
+def copy_lake(lake: LakeFiles, copies: Copies, into: str) -> dict[str, int]:
     """Copy every table, and what lies beside them; returns the versions, by the tables' paths."""
     tables, others = _found(lake)
-    for path in others:
-        copies.copy(path, f"{into}/{path.relative_to(lake)}")
+    for name in others:
+        copies.take(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
     done = _layer_versions(lake, tables)
-    return {name: _copy_table(lake / name, copies, f"{into}/{name}", done.get(name)) for name in tables}
+    return {name: _copy_table(lake, name, copies, f"{into}/{name}", done.get(name)) for name in tables}
 
 
-def _found(lake: Path) -> tuple[list[str], list[Path]]:
-    tables, others = [], []
-    for place, folders, files in os.walk(lake):
-        if Path(place) == lake:
-            folders[:] = [name for name in folders if name != SNAPSHOTS]  # as derived as the index itself
-        if LOG in folders:
-            tables.append(str(Path(place).relative_to(lake)))
-            folders.clear()
-        else:
-            others += [Path(place, name) for name in files]
-    return sorted(tables, key=_rank), others
+def _found(lake: LakeFiles) -> tuple[list[str], list[str]]:
+    """Return the tables, and the files beside them; snapshots of the index are as derived as the index itself."""
+    names = lake.names("")
+    tables = {table for name in names if (parted := name.partition(f"/{LOG}/"))[1] and (table := parted[0])}
+    others = (name for name in names if not any(str(each) in tables for each in PurePosixPath(name).parents))
+    return sorted(tables, key=_rank), [name for name in others if not name.startswith(f"{SNAPSHOTS}/")]
 
 
 def _rank(table: str) -> tuple[bool, int, str]:
@@ -52,14 +48,14 @@ def _rank(table: str) -> tuple[bool, int, str]:
     return in_bronze, _LAST_FIRST.index(table) if table in _LAST_FIRST else len(_LAST_FIRST), table
 
 
-def _layer_versions(lake: Path, tables: list[str]) -> dict[str, int]:
+def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
     """Return the versions that the last whole pass has left: what a pass under way has written since is left out."""
     found: dict[str, int] = {}
     for name in tables:
         layer, _, rest = name.partition("/")
         generation, _, table = rest.partition("/")
         if layer == "silver" and table == STATE.name:
-            stored = LakeTable(str(lake / name), STATE)
+            stored = LakeTable(f"{lake.address}/{name}", STATE, lake.options)
             rows = stored.query("SELECT state FROM t WHERE part = 'position' AND state IS NOT NULL LIMIT 1")
             states = rows.column("state").to_pylist()
             for key, version in last_versions(states[0]).items() if states else ():
@@ -76,36 +72,44 @@ def last_versions(state: str) -> Mapping[str, int]:
     return found
 
 
-def _copy_table(table: Path, copies: Copies, into: str, wanted: int | None) -> int:
+def _copy_table(lake: LakeFiles, name: str, copies: Copies, into: str, wanted: int | None) -> int:
+    table = f"{lake.address}/{name}"
     try:
-        handle = _opened(table, wanted)
+        handle = _opened(table, lake.options, wanted)
         version, files = handle.version(), handle.file_uris()
     except (DeltaError, OSError) as error:
-        raise LakeUnavailable(f"Cannot read the Delta table at {table}: {error}. It is tried again.") from error
+        what = explain(error, "lake")
+        raise LakeUnavailable(f"Cannot read the Delta table at {table}: {what}. Back up again.") from error
     for uri in files:
-        path = Path(uri.removeprefix("file://"))
-        copies.copy_once(path, f"{into}/{path.relative_to(table)}")
-    for name in _entries(table / LOG, version):
+        _copy_once(lake, f"{name}/{uri.rpartition(f'/{name}/')[2]}", copies, f"{into}/{uri.rpartition(f'/{name}/')[2]}")
+    for entry in _entries(lake, f"{name}/{LOG}", version):
         try:
-            copies.copy_once(table / LOG / name, f"{into}/{LOG}/{name}")
+            _copy_once(lake, f"{name}/{LOG}/{entry}", copies, f"{into}/{LOG}/{entry}")
         except FileNotFoundError:
             continue  # cleaned away meanwhile: a checkpoint stands for it
     _check_copy(copies.folder / into, version, len(files))
     return version
 
 
-def _opened(table: Path, wanted: int | None) -> DeltaTable:
+def _copy_once(lake: LakeFiles, name: str, copies: Copies, into: str) -> None:
+    """Copy a file that is never changed, unless that was done."""
+    if into not in copies.files:
+        copies.take(lake.pieces(name), into, f"{lake.address}/{name}")
+
+
+def _opened(table: str, options: Mapping[str, str], wanted: int | None) -> DeltaTable:
     try:
-        return DeltaTable(str(table), version=wanted)
+        return DeltaTable(table, version=wanted, storage_options=dict(options) or None)
     except DeltaError:
         if wanted is None:
             raise
-        return DeltaTable(str(table))  # its log was cleaned away: since then only maintenance has written
+        # its log was cleaned away: since then only maintenance has written
+        return DeltaTable(table, storage_options=dict(options) or None)
 
 
-def _entries(log: Path, version: int) -> Iterator[str]:
+def _entries(lake: LakeFiles, log: str, version: int) -> Iterator[str]:
     """Yield the entries up to a version, newest first: an older one that is cleaned away meanwhile is not needed."""
-    for name in sorted((path.name for path in log.iterdir()), reverse=True):
+    for name in sorted((name.removeprefix(f"{log}/") for name in lake.names(log)), reverse=True):
         numbered = _NUMBERED.fullmatch(name)
         if numbered and int(numbered[1]) <= version:
             yield name

@@ -10,9 +10,9 @@ from headwater.failpoints import reach
 from headwater.lake.bronze_retention import BLANKED
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.delta_table import LakeTable
-from headwater.local.forgetting.lake_files import LakeFiles
 from headwater.local.forgetting.searching import AT_ONCE
 from headwater.local.forgetting.wanted import Wanted
+from headwater.local.lake_files import LakeFiles
 from headwater.sinks.running.sink_ledger import Ledger
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
 

@@ -20,11 +20,11 @@ from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
 from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
-from headwater.local.forgetting.lake_files import files_below, open_lake_files
 from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
 from headwater.local.forgetting.receipts import Receipt
 from headwater.local.forgetting.searching import files_with, stored_with
 from headwater.local.forgetting.wanted import Wanted
+from headwater.local.lake_files import files_below, open_lake_files
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.folders import existing_folder, folder_lock

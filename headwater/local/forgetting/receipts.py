@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
-from headwater.local.forgetting.lake_files import LakeFiles
 from headwater.local.forgetting.wanted import Wanted
+from headwater.local.lake_files import LakeFiles
 
 
 class Receipt:

@@ -13,8 +13,8 @@ from headwater.eventlog import RecordKind
 from headwater.eventlog.body_packing import unpack
 from headwater.eventlog.segment_faults import using
 from headwater.eventlog.segments import PACKED_SINCE, format_of, open_readonly
-from headwater.local.forgetting.lake_files import LakeFiles
 from headwater.local.forgetting.wanted import Wanted, value_of
+from headwater.local.lake_files import LakeFiles
 
 AT_ONCE = 256
 """Rows that are decoded at once."""

@@ -1,26 +1,37 @@
-"""The files of a lake for who erases: all there are, also what no table names, in a folder or at an address."""
+"""The files of a lake for who erases, copies or brings back: all there are, in a folder or at an address."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from headwater.lake.object_store import ObjectStore
+from headwater.local.backup.file_copies import copy_file, pieces_of
 from headwater.runtime.storage import is_lake_remote, lake_folder, lake_place
 from headwater.settings import Settings
 from headwater.whole_files import write_whole
 
 
 class LakeFiles(Protocol):
-    """Files by their names below the lake, with slashes. What fails raises LakeUnavailable or OSError."""
+    """Files by their names below the lake, with slashes. What fails raises LakeUnavailable or OSError.
+
+    options: storage options with which delta-rs opens its tables.
+    """
 
     address: str
+    options: Mapping[str, str]
 
     def names(self, folder: str) -> list[str]:
         """List the files below a folder, however deep; "" for all."""
 
     def read(self, name: str) -> bytes | None:
         """Return a file, None where it has gone."""
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a file in pieces; raises FileNotFoundError where it has gone."""
+
+    def put(self, name: str, path: Path) -> None:
+        """Write a file of this machine's disk, in place of one that is there."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole, in place of one that is there."""
@@ -35,6 +46,7 @@ class FolderFiles:
     def __init__(self, folder: Path):
         """Read nothing yet."""
         self.address, self._folder = str(folder), folder
+        self.options: Mapping[str, str] = {}
 
     def names(self, folder: str) -> list[str]:
         """List the files below a folder, in the order of their names."""
@@ -47,11 +59,22 @@ class FolderFiles:
         except FileNotFoundError:
             return None
 
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a file in pieces."""
+        return pieces_of(self._folder / name)
+
+    def put(self, name: str, path: Path) -> None:
+        """Write a file, which is on disk when this returns."""
+        copy_file(path, self._placed(name))
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file that its owner alone reads."""
+        write_whole(self._placed(name), content, durable=True)
+
+    def _placed(self, name: str) -> Path:
         path = self._folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, content, durable=True)
+        return path
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files, and the folders that are empty then."""
@@ -68,8 +91,9 @@ class StoreFiles(ObjectStore):
 
     def __init__(self, settings: Settings):
         """Ask for nothing yet; raises WrongSetting where the address is none."""
-        self.address, options = lake_place(settings)
-        super().__init__(self.address, options)
+        self.options: Mapping[str, str]
+        self.address, self.options = lake_place(settings)
+        super().__init__(self.address, self.options)
 
     def names(self, folder: str) -> list[str]:
         """List the files below a folder, in the order of their names."""

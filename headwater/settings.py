@@ -12,8 +12,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from headwater.access import Key, Secret
 from headwater.errors import WrongSetting
+from headwater.eventlog.log_kind import MOST_HOURS
 from headwater.eventlog.log_registry import KINDS, SettingsOfLogs
 from headwater.events.cpu_budget import RECORD_CPU_S
+from headwater.storage_options import check_options
 from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
@@ -85,7 +87,7 @@ class GeneralSettings(BaseModel):
         ("localhost", "127.0.0.1", "::1"),
         description="Names in Host headers, and origins of other pages, taken while there are no keys.",
     )
-    max_body_bytes: int = Field(32 << 20, gt=0, description="Largest inflated body of one request.")
+    max_body_bytes: int = Field(32 << 20, gt=0, le=1 << 60, description="Largest inflated body of one request.")
     request_timeout_s: float = Field(
         30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
     )
@@ -115,6 +117,7 @@ class GeneralSettings(BaseModel):
     ingest_keep_hours: float = Field(
         0.0,
         ge=0,
+        le=MOST_HOURS,
         description="Hours after which the timer `ingest` deletes a file that it took, once its events are in bronze; "
         "0 keeps all.",
     )
@@ -122,10 +125,13 @@ class GeneralSettings(BaseModel):
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
     )
     bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
-        0, ge=0, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
+        0, ge=0, le=MOST_HOURS // 24, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
     )
     vacuum_hours: int = Field(
-        24, ge=24, description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut."
+        24,
+        ge=24,
+        le=MOST_HOURS,
+        description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut.",
     )
     record_cpu_s: float = Field(
         RECORD_CPU_S,
@@ -174,6 +180,9 @@ def load_settings(
     KINDS[settings.log].check(settings)
     _check_addresses(settings)
     _check_stations(settings)
+    for name in ("lake_options", "claims_options", "ingest_options"):
+        options: Mapping[str, Secret] = getattr(settings, name)
+        check_options({key: value.get_secret_value() for key, value in options.items()}, name)
     return settings, sources
 
 

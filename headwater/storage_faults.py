@@ -157,6 +157,7 @@ _PATTERNS = [(re.compile(pattern, re.IGNORECASE), cause, fix) for pattern, cause
 _COLOURS = re.compile(r"\x1b\[\d*m|↳")
 _QUERY = re.compile(r"\?[^\s\"'>)]*")
 _SECRET = re.compile(r"(?i)\b(sig|signature|accountkey|sharedaccesskey|password|token|bearer)\b(\s*[=:]\s*|\s+)\S+")
+_UNREAD = re.compile(r'[Ff]ailed to parse \\?"([^"]{0,40}?)\\?" as (Duration|boolean|[fiu]\d+|[iu]size)\b')
 _SHOWN = 300
 
 
@@ -189,6 +190,8 @@ def explain(error: BaseException, setting: str) -> str:
     setting: the one that names the place. A fault that is not known is quoted, without queries of URLs and secrets.
     """
     text = str(error)
+    if unread := _UNREAD.search(text):
+        return f"{unread[1]!r} among the options of `{setting}` is no {unread[2]}. Correct it."
     for pattern, cause, fix in _PATTERNS:
         if pattern.search(text):
             return f"{cause}. {fix.format(setting=setting)}."

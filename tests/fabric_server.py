@@ -104,6 +104,8 @@ class FabricServer(ThreadingHTTPServer):
         return page([self.capacity], query, "Capacities")
 
     def _post_workspaces_provisionIdentity(self, *_: Any) -> Answer:  # noqa: N802 - the API's name
+        if "workspaceIdentity" in self.workspace:
+            return refusal(409, "UnknownError", "It has one.")
         self.workspace["workspaceIdentity"] = {
             "applicationId": str(uuid.uuid4()), "servicePrincipalId": str(uuid.uuid4())
         }  # fmt: skip
@@ -184,6 +186,13 @@ class FabricServer(ThreadingHTTPServer):
         schedule |= body
         return judged(200, schedule, "DataPipelineExecuteSchedule", "datapipeline")
 
+    def _delete_workspaces_dataPipelines_jobs_execute_schedules_one(self, named: Any, *_: Any) -> Answer:  # noqa: N802
+        kept = [each for each in self.schedules if each["id"] != named["scheduleId"]]
+        if len(kept) == len(self.schedules):
+            return refusal(404, "EntityNotFound", "There is none.")
+        self.schedules = kept
+        return 200, None, {}
+
     def _get_operations_one(self, named: dict[str, str], *_: Any) -> Answer:
         states = self._operations[named["operationId"]]
         time = "2026-01-01T00:00:00Z"
@@ -256,6 +265,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         self._do("PATCH")
+
+    def do_DELETE(self) -> None:
+        self._do("DELETE")
 
     def _do(self, method: str) -> None:
         url = urlsplit(self.path)

@@ -46,7 +46,7 @@ class OidcServer:
 
     keys: those that are published; claims: what people's tokens say more; is_down: answers 503; asked: paths;
     said: replaces members of what it says of itself; lives_s: how long tokens of applications live; given: to whom one
-    was given, newest last.
+    was given, newest last; cookies: that came back of the one that each answer sets.
     """
 
     def __init__(self) -> None:
@@ -57,6 +57,7 @@ class OidcServer:
         self.said: dict[str, Any] = {}
         self.lives_s = 3600
         self.given: list[str] = []
+        self.cookies: list[str] = []
         self._codes: dict[str, dict[str, str]] = {}
         outer = self
 
@@ -95,6 +96,7 @@ class OidcServer:
     def _get(self, handler: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(handler.path)
         self.asked.append(parts.path)
+        self.cookies += handler.headers.get_all("cookie", [])
         if self.is_down:
             _answer(handler, 503, {})
         elif parts.path == "/.well-known/openid-configuration":
@@ -119,6 +121,7 @@ class OidcServer:
 
     def _post(self, handler: BaseHTTPRequestHandler) -> None:
         self.asked.append(handler.path)
+        self.cookies += handler.headers.get_all("cookie", [])
         body = handler.rfile.read(int(handler.headers["content-length"])).decode()
         sent = {name: values[0] for name, values in parse_qs(body).items()}
         if self.is_down:
@@ -157,6 +160,7 @@ class OidcServer:
 def _answer(handler: BaseHTTPRequestHandler, status: int, value: object) -> None:
     body = json.dumps(value).encode()
     handler.send_response(status)
+    handler.send_header("set-cookie", "who=somebody; Path=/")
     handler.send_header("content-type", "application/json")
     handler.send_header("content-length", str(len(body)))
     handler.end_headers()

@@ -14,6 +14,7 @@ import yaml
 from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.fabric.deployment import WorkspacePlan, steps
 from headwater.fabric.rest import Fabric
+from headwater.fabric.schedule_step import schedule_body
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.fabric.steps import Done, deploy, look
 from headwater.fabric.workspace_steps import connection_body
@@ -217,8 +218,37 @@ def test_two_at_once_make_one_workspace(fabric: FabricServer, folder: Path) -> N
         each.join()
     assert not errors
     assert len(fabric.items) == len(ids(fabric)) == ALL - 5
-    assert len(fabric.connections) == 1
-    assert {state for what, state in looked(fabric, plan).items() if "schedule" not in what} == {"there"}
+    assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
+    assert set(looked(fabric, plan).values()) == {"there"}
+
+
+@pytest.mark.parametrize("other", ["00000000", "ffffffff"])
+def test_a_schedule_that_somebody_else_made_meanwhile_stays_alone(
+    fabric: FabricServer, folder: Path, other: str
+) -> None:
+    """Whichever of both comes first by its id; what somebody scheduled otherwise, or switched off, is theirs."""
+    theirs = [{"id": "0", **schedule_body(7)}, {"id": "1", **schedule_body(60), "enabled": False}]
+
+    def meanwhile(method: str, path: str, _: int) -> None:
+        if method == "POST" and path.endswith("/schedules"):
+            fabric.schedules += [{"id": other, **schedule_body(60)}, *theirs]
+
+    plan = wanted(fabric, folder)
+    fabric.refuse = meanwhile
+    deployed(fabric, plan)
+    assert len([each for each in fabric.schedules if each not in theirs]) == 1
+    assert [each for each in fabric.schedules if each in theirs] == theirs
+    assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
+
+
+def test_schedules_too_many_are_said_and_taken_back(fabric: FabricServer, folder: Path) -> None:
+    plan = wanted(fabric, folder)
+    deployed(fabric, plan)
+    fabric.schedules += [{"id": f"f{n}", **schedule_body(60)} for n in range(4)]
+    assert [what for what, state in looked(fabric, plan).items() if state != "there"] == ["schedule, every 60 min"]
+    assert len(fabric.schedules) == 5
+    (last,) = (each for each in deployed(fabric, plan) if "schedule" in each.what)
+    assert (last.state, len(fabric.schedules)) == ("changed", 1)
 
 
 def test_throttling_is_waited_for_and_ends(fabric: FabricServer, folder: Path) -> None:

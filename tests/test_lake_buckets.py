@@ -9,11 +9,15 @@ import pytest
 
 from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable, WrongSetting
 from headwater.eventlog import Claims
+from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact, vacuum
+from headwater.lake.object_store import ObjectStore
 from headwater.runtime.exclusive_puts import check_exclusive_puts
 from headwater.runtime.storage import EXCLUSIVE, STORAGE_OPTIONS, open_claims
 from headwater.settings import load_settings
+from headwater.tables import DUPLICATES
 from tests.gcs_server import GcsServer, running_gcs
+from tests.maintained import age_removals, append, data_files
 from tests.parsing import World, event
 from tests.racing_writers import race
 from tests.s3_server import S3Server
@@ -76,6 +80,31 @@ def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsSe
     assert world.placed() == list(range(1, 9))
     assert world.audit()["balanced"]
     assert not (tmp_path / "lake").exists()
+
+
+class _Kept(NamedTuple):
+    """One table of bronze, kept by itself: the others would cost the same requests again."""
+
+    tables: dict[str, LakeTable]
+
+
+def test_maintenance_joins_small_files_of_a_bucket_and_deletes_what_was_replaced_long_ago(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    bronze = World(tmp_path, lake=f"{bucket.url}/kept", lake_options=bucket.options).bronze
+    table = bronze.tables[DUPLICATES.name]
+    table.create({})
+    kept, files = _Kept({DUPLICATES.name: table}), ObjectStore(table.uri, {**STORAGE_OPTIONS, **bucket.options})
+    for sequence in range(1, 4):
+        append(table, sequence)
+    compact(kept)
+    vacuum(kept, hours=0)
+    assert len(data_files(files)) == 4, "a reader of today still needs those that were replaced"
+    age_removals(files, hours=25)
+    vacuum(kept, hours=24)
+    assert len(data_files(files)) == 1
+    assert sorted(table.reopen().to_pyarrow_table()["sequence"].to_pylist()) == [1, 2, 3]
+    assert append(table, 3, 4) == 1, "what a compaction keeps of watermarks is in it, too"
 
 
 def test_two_processes_write_one_table_and_no_row_is_lost_or_there_twice(bucket: Bucket, gcs: GcsServer) -> None:

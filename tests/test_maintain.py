@@ -1,6 +1,5 @@
 """Maintenance keeps content, watermarks and what readers may still need."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,23 +9,16 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.errors import LakeUnavailable
-from headwater.events.position import Position, Source
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import ROW_GROUP, LakeTable
 from headwater.lake.lake_maintenance import compact, small_files, vacuum
+from headwater.lake.object_store import ObjectStore
 from headwater.runtime.storage import open_bronze
 from headwater.tables import BRONZE, DUPLICATES, ListOf, StructOf, Table, Type
 from tests.lake_check import rows
+from tests.maintained import SOURCE, age_removals, append, data_files
 from tests.parsing import World, event
 from tests.samples import body, run_event
-
-SOURCE = Source("local", "life", "0")
-
-
-def append(table: LakeTable, *sequences: int) -> int:
-    positions = [Position(SOURCE, sequence, 1_795_000_000_000_000 + sequence) for sequence in sequences]
-    rows = [(place.sequence, (*place.cells(), f"{place.sequence:032x}")) for place in positions]
-    return table.append_once(SOURCE.app_id, table.prepare(rows), sequences[-1])
 
 
 def by_sequence(folder: Path) -> list[dict[str, object]]:
@@ -100,24 +92,13 @@ def test_vacuum_deletes_the_files_that_were_replaced_before_that(tmp_path: Path)
     lake = World(tmp_path).bronze
     table = small_commits(lake, 5)
     compact(lake)
-    age_removals(Path(table.uri) / "_delta_log", hours=25)
+    files = ObjectStore(table.uri, {})
+    age_removals(files, hours=25)
     vacuum(lake, hours=26)
-    assert len(list(Path(table.uri).glob("*.parquet"))) == 6
+    assert len(data_files(files)) == 6
     vacuum(lake, hours=24)
-    assert len(list(Path(table.uri).glob("*.parquet"))) == 1
+    assert len(data_files(files)) == 1
     assert len(by_sequence(tmp_path)) == 5
-
-
-def age_removals(log: Path, hours: int) -> None:
-    """Let the table's files have been replaced so long ago, in its log of JSON."""
-    for file in [log / "_last_checkpoint", *log.glob("*.checkpoint.parquet")]:
-        file.unlink()
-    for file in log.glob("*.json"):
-        actions = [json.loads(line) for line in file.read_text().splitlines()]
-        for action in actions:
-            if "remove" in action:
-                action["remove"]["deletionTimestamp"] -= hours * 3_600_000
-        file.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
 def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:

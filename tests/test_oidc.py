@@ -191,6 +191,8 @@ def test_somebody_signs_in(issuer: OidcServer) -> None:
     caller, session, back = run(browser.sign_in.finish(*browser.begun()))
     assert (caller, back) == (Caller("mary@x", frozenset({"read"}), is_person=True), "/runs?x=1")
     assert Sessions(b"s" * 32).caller(f"headwater_session={session}") == caller
+    assert run(browser.sign_in.finish(*browser.begun()))
+    assert (issuer.asked.count("/token"), issuer.cookies) == (2, [])  # who signs in next is not who did before
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "", "/a\r\nb"])

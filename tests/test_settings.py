@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from headwater.errors import WrongSetting
 from headwater.settings import Settings, load_settings
+from headwater.storage_options import option_seconds
 from headwater.variables import OTHERS, variable_of
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,41 @@ def test_keys_come_as_a_table_or_as_json(tmp_path: Path) -> None:
     file = "[[keys]]\nname = 'airflow'\nkey = 'another-secret'\nroles = ['write', 'read']\nnamespaces = ['prod']"
     assert loaded(tmp_path, file=file)[0].keys[0].namespaces == {"prod"}
     assert loaded(tmp_path, env={"HEADWATER_KEYS": KEY})[0].keys[0].name == "spark"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fits"),
+    [
+        ("max_retries", "many", "3"), ("MAX_RETRIES", "-1", "3"), ("max_retries", "9" * 30, "3"),
+        ("retry_timeout", "9e99d", "15s"), ("timeout", "1", "15s"), ("aws_connect_timeout", "1 blue moon", "15s"),
+        ("allow_http", "maybe", "true"), ("pool_max_idle_per_host", "", "3"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("setting", ["lake_options", "claims_options"])
+def test_an_option_that_is_no_number_is_said_with_its_name(
+    tmp_path: Path, setting: str, name: str, value: str, fits: str
+) -> None:
+    with pytest.raises(WrongSetting, match=rf"{setting}: {name} = .*Write it like.*{fits}"):
+        loaded(tmp_path, **{setting: {name: value}})
+
+
+def test_options_as_the_stores_take_them_are_taken(tmp_path: Path) -> None:
+    good = {"max_retries": "0", "timeout": "1m 30s", "retry_timeout": "2 days", "allow_http": "TRUE", "other": "many"}
+    assert loaded(tmp_path, lake_options=good)[0].lake_options.keys() == good.keys()
+    assert (option_seconds("1m 30s"), option_seconds("250ms"), option_seconds("2 days")) == (90, 0.25, 172_800)
+
+
+@pytest.mark.parametrize("value", ["many", "inf", "nan", "-1", "9" * 30, "1e308"])
+def test_no_setting_takes_a_number_that_nothing_can_hold(tmp_path: Path, value: str) -> None:
+    numbers = [name for name, field in Settings.model_fields.items() if {int, float} & {*_kinds(field.annotation)}]
+    assert len(numbers) > 12
+    for name in numbers:
+        with pytest.raises(WrongSetting, match=f"Setting '{name}' from {variable_of(name)}"):
+            loaded(tmp_path, env={variable_of(name): value})
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) or (annotation,)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from headwater.cli.fabric_options import Api, Data, Json, Schema, WorkspaceId, as_address, as_id, lake_shortcuts
+from headwater.cli.option_sets import taking
 from headwater.cli.printing import show, table
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.settings import Settings, load_settings
@@ -38,20 +39,25 @@ ConnectionId = Annotated[
 ConnectionName = Annotated[str, typer.Option(help="Name of the connection that is made.", min=1, max=200)]
 
 
-def deploy(
-    workspace: WorkspaceId,
-    receiver: Receiver,
-    reader: ReaderUrl,
-    key_vault: KeyVault,
-    items: Items = Path("dist/fabric"),
-    every: Minutes = 60,
-    connection: ConnectionId = None,
-    connection_name: ConnectionName = _NAME,
-    schema: Schema = None,
-    api: Api = _API,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+class WorkspaceOptions(NamedTuple):
+    """What both commands are asked with."""
+
+    workspace: WorkspaceId
+    receiver: Receiver
+    reader: ReaderUrl
+    key_vault: KeyVault
+    items: Items = Path("dist/fabric")
+    every: Minutes = 60
+    connection: ConnectionId = None
+    connection_name: ConnectionName = _NAME
+    schema: Schema = None
+    api: Api = _API
+    data: Data = None
+    as_json: Json = False
+
+
+@taking(WorkspaceOptions)
+def deploy(asked: WorkspaceOptions) -> None:
     """Put all that Headwater is in Fabric into a workspace; run again it changes what is not as it should be.
 
     An identity of the workspace, a connection to the lake, the lakehouse with its shortcuts, the environment with the
@@ -60,42 +66,47 @@ def deploy(
     """
     from headwater.fabric.steps import deploy as put
 
-    settings = load_settings({"data": data})[0]
-    values = _values(settings, receiver, reader, key_vault)
-    wanted = _wanted(settings, workspace, items, connection, connection_name, schema, values, every, api)
-    done = _done(settings, wanted, lambda steps: _said(put(steps), as_json))
-    _show(done, as_json)
-    if not as_json and all(each.state == "unchanged" for each in done):
+    done = _done(asked, lambda steps: _said(put(steps), asked.as_json))
+    if not asked.as_json and all(each.state == "unchanged" for each in done):
         sys.stdout.write("Nothing was changed: all of it was there.\n")
 
 
-def check(
-    workspace: WorkspaceId,
-    receiver: Receiver,
-    reader: ReaderUrl,
-    key_vault: KeyVault,
-    items: Items = Path("dist/fabric"),
-    every: Minutes = 60,
-    connection: ConnectionId = None,
-    connection_name: ConnectionName = _NAME,
-    schema: Schema = None,
-    api: Api = _API,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@taking(WorkspaceOptions)
+def check(asked: WorkspaceOptions) -> None:
     """Say what of a deployment a workspace has and what is missing, with the role or setting that allows it.
 
     Changes nothing. Ends with status 1 where something is missing or differs.
     """
     from headwater.fabric.steps import look
 
-    settings = load_settings({"data": data})[0]
-    values = _values(settings, receiver, reader, key_vault)
-    wanted = _wanted(settings, workspace, items, connection, connection_name, schema, values, every, api)
-    found = _done(settings, wanted, look)
-    _show(found, as_json)
-    if any(each.state != "there" for each in found):
+    if any(each.state != "there" for each in _done(asked, look)):
         raise typer.Exit(1)
+
+
+def _done(asked: WorkspaceOptions, go: "Callable[[Iterable[WorkspaceStep]], Iterable[Done]]") -> "list[Done]":
+    """Go through the steps, and print what became of each."""
+    from headwater.fabric.deployment import steps
+    from headwater.fabric.rest import OPERATION_S
+    from headwater.runtime.workspaces import open_fabric
+
+    settings = load_settings({"data": asked.data})[0]
+    wanted = _wanted(settings, asked)
+    with closing(open_fabric(settings, asked.api, OPERATION_S)) as client:
+        done = list(go(steps(client, wanted)))
+    items: dict[str, Any] = {"items": [each._asdict() for each in done]}
+    show(items, asked.as_json, lambda: table("Workspace", items, ("what", "state", "note")))
+    return done
+
+
+def _wanted(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
+    from headwater.fabric.deployment import WorkspacePlan
+
+    values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
+    lake, shortcuts = lake_shortcuts(settings, asked.schema)
+    return WorkspacePlan(
+        asked.workspace, asked.items, lake, shortcuts, asked.connection, asked.connection_name, values, asked.every,
+        asked.api,
+    )  # fmt: skip
 
 
 def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
@@ -119,35 +130,9 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
     }
 
 
-def _wanted(
-    settings: Settings, workspace: str, items: Path, connection: str | None, connection_name: str, schema: str | None,
-    values: dict[str, str], minutes: int, api: str,
-) -> "WorkspacePlan":  # fmt: skip
-    from headwater.fabric.deployment import WorkspacePlan
-
-    lake, shortcuts = lake_shortcuts(settings, schema)
-    return WorkspacePlan(workspace, items, lake, shortcuts, connection, connection_name, values, minutes, api)
-
-
-def _done(
-    settings: Settings, wanted: "WorkspacePlan", go: "Callable[[Iterable[WorkspaceStep]], Iterable[Done]]"
-) -> "list[Done]":
-    from headwater.fabric.deployment import steps
-    from headwater.fabric.rest import OPERATION_S
-    from headwater.runtime.workspaces import open_fabric
-
-    with closing(open_fabric(settings, wanted.api, OPERATION_S)) as client:
-        return list(go(steps(client, wanted)))
-
-
 def _said(done: "Iterator[Done]", as_json: bool) -> "Iterator[Done]":
     """Say each as it is done: publishing an environment takes minutes, and what was done stays if the rest fails."""
     for each in done:
         if not as_json:
             sys.stderr.write(f"headwater: {each.what}: {each.state}\n")
         yield each
-
-
-def _show(done: "list[Done]", as_json: bool) -> None:
-    items: dict[str, Any] = {"items": [each._asdict() for each in done]}
-    show(items, as_json, lambda: table("Workspace", items, ("what", "state", "note")))

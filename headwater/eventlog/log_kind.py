@@ -8,19 +8,26 @@ from pydantic import BaseModel, Field
 
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
 
+MOST_HOURS = 876_000
+"""A hundred years: more is a slip of the hand, and no date has room for it."""
+
 
 class LogSettings(BaseModel):
     """Settings that logs of every kind read; each kind adds its own."""
 
-    queued_bytes: int = Field(64 << 20, gt=0, description="Bodies that may wait for the log before requests get 503.")
+    queued_bytes: int = Field(
+        64 << 20, gt=0, le=1 << 60, description="Bodies that may wait for the log before requests get 503."
+    )
     retain_hours: float = Field(
         72,
         ge=0,
+        le=MOST_HOURS,
         description="Log segments older than this go, once parsed; claims too, so not below the retention of a hub.",
     )
     claim_bytes: int | None = Field(
         None,
         gt=0,
+        le=1 << 60,
         description="Bodies above it go to `claims`; default 1 MiB, with Kafka 900 KiB, with an event hub 200 KiB.",
     )
     identity_client_id: str | None = Field(

@@ -15,9 +15,15 @@ from headwater.eventlog.log_kind import LogKind, LogSettings
 class SqliteSettings(LogSettings):
     """How much of the disk the log takes."""
 
-    segment_bytes: int = Field(256 << 20, gt=0, description="A log segment is closed when it holds this much.")
-    min_free_bytes: int = Field(256 << 20, ge=0, description="Free disk space below which requests get 503.")
-    retain_bytes: int = Field(4 << 30, ge=0, description="Oldest passed segments go while the log is larger than this.")
+    segment_bytes: int = Field(
+        256 << 20, gt=0, le=1 << 60, description="A log segment is closed when it holds this much."
+    )
+    min_free_bytes: int = Field(
+        256 << 20, ge=0, le=1 << 60, description="Free disk space below which requests get 503."
+    )
+    retain_bytes: int = Field(
+        4 << 30, ge=0, le=1 << 60, description="Oldest passed segments go while the log is larger than this."
+    )
 
 
 class SqliteKind(LogKind):

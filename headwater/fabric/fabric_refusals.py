@@ -31,6 +31,9 @@ _BY_CODE = {
 TAKEN = frozenset({"ItemDisplayNameAlreadyInUse", "DuplicateConnectionName"})
 """Somebody else has made it since it was looked for."""
 
+GONE = 404
+"""Somebody else has deleted it since it was looked for."""
+
 _LATER = frozenset({"ItemDisplayNameNotAvailableYet", "OperationInProgress"})
 
 

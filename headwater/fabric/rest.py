@@ -83,6 +83,10 @@ class Fabric:
         """Change a document; raises as `post` does."""
         self._await("PATCH", path, body)
 
+    def delete(self, path: str) -> None:
+        """Delete what a path names; raises as `post` does."""
+        self._await("DELETE", path, None)
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

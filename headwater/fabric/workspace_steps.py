@@ -37,8 +37,17 @@ def identity_step(fabric: Fabric, workspace: dict[str, Any]) -> WorkspaceStep:
     """Tell whether the workspace has an identity, by which the connection reads the lake."""
     if own := workspace.get("workspaceIdentity"):
         return WorkspaceStep("workspace identity", StepState.THERE, f"give {own['servicePrincipalId']} {_READER}")
-    path, then = f"/workspaces/{workspace['id']}/provisionIdentity", f"give it {_READER}; `check` names it"
-    return WorkspaceStep("workspace identity", StepState.MISSING, _ADMIN, lambda: fabric.post(path), then)
+    path, then = f"/workspaces/{workspace['id']}", f"give it {_READER}; `check` names it"
+    return WorkspaceStep("workspace identity", StepState.MISSING, _ADMIN, lambda: _make_identity(fabric, path), then)
+
+
+def _make_identity(fabric: Fabric, workspace: str) -> None:
+    """Give the workspace an identity, of which it has one at most; Fabric documents no word for *somebody else has*."""
+    try:
+        fabric.post(f"{workspace}/provisionIdentity")
+    except FabricRefusal:
+        if not fabric.get(workspace).get("workspaceIdentity"):
+            raise
 
 
 def find_connection(fabric: Fabric, name: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from headwater.access import Caller
 from headwater.errors import Retry, WrongQuestion
-from headwater.identity.oidc_tokens import TokenCheck, certificates
+from headwater.identity.oidc_tokens import TokenCheck
 from headwater.identity.sessions import LIFETIME_S, Sessions
 
 SIGNING_IN = "headwater_signing_in"
@@ -104,8 +104,7 @@ class SignIn:
             **({"client_secret": self._client.secret} if self._client.secret else {}),
         }  # fmt: skip
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, verify=certificates()) as client:
-                answer = await client.post(said.token_endpoint, data=form)
+            answer = await self._tokens.client.post(said.token_endpoint, data=form, timeout=_TIMEOUT)
             token = answer.json().get("id_token") if answer.status_code == 200 else None
         except (httpx.HTTPError, ValueError, AttributeError) as error:
             raise Retry(f"The issuer does not answer: {type(error).__name__}. {_AGAIN}") from error

@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NamedTuple
 
 import httpx
@@ -56,9 +57,10 @@ class Discovered(NamedTuple):
 class IssuerKeys:
     """An issuer's keys: asked for when they are missing or old, kept for a day while it does not answer."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, client: httpx.AsyncClient):
         """Ask for nothing yet."""
         self._url = url.rstrip("/")
+        self._client = client
         self._keys: dict[str, jwt.PyJWK] = {}
         self._said: Discovered | None = None
         self._fetched = self._tried = float("-inf")
@@ -67,7 +69,7 @@ class IssuerKeys:
     async def discovered(self) -> Discovered:
         """Return what the issuer says of itself; raises Retry where it does not answer, or for another."""
         if self._said is None:
-            found = await _json(f"{self._url}/.well-known/openid-configuration")
+            found = await _json(self._client, f"{self._url}/.well-known/openid-configuration")
             try:
                 said = Discovered(*(str(found[name]) for name in Discovered._fields))
             except KeyError as error:
@@ -94,7 +96,7 @@ class IssuerKeys:
     async def _fetch(self) -> None:
         self._tried = time.monotonic()
         try:
-            found = await _json((await self.discovered()).jwks_uri)
+            found = await _json(self._client, (await self.discovered()).jwks_uri)
             signs = [each for each in found.get("keys", ()) if each.get("kid") and each.get("use", "sig") == "sig"]
             self._keys = {each["kid"]: key for each in signs if (key := _readable(each))}
             self._fetched = time.monotonic()
@@ -108,7 +110,8 @@ class TokenCheck:
     def __init__(self, issuer: Issuer):
         """Ask for nothing yet."""
         self._issuer = issuer
-        self.keys = IssuerKeys(issuer.url)
+        self.client = issuer_client()
+        self.keys = IssuerKeys(issuer.url, self.client)
         self._known: dict[bytes, tuple[float, Caller]] = {}
 
     async def caller(self, token: str) -> Caller | None:
@@ -186,11 +189,22 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-async def _json(url: str) -> Any:
+def issuer_client() -> httpx.AsyncClient:
+    """Return what asks an issuer, now and then: its connections end with each answer, so that nobody must close it.
+
+    It keeps no cookie: what an issuer sets when one person signs in does not go along when the next one does.
+    """
+    limits = httpx.Limits(max_keepalive_connections=0)
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    return httpx.AsyncClient(
+        timeout=_TIMEOUT, follow_redirects=False, verify=certificates(), limits=limits, cookies=no_cookies
+    )
+
+
+async def _json(client: httpx.AsyncClient, url: str) -> Any:
     try:
-        async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, verify=certificates()) as client:
-            answer = await client.get(url)
-            answer.raise_for_status()
-            return answer.json()
+        answer = await client.get(url)
+        answer.raise_for_status()
+        return answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Retry(f"{url} does not answer: {type(error).__name__}. Is the issuer reachable?") from error

@@ -13,9 +13,9 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, UnknownConfigurationKeyError
 from obstore.store import LocalStore, from_url
 
-from headwater.durations import seconds
 from headwater.errors import LakeUnavailable
 from headwater.storage_faults import explain
+from headwater.storage_options import check_options, option_seconds
 
 T = TypeVar("T")
 
@@ -44,7 +44,11 @@ class ObjectStore:
     """The files below one folder or address. May be asked from any thread."""
 
     def __init__(self, address: str, options: Mapping[str, str], *, setting: str = "lake"):
-        """Ask for nothing yet; options: storage options of delta-rs; setting: which one names the address."""
+        """Ask for nothing yet; options: storage options of delta-rs; setting: which one names the address.
+
+        Raises WrongSetting for an option that is no number or time where it should be one.
+        """
+        check_options(options, f"options of `{setting}`")
         self._address = address
         self._setting = setting
         self._store = self._guarded(lambda: _open(address, options))
@@ -128,5 +132,5 @@ def _retries(told: Mapping[str, str]) -> dict[str, Any]:
     if "max_retries" in told:
         found["max_retries"] = int(told["max_retries"])
     if "retry_timeout" in told:
-        found["retry_timeout"] = timedelta(seconds=seconds(told["retry_timeout"]))
+        found["retry_timeout"] = timedelta(seconds=option_seconds(told["retry_timeout"]) or 0.0)
     return found

@@ -23,6 +23,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from headwater.events.position import Source
 from tests.azurite import ACCOUNT_KEY, KEY, PATIENT, Storage
 from tests.functions.host import App, running
 from tests.hub_server import HubServer
@@ -200,7 +201,9 @@ class Fleet:
         """Return the last sequence of each partition that the lake has; a hub counts from 0, the lake from 1."""
         events = events or self.table("events")
         life = events.metadata().configuration["headwater.incarnation"]
-        return {name: events.transaction_version(f"parser/function/{life}/{name}") or 0 for name in self.partitions}
+        return {
+            name: events.transaction_version(Source(self.hub.name, life, name).app_id) or 0 for name in self.partitions
+        }
 
     def table(self, name: str) -> DeltaTable:
         """Open a table of bronze."""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 
 from functions import app_settings
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, SINKS, body, resources, template
-from tools.function_zip import PACKAGE
+from tools.function_zip import PACKAGE, RECEIVER, receiver_shipped
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 WORKFLOW = WORKFLOWS / "deploy.yml"
@@ -53,13 +54,36 @@ def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(
     assert (jobs["deploy"]["needs"], jobs["package"]["needs"]) == ("package", "test")
     assert jobs["test"] == {"uses": f"./{TESTS.relative_to(ROOT)}"}
     assert steps(tests).splitlines()[-1] == "make test"
-    assert "python -m tools.function_zip" in steps(jobs["package"])
-    package = PACKAGE.relative_to(ROOT).as_posix()
-    assert package in steps(jobs["deploy"])
-    assert (
-        next(step for step in jobs["package"]["steps"] if "with" in step and "path" in step["with"])["with"]["path"]
-        == package
-    )
+    packed = steps(jobs["package"]).splitlines()
+    assert {"python -m tools.function_zip", "python -m tools.function_zip --app receiver"} <= set(packed)
+    whole, receivers = (path.relative_to(ROOT).as_posix() for path in (PACKAGE, RECEIVER))
+    kept = next(step["with"]["path"] for step in jobs["package"]["steps"] if "path" in step.get("with", {}))
+    assert kept.split() == [whole, receivers]
+    pipeline_and_sinks, receiver = re.findall(r"deploy (\S+.*?) (dist/\S+)", steps(jobs["deploy"]))
+    assert pipeline_and_sinks == ('"$app"', whole)
+    assert receiver == ('"${{ steps.provision.outputs.receiver }}"', receivers)
+
+
+@pytest.mark.slow
+def test_azd_packs_for_the_receiver_what_it_imports(tmp_path: Path) -> None:
+    """Its hook is run on the sources, beside a dashboard that costs no build and what an older release left."""
+    for folder in ("functions", "headwater", "tools"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "assets"))
+    for name in {*_of_root(receiver_shipped()), "requirements-receiver.txt"}:
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "Makefile").write_text("web:\n\ttouch built\n")
+    packed = tmp_path / yaml.safe_load((ROOT / "azure.yaml").read_text())["services"]["receiver"]["project"]
+    packed.mkdir(parents=True)
+    (packed / "removed_since.py").touch()
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["prepackage"]["run"]
+    subprocess.run([ROOT / hook], cwd=tmp_path, check=True, capture_output=True)
+    found = sorted(path.relative_to(packed).as_posix() for path in packed.rglob("*") if path.is_file())
+    assert ((tmp_path / "built").exists(), found) == (True, receiver_shipped())
+    assert (packed / "requirements.txt").read_bytes() == (ROOT / "requirements-receiver.txt").read_bytes()
+
+
+def _of_root(names: list[str]) -> list[str]:
+    return [name for name in names if "/" not in name]
 
 
 def test_a_pull_request_is_tested_on_both_pythons_with_all_that_tests_need(tests: dict[str, Any]) -> None:

@@ -1,0 +1,22 @@
+"""Options that several commands take alike: declared once, as a named tuple."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, get_type_hints
+
+_T = TypeVar("_T")
+
+
+def taking(options: type[_T]) -> Callable[[Callable[[_T], None]], Callable[..., None]]:
+    """Make a command of a function that takes a whole set of options. options: a named tuple, annotated for typer."""
+
+    def declare(command: Callable[[_T], None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            command(options(**given))
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__annotations__ = get_type_hints(options, include_extras=True)
+        run.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+        return run
+
+    return declare

@@ -65,6 +65,7 @@ def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path
     are_named_by_what_they_hold(session)
 
 
+@pytest.mark.long  # the transport's own tests fill its queue and hold its store up; `test_spark_ingest` takes losses
 def test_a_full_queue_drops_and_counts_and_the_count_arrives_when_the_store_is_back(tmp_path: Path) -> None:
     session = Session(tmp_path / "session", NEWEST)
     store = session.folder / "onelake"

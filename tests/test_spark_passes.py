@@ -1,13 +1,16 @@
-"""The lease that keeps a pass alone on storage that has no locks; `test_spark_silver_gold` has passes that meet."""
+"""What passes rest on: a lease on storage that has no locks, names of Java; `test_spark_silver_gold` has passes."""
 
+import logging
 import os
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
+from headwater.spark.java_names import keep_names
 from headwater.spark.one_pass import LEASE_S, leased, leases
 from tests.spark_noise import SPARK_NOISE
 
@@ -43,3 +46,16 @@ def test_a_lease_that_nobody_prolongs_is_taken_over_by_one(place: StoragePlace) 
         with pytest.raises(LakeUnavailable), leased(place, "lake"):
             pass
     assert leases(place) == []
+
+
+def test_names_of_java_are_asked_for_once(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    keep_names(spark)
+    with caplog.at_level(logging.DEBUG, "py4j"):
+        spark.range(1).select(F.concat(F.lit("a"), F.col("id").cast("string"))).count()
+    said = [record.getMessage() for record in caplog.records]
+    assert [text for text in said if text.startswith(ASKED + MEMBER)]
+    assert [text for text in said if text.startswith(ASKED + UNKNOWN)] == []
+
+
+ASKED, UNKNOWN, MEMBER = "Command to send: r\n", "u\n", "m\n"
+"""What py4j logs of a question that it sends to Java: what a name is, what of a class a name is."""

@@ -19,6 +19,7 @@ from headwater.spark.delta.versions import SIGNED, newest, put_back, strangers, 
 from headwater.spark.gold.gold_answers import write_answers
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
+from headwater.spark.java_names import keep_names
 from headwater.spark.layer_generations import begin, current, switch
 from headwater.spark.layer_positions import LayerPosition, Source, beyond, limited, position_rows, read_position
 from headwater.spark.one_pass import alone
@@ -58,6 +59,7 @@ def refresh(
     anew; ending: once it is set, the batch that is under way is the last one. Raises LakeUnavailable where another pass
     is at work; then this one has changed nothing.
     """
+    keep_names(spark)
     bronze = TableFolder(spark, f"{lake}/bronze", BRONZE)
     if not bronze.exists(EVENTS):
         raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")

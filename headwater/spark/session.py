@@ -82,6 +82,8 @@ def local_session(
     _require()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
+    from headwater.spark.java_names import keep_names  # noqa: PLC0415 - as above
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
     threads = cores or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{threads}]").appName("headwater")
@@ -91,6 +93,7 @@ def local_session(
     with _prints_elsewhere():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    keep_names(spark)
     try:
         yield spark
     finally:

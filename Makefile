@@ -9,6 +9,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # others, but two of quick ones, which do not: each process imports and collects all tests
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
 AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
+# each Maven alone: they share a repository (so does tools/jars.py)
+MAVEN := mkdir -p .cache && flock .cache/maven.lock mvn -B -q
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade,tests/test_spark_$(of).py) tests/test_notebooks.py \
 	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py
 
@@ -19,7 +21,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web screenshots
+.PHONY: help setup setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,18 +51,22 @@ jvm: $(JARS)  ## the jars of the OneLake transport, the Spark plugin and the Spa
 jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src jvm/testing -type f)
 	@command -v mvn >/dev/null || { echo "mvn is missing, which builds our jars: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
 	@echo "Building $(@F) and running its tests (a minute; the first time it fetches Spark and Hadoop)"
-	@mvn -B -q -f $< $(if $(findstring spark4,$@),-Pspark4) package
+	@$(MAVEN) -f $< $(if $(findstring spark4,$@),-Pspark4) package
 	@touch $@
 
-setup-test: setup $(JARS)  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, Helm, a judge of what DataHub gets, dbt
+setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, Helm, a judge of what DataHub gets, dbt
+	@$(MAKE) --no-print-directory --jobs 4 setup setup-judges $(JARS)
+
+setup-judges: $(READY)
 	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types chromium helm | xargs -P 4 -n 1 $(BIN)/python -m
 
+# not compiled: of 22,000 files most are never imported, and what is, is compiled then
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
 	@echo "Setting up $(VENV) (two minutes the first time)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv is missing: apt-get install python3-venv"; exit 2; }
-	@$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement requirements-dev.lock
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -1,5 +1,6 @@
 """Both commands as they are installed: each says which extra it needs where that is missing."""
 
+import gc
 import sys
 from importlib import import_module
 
@@ -18,12 +19,15 @@ def spark_main() -> None:
 
 
 def _run(module: str, needs: str) -> None:
+    gc.disable()  # modules stay: to look for garbage amid them, now and at the end, was a third of a short command
     try:
         with extra(needs):
             found = import_module(module)
     except WrongSetting as error:
         sys.stderr.write(f"headwater: {error}\n")
         sys.exit(3)
+    gc.freeze()
+    gc.enable()
     found.main()
 
 

@@ -1,5 +1,6 @@
 """A skipped test fails the run: nothing here may be left out silently."""
 
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read",
 
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
 """Files of a second Spark beside the first: halves that take about as long, each the length of a whole run."""
+
+gc.disable()  # until all tests are collected: what they import stays
 
 _SLOW_FILE = re.compile(r"^pytestmark = (\[[^]]*)?pytest\.mark\.slow\b", re.MULTILINE)
 
@@ -82,6 +85,12 @@ def _group(file: Path) -> str:
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
     found = {"lake_of_cases": "spark", "passed_lake": "spark", "keyed_to_read": "shop_to_read"}.get(found, found)
     return "spark_2" if found == "spark" and file.stem in SECOND else found
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the collector look at what tests make, and not at thousands of tests again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

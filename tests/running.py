@@ -18,7 +18,7 @@ import psutil
 LISTENS = "Headwater listens on "
 TIMEOUT_S = 60.0
 _ROOT = Path(__file__).parents[1]
-_COMMAND = [sys.executable, "-c", "from headwater.cli import main; main()"]
+_COMMAND = [sys.executable, "-m", "headwater"]
 
 
 def headwater(

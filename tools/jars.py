@@ -4,6 +4,7 @@ Run by `make setup`. They lie in `.cache/jars/`, one folder per thing, so that a
 `jvm/NAME/pom.xml` says what Maven fetches, `jvm/NAME.sha256` what must come of it; `jars` is the collection of all.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -156,7 +157,8 @@ def _digest(path: Path) -> str | None:
 def _run_maven(command: list[str]) -> None:
     log = CACHE.with_name("maven.log")
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as output:
+    with log.with_name("maven.lock").open("w") as alone, log.open("w") as output:
+        fcntl.flock(alone, fcntl.LOCK_EX)  # the Makefile builds our jars beside; all share a repository
         status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
     if status:
         errors = [line for line in log.read_text().splitlines() if "[ERROR]" in line or "ERROR" in line]

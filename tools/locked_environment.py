@@ -27,7 +27,7 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
         shutil.rmtree(home, ignore_errors=True)
         _run([python, "-m", "venv", str(home / "venv")])
         # the lock is complete, and may hold what a package forbids for no reason: see tools/spark4.in
-        options = ["--quiet", "--no-deps", "--require-hashes", "--requirement", str(lock)]
+        options = ["--quiet", "--no-compile", "--no-deps", "--require-hashes", "--requirement", str(lock)]
         _run([str(interpreter), "-m", "pip", "install", *options])
         stamp.write_text(wanted)
     return interpreter

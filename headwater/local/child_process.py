@@ -1,5 +1,6 @@
 """What every child of `headwater up` does first and last: take its settings, hold its role, say why it ends."""
 
+import gc
 import logging
 import select
 import sys
@@ -33,6 +34,7 @@ def child(role: str, *, holds: bool = True, vital: bool = True) -> Iterator[tupl
     holds: nobody else plays this role meanwhile; vital: without it nothing works, so that a fault that will not pass by
     itself ends all of Headwater.
     """
+    gc.freeze()  # modules stay: the collector need not look at them again and again, nor at the end
     logging.basicConfig(level=logging.INFO, format=f"{role}: %(message)s", stream=sys.stderr)
     settings = read_settings()
     try:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from headwater.events.times import iso
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding, ReportedRun, ReportedRuns, TransportLoss
+from headwater.reconcile.committed_table import CommittedTable
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistorySpan
 from headwater.reconcile.joining.commit_join import TableHistory, TableWriter, uncommitted
 from headwater.reconcile.joining.history_join import Patience, unreported
 from headwater.reconcile.joining.landed_runs import LandedRuns
-from headwater.reconcile.table_commits import CommittedTable
 
 _PAGE = 10_000
 """Each page reads the columns of the whole time once more."""

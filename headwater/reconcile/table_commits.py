@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from deltalake.exceptions import DeltaError
@@ -11,6 +11,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, PyFileSystem
 
 from headwater.errors import InvalidEvent, LakeUnavailable, WrongSetting
 from headwater.events.decode import decode
+from headwater.reconcile.committed_table import CommittedTable, TableCommit
 from headwater.reconcile.histories.event_log_files import heads_of_lines, pieces
 from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.storage_faults import explain
@@ -24,30 +25,6 @@ _HEAD = 256 << 10
 _SKEW_US = 3_600_000_000
 """Clocks of writers differ: commits are read back to so long before the span."""
 _DEEP = 4
-
-
-class TableCommit(NamedTuple):
-    """A commit; time in us, UTC.
-
-    engine: what wrote it, as it says; words: ids that its writer left in it; changes_data: not only where rows lie.
-    """
-
-    version: int
-    time_us: int
-    operation: str
-    engine: str
-    user: str
-    words: frozenset[str]
-    changes_data: bool
-
-
-class CommittedTable(NamedTuple):
-    """A Delta table, the name it has as a dataset before any rule, its commits of a span and of an hour before."""
-
-    uri: str
-    namespace: str
-    name: str
-    commits: list[TableCommit]
 
 
 def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) -> Iterator[CommittedTable]:

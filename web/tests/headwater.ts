@@ -40,7 +40,7 @@ export class Headwater {
 
   /** Start, on the port of the last time if there was one; return when it listens. */
   async start(): Promise<this> {
-    const program = ['-c', 'from headwater.cli import main; main()', 'up', '--data', this.folder, '--port', String(this.port), '--tick', '50ms'];
+    const program = ['-m', 'headwater', 'up', '--data', this.folder, '--port', String(this.port), '--tick', '50ms'];
     this.process = spawn(PYTHON, program, {
       cwd: this.folder, env: { ...process.env, PYTHONPATH: ROOT, ...this.environment }, stdio: ['ignore', 'pipe', 'inherit'],
     }); // prettier-ignore

@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function compare(rows: readonly (readonly string[])[]): void {
   const history = join(folder, 'jobs.csv');
   writeFileSync(history, [['id', 'name', 'state', 'started', 'ended'], ...rows].map((row) => row.join(',')).join('\n'));
-  const program = ['-c', 'from headwater.cli import main; main()', 'reconcile', '--server', url, '--history', `csv:${history}`];
+  const program = ['-m', 'headwater', 'reconcile', '--server', url, '--history', `csv:${history}`];
   execFileSync(PYTHON, [...program, '--save', 'nightly', '--fail-on', 'none'], { cwd: folder, env: { ...process.env, PYTHONPATH: ROOT } });
 }
 

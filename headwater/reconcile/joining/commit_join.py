@@ -10,9 +10,9 @@ from typing import NamedTuple
 from headwater.events.times import iso
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding
+from headwater.reconcile.committed_table import TableCommit
 from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.reconcile.joining.landed_runs import LandedRun
-from headwater.reconcile.table_commits import TableCommit
 
 _STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
 _NO_ROWS = ("DROP", "RENAME", "ALTER")

@@ -25,8 +25,8 @@ class Known:
     """Goes to every worker: small beside the events.
 
     exact: by dataset, the keys that its newest schema tells apart; none for nearly every dataset.
-    newest, histories: schemas of datasets whose columns a run must borrow: of each the newest, None where none is known;
-    all of it, oldest first. columns: those of their hashes.
+    newest, histories: schemas of datasets whose columns a run must borrow: of each the newest, None where there is
+    none; all, oldest first. columns: those of their hashes.
     """
 
     naming: Naming

@@ -87,7 +87,7 @@ class Latest:
 
 @dataclass(frozen=True)
 class SchemaHistory:
-    """Every mention of the schemas of some datasets, of which there may be some thousands."""
+    """Every mention of the schemas of some datasets."""
 
     naming: Naming
     datasets: frozenset[Name]

@@ -16,7 +16,7 @@ from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.spark.silver.content_texts import exact_keys
 from headwater.spark.silver.known import LATEST, Latest, SchemaHistory, with_columns
 from headwater.spark.silver.silver_datasets import DATASET
-from headwater.tables import LENDERS
+from headwater.tables import Table
 
 OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
 """What there is one row of `LATEST` of."""
@@ -24,6 +24,7 @@ OF_NAME = ["namespace", "name", *DATASET, "facet", "producer"]
 IS_NEWER = "s.moved OR " + " > ".join(f"struct({', '.join(f'{side}.{name}' for name in NEWNESS)})" for side in "st")
 """Which rows replace those that are kept, as `State.put` takes it."""
 
+_GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
 _SCHEMA = [*NEWNESS, "content_hash", "value"]
 _REST = [name for name in LATEST.columns if name not in OF_NAME]
 
@@ -89,7 +90,7 @@ class NewestFacets:
                 yield span._replace(since_us=since_us)
 
     def _newest(self, latest: DataFrame, datasets: Iterable[Name]) -> list[tuple[Name, SeenSchema, str]]:
-        wanted = F.broadcast(self._folder.rows(LENDERS, sorted(datasets)))
+        wanted = F.broadcast(self._folder.rows(_GENERATIONS, sorted(datasets)))
         newest = F.max_by(F.struct(*_SCHEMA), F.struct(*NEWNESS)).alias("newest")
         of = latest.where("facet = 'schema'").join(wanted, DATASET).groupBy(*DATASET)
         rows = of.agg(newest).select(*DATASET, "newest.*").collect()
@@ -105,7 +106,7 @@ class NewestFacets:
             several |= {Name(*row) for row in self._now.where("twins").select(*DATASET).collect()}
         if not several:
             return {}
-        wanted = F.broadcast(self._folder.rows(LENDERS, sorted(several)))
+        wanted = F.broadcast(self._folder.rows(_GENERATIONS, sorted(several)))
         of = self._now.where("facet = 'schema'").join(wanted, DATASET).groupBy(*DATASET)
         rows = of.agg(F.max_by("value", F.struct(*NEWNESS))).collect()
         return {Name(*row[:3]): keys for row in rows if (keys := exact_keys(row[3]))}

@@ -13,9 +13,9 @@ from headwater.lineage.runs.job_hierarchy import Started
 from headwater.lineage.runs.job_identity import job_key
 
 _NEWEST = (
-    "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM runs r JOIN run_keys k ON k.id = r.run "
-    "LEFT JOIN runs p ON p.run = r.parent LEFT JOIN runs e ON e.run = r.execution "
-    "WHERE r.job_key = ? AND r.kind = 'RUN' ORDER BY r.time_us DESC, k.key DESC LIMIT 1"
+    "SELECT r.run, k.key, r.parent, r.execution, p.job_key, e.job_key FROM jobs j "
+    "JOIN runs r ON r.run = j.newest JOIN run_keys k ON k.id = r.run "
+    "LEFT JOIN runs p ON p.run = r.parent LEFT JOIN runs e ON e.run = r.execution WHERE j.key = ?"
 )
 
 

@@ -28,9 +28,9 @@ _WRITTEN = (
 _FACETS = "SELECT name, value FROM newest_facets WHERE {} AND kind = ?2 AND facet = ?3 ORDER BY event_order"
 _JOBS = (
     "SELECT j.key, j.shown, r.state, e.last_us, k.key, r.started_us, r.ended_us, r.processing, r.time_us FROM jobs j "
-    "JOIN entities e ON e.kind = 1 AND e.name = j.key JOIN names n ON n.id = j.shown LEFT JOIN runs r ON r.run = "
-    "(SELECT run FROM runs WHERE job_key = j.key AND kind = 'RUN' ORDER BY time_us DESC, run DESC LIMIT 1) "
-    f"LEFT JOIN run_keys k ON k.id = r.run WHERE {{}} AND n.namespace <> ?2 AND j.key NOT IN ({DELETED_JOBS})"
+    "JOIN entities e ON e.kind = 1 AND e.name = j.key JOIN names n ON n.id = j.shown "
+    "LEFT JOIN runs r ON r.run = j.newest LEFT JOIN run_keys k ON k.id = r.run "
+    f"WHERE {{}} AND n.namespace <> ?2 AND j.key NOT IN ({DELETED_JOBS})"
 )
 _ALL = "?1 IS NULL"
 _OF_ONE_NAME = f"SELECT key FROM jobs WHERE shown IN (SELECT shown FROM jobs WHERE key {_THESE})"

@@ -19,6 +19,9 @@ OF_OLDER = {
     ("parts", "saying"): "value",
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
     ("edges", "read_set"): "edge_set",
+    ("jobs", "newest"): (
+        "(SELECT run FROM main.runs WHERE job_key = key AND kind = 'RUN' ORDER BY time_us DESC, run DESC LIMIT 1)"
+    ),
     ("reads", "read_set"): "edge_set",
 }
 """Table and column → SQL of what an older file has in its place."""

@@ -194,11 +194,6 @@ class VersionTable:
             "WHERE NOT EXISTS (SELECT 1 FROM runs WHERE job_key = ?1 AND time_us > ?3)",
             [(key, shown, time_us) for key, (time_us, shown) in self._jobs.items()],
         )
-        self._sql.executemany(
-            "UPDATE jobs SET state = (SELECT state FROM runs r JOIN run_keys k ON k.id = r.run WHERE job_key = ?1 "
-            "AND kind = 'RUN' ORDER BY time_us DESC, k.key DESC LIMIT 1) WHERE key = ?1",
-            [(key,) for key in self._jobs],
-        )
         for each in (self._versions, self._retracted, self._entities, self._jobs):
             each.clear()
 

@@ -10,6 +10,7 @@ from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.event_table import EventTable
 from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.newest_run_table import NewestRunTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.schema_use_table import SchemaUseTable
@@ -28,11 +29,12 @@ class _Before(NamedTuple):
     """What the index says of a run until now."""
 
     state: str | None
+    time_us: int
     job_key: int
     lineage: bytes
 
 
-_NEW = _Before(None, 0, b"")
+_NEW = _Before(None, 0, 0, b"")
 
 
 class SqliteStore:
@@ -54,6 +56,7 @@ class SqliteStore:
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
         self.history = VersionTable(connection, names)
+        self._newest = NewestRunTable(connection, runs)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
@@ -98,7 +101,7 @@ class SqliteStore:
         found: dict[str, _Before] = {}
         for some in chunks(run_keys):
             query = (
-                "SELECT k.key, r.state, r.job_key, r.said FROM run_keys k JOIN runs r ON r.run = k.id "
+                "SELECT k.key, r.state, r.time_us, r.job_key, r.said FROM run_keys k JOIN runs r ON r.run = k.id "
                 f"WHERE k.key IN ({marks(some)})"
             )
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
@@ -143,6 +146,7 @@ class SqliteStore:
         self._runs.clear()
         self.search.flush()
         self.history.flush()
+        self._newest.flush()
 
     def _uses(self, name: Name) -> Iterator[SeenSchema]:
         """Yield the schemas that runs of earlier batches mention under a name."""
@@ -159,6 +163,8 @@ class SqliteStore:
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
         ))  # fmt: skip
+        if run.kind == "RUN":
+            self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))
         if run.state != before.state:
             self.feed.run_state(run.key, run.state)
         known = self._in_use.get((derived.alike, run.job))

@@ -14,7 +14,7 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
 
-FORMAT = 13
+FORMAT = 14
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 

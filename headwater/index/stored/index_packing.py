@@ -38,7 +38,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
 class PackedEdges(Struct, array_like=True, gc=False):
     """A contribution; datasets, columns and transformations by their place in `names`, `said` and `transformations`.
 
-    edges: four numbers each, as in `Edge`; borrowed: before format 13.
+    edges: four numbers each, as in `Edge`; borrowed: before format 14.
     """
 
     names: list[Name]

@@ -8,7 +8,6 @@ are shown. Recorded statements are compared twice: as recorded, and like with li
 """
 
 import argparse
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,8 @@ from typing import Any, NamedTuple
 from bench.dialect_truth import Edge, TrueStatement, true_statements
 from bench.figures import Figure, percentile, show
 from bench.hostile_sql import HOSTILE, WIDE
-from bench.statements import Statement, statements
+from bench.statements import Statement, statements, without_column_lineage
+from headwater.errors import InvalidEvent
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.inferring.known_tables import KnownTable
@@ -31,6 +31,8 @@ from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.samples import body
 
+RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
+NOW_US = 2_000_000_000_000_000
 PRECISION, RECALL = 0.97, 0.85
 
 
@@ -109,10 +111,11 @@ def measure(statement: Statement) -> Measured:
     """Hide the observed column lineage of a statement, and infer it."""
     event = statement.event
     sql = event["job"]["facets"]["sql"]
-    observed = edges_of(event)[0]
+    observed = edges_of(event, statement.others)[0]
     before = time.process_time()
-    inferred, unread = edges_of(without_lineage(event))
+    edges_of(without_lineage(event))
     cpu_s = time.process_time() - before
+    inferred, unread = edges_of(without_lineage(event), statement.others)
     namespaces = [each["namespace"] for each in (*event["outputs"], *event.get("inputs", []))]
     dialect = dialect_of(sql.get("dialect"), namespaces, event.get("producer") or "")
     merges = sql["query"].lstrip()[:5].casefold() == "merge"
@@ -121,10 +124,8 @@ def measure(statement: Statement) -> Measured:
 
 def without_lineage(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event that says nothing of columns but its SQL; a run that listed no input lists what it named."""
-    hidden: dict[str, Any] = json.loads(json.dumps(event))
+    hidden = without_column_lineage(event)
     listed = {(each["namespace"], each["name"]) for each in hidden.get("inputs") or []}
-    for output in hidden["outputs"]:
-        output["facets"].pop("columnLineage", None)
     hidden["inputs"] = [*(hidden.get("inputs") or []), *(
         {"namespace": namespace, "name": name} for namespace, name in sorted(_named(event) - listed)
     )]  # fmt: skip
@@ -140,16 +141,19 @@ def _named(event: dict[str, Any]) -> set[tuple[str, str]]:
     return {(each["namespace"], each["name"]) for each in every}
 
 
-def edges_of(event: dict[str, Any]) -> tuple[frozenset[Edge], str | None]:
-    """Return the edges that the rules make of one event, as if its run had no other."""
+def edges_of(event: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> tuple[frozenset[Edge], str | None]:
+    """Return the edges that the rules make of one event, as if its run had no other; others: what other runs said."""
     contents = ContentsInMemory()
     reader = FactsReader(default_rules().canonical, contents)
-    told = {"run": {"runId": "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"}} | {"eventTime": "2026-03-01T00:00:00Z"}
+    told = {"run": {"runId": RUN}} | {"eventTime": event.get("eventTime") or "2026-03-01T00:00:00Z"}
     job = {**event["job"], "name": "statement"}  # a statement's other half, which Spark observes, needs no inference
     whole = {**event, **told, "job": job, "eventType": "COMPLETE", "producer": event.get("producer") or "unknown"}
-    fact = reader.read("0" * 32, 0, body(whole).decode())
-    snapshot = SnapshotOfFacts([fact], contents)
-    found = [lineage for _, lineage in snapshot.graph.sets.values()]
+    facts = []
+    for number, each in enumerate((whole, *others)):
+        with suppress(InvalidEvent):  # some of what was recorded was made so on purpose
+            facts.append(reader.read(f"{number:032x}", NOW_US, body(each).decode()))
+    said = SnapshotOfFacts(facts, contents).store.candidates.values()
+    found = [by_run[RUN].lineage for by_run in said if RUN in by_run]
     unread = next((lineage.unread for lineage in found if lineage.unread), None)
     return frozenset(edge for lineage in found for edge in _of_output(lineage)), unread
 

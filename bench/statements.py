@@ -6,7 +6,7 @@ inference began: nobody looks at it or tunes on it; the bench only counts how mu
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +17,14 @@ HELD_OUT = Path(__file__).with_name("held_out.txt")
 
 
 class Statement(NamedTuple):
-    """An event with SQL and column lineage; key: of its text, spaces told apart by their being there alone."""
+    """An event with SQL and column lineage; key: of its text, spaces told apart by their being there alone.
+
+    others: what other runs of the recording said, without column lineage: a lake knows the schemas in them.
+    """
 
     key: str
     event: dict[str, Any]
+    others: Sequence[dict[str, Any]]
 
     @property
     def held_out(self) -> bool:
@@ -30,7 +34,7 @@ class Statement(NamedTuple):
 
 def statements() -> list[Statement]:
     """Return every recorded statement once, by its newest event that has column lineage."""
-    found = {key: Statement(key, event) for key, event in _recorded()}
+    found = {each.key: each for each in _recorded()}
     return [found[key] for key in sorted(found)]
 
 
@@ -44,13 +48,28 @@ def is_held_out(key: str) -> bool:
     return int(key[:2], 16) % 2 == 1
 
 
-def _recorded() -> Iterator[tuple[str, dict[str, Any]]]:
+def _recorded() -> Iterator[Statement]:
     for path in sorted((*EVENTS.glob("*.ndjson"), *RECORDED.glob("*.ndjson"))):
-        for line in path.read_text(errors="replace").splitlines():
-            event = _event(line)
+        events = [_event(line) for line in path.read_text(errors="replace").splitlines()]
+        silent = [(_run(event), without_column_lineage(event)) for event in events if _run(event)]
+        for event in events:
             sql = _facets(event.get("job")).get("sql") or {}
             if sql.get("query") and any(_facets(each).get("columnLineage") for each in event.get("outputs") or []):
-                yield statement_key(sql["query"]), event
+                others = [other for run, other in silent if run != _run(event)]
+                yield Statement(statement_key(sql["query"]), event, others)
+
+
+def without_column_lineage(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event that says nothing of columns but schemas and its SQL."""
+    hidden: dict[str, Any] = json.loads(json.dumps(event))
+    for output in hidden.get("outputs") or []:
+        _facets(output).pop("columnLineage", None)
+    return hidden
+
+
+def _run(event: dict[str, Any]) -> str:
+    run = event.get("run")
+    return str(run.get("runId") or "") if isinstance(run, dict) and "eventTime" in event else ""
 
 
 def _event(line: str) -> dict[str, Any]:

@@ -406,7 +406,6 @@ EDGE_SETS = Table(
         "origin": "string",
         "landed": "boolean",
         "rewrites": "boolean",
-        "borrowed": "boolean",
         "asks": "string",
         "kin": "string",
         **_CHANGED,
@@ -460,6 +459,9 @@ EDGE_RUNS = Table(
 FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
 """What the newest comparisons found of runs."""
 
+LENDERS = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
+"""Datasets whose schemas runs took that tell none themselves."""
+
 IN_STATE: Mapping[str, Table] = {
     "vote": EDGE_SETS,
     "facet": LATEST_FACETS,
@@ -468,6 +470,7 @@ IN_STATE: Mapping[str, Table] = {
     "binding": BINDINGS,
     "runs": EDGE_RUNS,
     "finding": FINDINGS,
+    "lender": LENDERS,
     "position": POSITIONS,
 }
 """What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""

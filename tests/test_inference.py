@@ -66,6 +66,17 @@ SAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
      "SELECT id, amount, day FROM orders", {"a": "id", "b": "amount", "*": "day?"}),
     ("the order within an aggregate",
      "INSERT INTO out (a) SELECT array_agg(name ORDER BY id) FROM customers", {"a": "id? name+"}),
+    ("a semi join only decides which rows stay",
+     "INSERT INTO out SELECT id, name FROM customers c LEFT SEMI JOIN orders o ON o.customer_id = c.id",
+     {"a": "id", "b": "name", "*": "customer_id? id?"}),
+    ("a partition of Hive that is written once", "INSERT OVERWRITE TABLE out PARTITION (b = 'x') IF NOT EXISTS "
+     "SELECT name FROM customers", {"a": "name"}),
+    ("Hive's kinds of tables", "CREATE TRANSACTIONAL TABLE out AS SELECT email AS a FROM customers", {"a": "email"}),
+    ("a view of Hive with partitions",
+     "CREATE VIEW out PARTITIONED ON (b) AS SELECT email AS a, name AS b FROM customers", {"a": "email", "b": "name"}),
+    ("a materialized view that queries do not use",
+     "CREATE MATERIALIZED VIEW out DISABLE REWRITE AS SELECT email AS a FROM customers", {"a": "email"}),
+    ("a script that loads a jar", "ADD JAR /f.jar; INSERT INTO out (a) SELECT name FROM customers", {"a": "name"}),
     ("Hive's FROM … INSERT", "FROM customers INSERT INTO TABLE out SELECT name, email", {"a": "name", "b": "email"}),
 )  # fmt: skip
 
@@ -87,7 +98,14 @@ REFUSED: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.parametrize(("sql", "wanted"), [(sql, wanted) for _, sql, wanted in SAYS], ids=[each[0] for each in SAYS])
 def test_a_statement_says_what_its_columns_are_made_of(sql: str, wanted: dict[str, str]) -> None:
-    dialect = {"FROM": "hive", "INSERT FIRST": "snowflake", "REPLACE": "mysql", "C": "spark"}
+    dialect = {
+        "FROM": "hive",
+        "INSERT OVERWRITE": "hive",
+        "ADD": "hive",
+        "INSERT FIRST": "snowflake",
+        "REPLACE": "mysql",
+        "C": "spark",
+    }
     chosen = next((dialect[begin] for begin in dialect if sql.startswith(begin)), "")
     said = read_script(sql, chosen, (*TABLES, SMALL))[OUT]
     assert not isinstance(said, str), said

@@ -43,7 +43,7 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     """100,000 runs of one job that say the same 2 KB of one dataset are 200 MB of text, one by one."""
     row = CandidateRow(
         "group", "output", "", "", "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
-        origin="observed", landed=True, rewrites=False, borrowed=False, asks=None, kin=None, content="x" * 2_000,
+        origin="observed", landed=True, rewrites=False, asks=None, kin=None, content="x" * 2_000,
     )  # fmt: skip
     columns = {name: F.lit(value) for name, value in asdict(row).items()}
     told_apart = {name: F.format_string("%010d", "id") for name in ("run_key", "execution", "tie")}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.reference.generations import Dataset
 
-_INSERT = re.compile(r"INSERT INTO (?P<target>\S+) \((?P<listed>.*?)\) SELECT (?P<values>.*?) FROM (?P<tables>.*)")
+_INSERT = re.compile(r"INSERT INTO (?P<target>\S+)(?: \((?P<listed>.*?)\))? SELECT (?P<values>.*?) FROM (?P<tables>.*)")
 _COLUMN = re.compile(r"(md5\()?s(\d+)\.`([^`]*)`")
 
 
@@ -37,7 +37,7 @@ class Statement:
 def read_statement(
     query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]]
 ) -> Statement | None:
-    """Return what a statement says; columns: of inputs, as the run itself says them."""
+    """Return what a statement says; columns: as the run itself says them, else as other runs do."""
     found = _INSERT.fullmatch(query)
     if not found:
         return None
@@ -57,7 +57,11 @@ def read_statement(
     view = _view(columns, [each for each in inputs if each not in known])
     if None in sources and not view:
         return None
-    listed = [each.strip("`") for each in found["listed"].split(", ")]
+    given = found["values"].split(", ")
+    listed = [each.strip("`") for each in found["listed"].split(", ")] if found["listed"] else _top(columns[target])
+    if len(listed) < len(given):
+        return None
+    listed = listed[: len(given)]
     statement = Statement(target, listed)
 
     def origin(place: str, column: str) -> tuple[Dataset, str] | None:
@@ -67,7 +71,7 @@ def read_statement(
         statement.behind_view |= {owner for owner, _ in owners}
         return owners[0] if len(owners) == 1 else None
 
-    values = zip(listed, found["values"].split(", "), strict=True)
+    values = zip(listed, given, strict=True)
     said = [
         (origin(place, column), output, bool(m)) for output, value in values for m, place, column in _columns(value)
     ]
@@ -77,6 +81,12 @@ def read_statement(
     statement.columns = [(*source, output, masked) for source, output, masked in said if source]
     statement.whole = [each for each in whole if each]
     return statement if statement.says_something else None
+
+
+def _top(columns: Sequence[str]) -> list[str]:
+    """Return the columns that are nested in none."""
+    every = {column.casefold() for column in columns}
+    return [column for column in columns if column.rpartition(".")[0].casefold() not in every]
 
 
 def _columns(text: str) -> list[tuple[str, str, str]]:

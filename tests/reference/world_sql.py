@@ -39,7 +39,8 @@ def _facet(draw: Draw, events: Sequence[Json]) -> Json:
     values = ", ".join(_value(draw, len(sources), read) for _ in dict.fromkeys(columns))
     tables = ", ".join(f"{table} AS s{place}" for place, table in enumerate(sources))
     where = f" WHERE s0.`{draw.choice(COLUMNS)}` = 1" if draw.chance(40) else ""
-    query = f"INSERT INTO {_table(draw.choice(targets))} ({listed}) SELECT {values} FROM {tables}{where}"
+    into = f"{_table(draw.choice(targets))} ({listed})" if draw.chance(75) else _table(draw.choice(targets))
+    query = f"INSERT INTO {into} SELECT {values} FROM {tables}{where}"
     return facet(query=query, dialect="spark")
 
 

@@ -126,12 +126,13 @@ class Reader:
                     writes[dataset] |= self._names(each)
         for dataset in reads.keys() & writes.keys():
             reads[dataset] = writes[dataset] = reads[dataset] | writes[dataset]
-        schemas = {dataset: merged(each) for dataset, each in told.items()}
-        schemas.update((each, facets) for each, facets in outputs.items() if each in schemas and "schema" in facets)
+        own = {dataset: merged(each) for dataset, each in told.items()}
+        own.update((each, facets) for each, facets in outputs.items() if each not in own or "schema" in facets)
         columns = {
             dataset: [".".join(path) for path in schema_paths(facets["schema"][0].get("fields") or [])]
-            for dataset, facets in schemas.items()
-            if "schema" in facets
+            if "schema" in (facets := own.get(dataset, {}))
+            else self.schemas.at(dataset, run.time_us)
+            for dataset in reads.keys() | writes.keys()
         }
         found = read_statement(sql[0]["query"], reads, writes, columns)
         return found if found and "columnLineage" not in outputs[found.target] else None

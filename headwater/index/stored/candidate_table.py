@@ -43,10 +43,6 @@ class CandidateTable:
         self._by_number: dict[int, JobOutput] = {}
         self._alone: dict[int, int] = {}
         self._statements: dict[int, list[int]] = {}
-        self._borrowing = {
-            row[0]
-            for row in connection.execute("SELECT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE v.borrowed")
-        }
 
     def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what runs say; returns the job outputs where that made a difference."""
@@ -87,25 +83,12 @@ class CandidateTable:
 
     def _cells(self, number: int, candidate: Candidate[OutputLineage]) -> Cells:
         lineage = candidate.lineage
-        if lineage.borrowed and lineage.output:
-            self._borrowing.add(self._names.number(lineage.output))
         return (
             number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
             self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
-            candidate.rows_confirmed, candidate.rewrites, lineage.borrowed,
+            candidate.rows_confirmed, candidate.rewrites,
             self._edge_sets.number(number, lineage),
         )  # fmt: skip
-
-    def borrowers(self, output: Name) -> list[str]:
-        """Return the runs that took the columns of this output from another run's schema."""
-        number = self._names.known(output)
-        if number not in self._borrowing:
-            return []
-        query = (
-            "SELECT k.key FROM groups g JOIN votes v ON v.grp = g.id AND v.borrowed JOIN run_keys k ON k.id = v.run "
-            "WHERE g.output = ?"
-        )
-        return [run for (run,) in self._sql.execute(query, (number,))]
 
     def _job_output_number(self, job_output: JobOutput) -> int:
         found = self._job_outputs.get(job_output)

@@ -14,7 +14,7 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
 
-FORMAT = 13
+FORMAT = 14
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -59,12 +59,11 @@ CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTE
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
   run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
-  weight INTEGER, landed INTEGER, rewrites INTEGER, borrowed INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
+  weight INTEGER, landed INTEGER, rewrites INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
   WITHOUT ROWID;
 CREATE INDEX votes_newest ON votes(grp, weight, time_us);
 CREATE INDEX votes_of_execution ON votes(execution, grp, edge_set);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
-CREATE INDEX votes_borrowed ON votes(grp) WHERE borrowed;
 CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
 CREATE TABLE edge_sets(
   number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
@@ -82,6 +81,7 @@ CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
+CREATE TABLE lenders(name INTEGER PRIMARY KEY);
 CREATE TABLE bindings(
   id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
 CREATE TABLE lives(

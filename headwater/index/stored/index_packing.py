@@ -38,7 +38,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
 class PackedEdges(Struct, array_like=True, gc=False):
     """A contribution; datasets, columns and transformations by their place in `names`, `said` and `transformations`.
 
-    edges: four numbers each, as in `Edge`.
+    edges: four numbers each, as in `Edge`; borrowed: before format 14.
     """
 
     names: list[Name]
@@ -113,7 +113,7 @@ def pack_edges(said: OutputLineage) -> bytes:
     return encode(
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
-            carries=said.carries, shows=said.shows, borrowed=said.borrowed,
+            carries=said.carries, shows=said.shows, borrowed=False,
             inferred=said.inferred, unread=said.unread, **packed,
         )
     )  # fmt: skip
@@ -141,7 +141,6 @@ def unpack_edges(value: bytes) -> OutputLineage:
         opaque=tuple(names[number] for number in _opaque(packed)),
         carries=packed.carries,
         shows=packed.shows,
-        borrowed=packed.borrowed,
         inferred=packed.inferred,
         unread=packed.unread,
     )

@@ -146,7 +146,7 @@ class VersionTable:
 
     def _shape(self, derived: Derived, job: int) -> _DatasetsShape:
         """Return what the datasets of a run come to: of a job that runs again and again, what is known already."""
-        run, said, used, alike = derived
+        run, said, used, alike, _ = derived
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:

@@ -51,6 +51,7 @@ class SqliteStore:
         self._runs: list[tuple[Any, ...]] = []
         self._used: set[tuple[int, int]] = set()
         self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
+        self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
         self._facts = RunFactsTable(connection, self._numbers)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
@@ -87,6 +88,7 @@ class SqliteStore:
         before = self._before([run.key for run in older])
         for one in derived:
             self._put_run(one, before.get(one.run.key, _NEW))
+            self._lend(one.lenders)
         for one, time_us in self._in_use.values():
             self._use(one, time_us)
         self._in_use.clear()
@@ -118,9 +120,9 @@ class SqliteStore:
             found.update(run for (run,) in self._sql.execute(query, row))
         return found
 
-    def borrowers(self, dataset: Name) -> Iterable[str]:
-        """Return the runs that took the columns of this output from another run's schema."""
-        return self.candidates.borrowers(dataset)
+    def lends(self, dataset: Name) -> bool:
+        """Tell whether a run took columns of this dataset from the schemas of other runs."""
+        return self._names.known(dataset) in self._lenders
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
         """Keep mentions of schemas."""
@@ -168,6 +170,12 @@ class SqliteStore:
         known = self._in_use.get((derived.alike, run.job))
         if known is None or known[1] < run.time_us:
             self._in_use[derived.alike, run.job] = derived, run.time_us
+
+    def _lend(self, datasets: Set[Name]) -> None:
+        """Remember whose schemas runs have asked for."""
+        fresh = {self._names.number(dataset) for dataset in datasets} - self._lenders
+        self._sql.executemany("INSERT INTO lenders VALUES (?)", [(number,) for number in fresh])
+        self._lenders |= fresh
 
     def _use(self, derived: Derived, time_us: int) -> None:
         """Note what a run uses, once for all runs of a batch that say the same."""

@@ -43,7 +43,6 @@ class OutputLineage(Struct, frozen=True, gc=False):
     tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
     opaque: inputs of which the run reports no column, or which feed an output without column lineage.
     carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
-    borrowed: `columns` come from a schema of another run, so another schema may change them.
     inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
     """
 
@@ -58,7 +57,6 @@ class OutputLineage(Struct, frozen=True, gc=False):
     carries: bool = False
     shows: bool = True
     rows_confirmed: bool = field(default=False, name="landed")
-    borrowed: bool = False
     inferred: bool = False
     unread: str | None = None
 
@@ -87,7 +85,9 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     lines: dict[Name, Sequence[Dated]] = {
         name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()
     }
-    inferred = inferred_lines(run.script, rules.contents) if run.script else {}
+    inferred: Mapping[Name, Inferred] = {}
+    if run.script:
+        inferred = inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
     inferred = {name: found for name, found in inferred.items() if run.outputs[name].lineage is None}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
     if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
@@ -181,18 +181,16 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules
         tables, also_read = inputs.feeding, () if inputs.feeding else inputs.every
     sent = dict.fromkeys(line.output for line, _ in lines)
     fields = {rules.column_key(output, column): None for column in sent if column is not None}
-    columns, borrowed = _columns(run, output, edges, fields, rules)
     return OutputLineage(
         output,
         edges,
-        columns,
+        _columns(run, output, edges, fields, rules),
         bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
         tables=tables,
         named=tuple(sorted(named)),
         also_read=also_read,
         carries=bool(edges or fields),
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
-        borrowed=borrowed,
     )
 
 
@@ -227,18 +225,16 @@ class _Keys(dict[str, str]):
         return self.setdefault(column, self._key(self.dataset, column))
 
 
-def _columns(
-    run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str], rules: EdgeRules
-) -> tuple[tuple[str, ...], bool]:
-    """Return the columns that dataset-wide edges lead to, and whether another run's schema says so."""
+def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str], rules: EdgeRules) -> tuple[str, ...]:
+    """Return the columns that dataset-wide edges lead to."""
     if all(edge.target is not None for edge in edges):
-        return (), False
+        return ()
     own = run.outputs[output].schema if output in run.outputs else None
     schema = own or rules.schema_at(output, run.time_us)
     known = rules.contents.schema(schema) if schema else ()
     keys = dict.fromkeys(rules.column_key(output, ".".join(path)) for path in known)
     keys.update(dict.fromkeys(fields))
-    return tuple(keys), own is None
+    return tuple(keys)
 
 
 def others_read(lineage: OutputLineage) -> Iterable[Name]:

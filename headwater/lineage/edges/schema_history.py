@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.schema_columns import Columns
-from headwater.lineage.names.dataset_history import Span
+from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
@@ -94,10 +94,23 @@ class Schemas:
 
     def at(self, dataset: Name, time_us: int) -> str | None:
         """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        names = self._naming.names_of(dataset)
-        if len(names) > 1:
-            self._kept.keep_whole(names)
-        return schema_at(sorted(chain.from_iterable(self._histories(dataset))), time_us)
+        found = self._upto(dataset, time_us)
+        if found is None:
+            found = min(chain.from_iterable(self._histories(dataset)), default=None)
+        return found and found.schema
+
+    def renewed(self, name: Name, uses: Iterable[SeenSchema]) -> Iterator[Span]:
+        """Yield the datasets of which mentions under a name, not kept yet, bring another schema, and since when.
+
+        What `at` says of other times stays.
+        """
+        for seen in uses:
+            dataset = seen.dataset(name, self._naming)
+            before = self._upto(dataset, seen.time_us)
+            if before is None or not (before.credible and seen.credible):
+                yield Span(dataset)  # it may be the earliest later one of any time before
+            elif before.schema != seen.schema:
+                yield Span(dataset, seen.time_us)
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema."""
@@ -128,10 +141,21 @@ class Schemas:
             self._newest[dataset] = max((seen for seen in newest if seen), default=None)
         return self._newest[dataset]
 
-    def _histories(self, dataset: Name) -> Iterator[Iterator[SeenSchema]]:
+    def _upto(self, dataset: Name, time_us: int) -> SeenSchema | None:
+        """Return the newest mention up to a time; most runs come after all mentions that there are."""
+        newest = self._newest_seen(dataset)
+        if newest is None or newest.time_us <= time_us:
+            return newest
+        names = self._naming.names_of(dataset)
+        if len(names) > 1:
+            self._kept.keep_whole(names)
+        found = (next(history, None) for history in self._histories(dataset, time_us + 1))
+        return max((seen for seen in found if seen), default=None)
+
+    def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
         for span in self._naming.uses(dataset):
-            upto_its_end = span._replace(until_us=span.until_us + 1)
+            upto_its_end = span._replace(until_us=min(span.until_us + 1, until_us))
             yield (
                 seen
                 for seen in self._kept.newest_first(upto_its_end)

@@ -10,9 +10,9 @@ _KINDS = (
 
 _COMMANDS = frozenset({
     "VACUUM", "OPTIMIZE", "ANALYZE", "SET", "RESET", "SHOW", "EXPLAIN", "LOCK", "MSCK", "REFRESH", "INVALIDATE",
-    "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER",
+    "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER", "ADD JAR", "ADD FILE", "ADD ARCHIVE",
 })  # fmt: skip
-"""Of what the parser leaves as text: by its first word."""
+"""Of what the parser leaves as text: by its first word, or two."""
 
 
 def is_harmless(statement: exp.Expr) -> bool:

@@ -1,6 +1,6 @@
 """Rule 13: the lines of column lineage that follow from a run's SQL; one answer for all runs that say the same."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,10 +27,15 @@ class Inferred(NamedTuple):
     behind_views: frozenset[Name] = frozenset()
 
 
-def inferred_lines(script: Script, contents: Contents) -> Mapping[Name, Inferred]:
-    """Return by output what follows from the SQL; outputs that it does not write are left out."""
+def inferred_lines(
+    script: Script, contents: Contents, schema_of: Callable[[Name], str | None]
+) -> Mapping[Name, Inferred]:
+    """Return by output what follows from the SQL; outputs that it does not write are left out.
+
+    schema_of: the hash of the schema of a dataset of which the run itself tells no columns.
+    """
     sql = contents.sql(script.sql)
-    tables = tuple(_known(each, contents) for each in script.datasets)
+    tables = tuple(_known(each, contents, each.schema or schema_of(each.dataset)) for each in script.datasets)
     written_first = sorted(script.datasets, key=lambda each: not each.is_output)
     dialect = dialect_of(sql.dialect, (each.dataset.namespace for each in written_first), script.producer)
     found = _read(sql.query, dialect, tables)
@@ -61,8 +66,8 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
         return f"reading it failed with {type(error).__name__}, which is a fault of ours: please report it"
 
 
-def _known(each: ScriptDataset, contents: Contents) -> KnownTable:
-    columns = contents.schema(each.schema) if each.schema else ()
+def _known(each: ScriptDataset, contents: Contents, schema: str | None) -> KnownTable:
+    columns = contents.schema(schema) if schema else ()
     return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output)
 
 

@@ -170,7 +170,7 @@ class QueryReader:
 
     def join(self, join: exp.Join, named: Named, scope: Scope) -> None:
         """Take a joined table, and what decides which rows meet."""
-        before = list(scope.sources.values())
+        known, before = dict(scope.sources), list(scope.sources.values())
         self.add_source(join.this, named, scope)
         if join.args.get("on") is not None:
             scope.met.append(self.steps(join.args["on"], named, scope, JOIN))
@@ -179,6 +179,9 @@ class QueryReader:
             using += self._common(before, list(scope.sources.values())[len(before) :])
         scope.merged.update(name.casefold() for name in using)
         scope.met += [self.steps(exp.column(name), named, scope, JOIN) for name in using]
+        if join.kind in ("SEMI", "ANTI"):  # only decides which rows stay: its table is not seen beside them
+            scope.met += [relation.whole for relation in list(scope.sources.values())[len(before) :]]
+            scope.sources = known
 
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
         """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""

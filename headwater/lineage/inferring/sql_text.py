@@ -1,13 +1,13 @@
 """The text of a script to its statements, as trees."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
 
+from headwater.lineage.inferring.left_out_words import without_storage
 from headwater.lineage.inferring.sql_bounds import MOST_TRIED, Budget, bounded_tokens, count_steps
 from headwater.lineage.inferring.unread_sql import UnreadSql
 
@@ -34,7 +34,7 @@ def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
 
 
 def _parsed(sql: str, dialect: Dialect, budget: Budget) -> Iterator[exp.Expr]:
-    tokens = _without_storage(bounded_tokens(sql, dialect))
+    tokens = without_storage(bounded_tokens(sql, dialect))
     budget.spend(_PER_TEXT + len(tokens))
     for statement in count_steps(dialect.parser(), budget).parse(tokens, sql):
         replaced = _replaced(statement)
@@ -52,43 +52,5 @@ def _replaced(statement: exp.Expr | None) -> str | None:
     return f"INSERT {text}" if text[:5].upper().strip() == "INTO" else None
 
 
-def _without_storage(tokens: Sequence[Token]) -> list[Token]:
-    """Leave out Synapse's `WITH (DISTRIBUTION = …)` between a new table's name and its `AS`, which is not parsed."""
-    found: list[Token] = []
-    at = 0
-    while at < len(tokens):
-        end = _storage_ends(tokens, at)
-        if end is None or not _names_new_table(found):
-            found.append(tokens[at])
-            at += 1
-        else:
-            at = end
-    return found
-
-
-def _names_new_table(before: Sequence[Token]) -> bool:
-    """Tell whether what stands here is `CREATE TABLE a.b.c`: a WITH after that is of the table."""
-    at = len(before) - 1
-    while at > 0 and before[at - 1].token_type == TokenType.DOT:
-        at -= 2
-    return at > 1 and (before[at - 2].token_type, before[at - 1].token_type) == (TokenType.CREATE, TokenType.TABLE)
-
-
-def _storage_ends(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the place of the AS behind `WITH (DISTRIBUTION …)`, None where something else is here."""
-    opens = [token.token_type for token in tokens[at : at + 2]] == [TokenType.WITH, TokenType.L_PAREN]
-    if not opens or tokens[at + 2 : at + 3] == [] or tokens[at + 2].text.upper() not in _STORAGE:
-        return None
-    depth = 0
-    for place in range(at + 1, len(tokens)):
-        kind = tokens[place].token_type
-        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        if depth == 0:
-            return place + 1
-    return None
-
-
 _PER_TEXT = 500
 """Steps for a text of its own: a script may have thousands of REPLACEs, each of which makes a parser."""
-
-_STORAGE = ("DISTRIBUTION", "CLUSTERED", "HEAP", "PARTITION")

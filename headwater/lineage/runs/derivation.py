@@ -40,8 +40,8 @@ class Store(SeenSchemas, Protocol):
         that is declared.
         """
 
-    def borrowers(self, dataset: Name) -> Iterable[str]:
-        """Return the runs that took the columns of this output from another run's schema."""
+    def lends(self, dataset: Name) -> bool:
+        """Tell whether a run took columns of this dataset from the schemas of other runs."""
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what these runs say, each of them once; returns the job outputs where that made a difference."""
@@ -115,15 +115,15 @@ class Derivation:
             names = self.naming.names_of_any(meant) | {span.name for span in moved}
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
-            found.update(key for dataset in looked_at for key in self._store.borrowers(dataset))
+            found.update(self._borrowers(Span(dataset) for dataset in looked_at if self._store.lends(dataset)))
         uses: dict[Name, list[SeenSchema]] = {}
         for fact in self._fresh:
             for name, seen in seen_schemas(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
             newest = self.schemas.newest_of(name, seen_here)
-            for dataset in newest:
-                found.update(self._store.borrowers(dataset))
+            if any(map(self._store.lends, newest)):
+                found.update(self._borrowers(self.schemas.renewed(name, seen_here)))
             looked_at |= self.schemas.see(name, seen_here, newest)
         changed = self.schemas.settle(looked_at)
         names = self.naming.names_of_any(changed)
@@ -132,6 +132,12 @@ class Derivation:
         if changed:
             found.update(self._store.users(map(Span, names)))
         return self._with(runs, found)
+
+    def _borrowers(self, lenders: Iterable[Span]) -> Iterable[str]:
+        """Return the runs that may have taken columns of datasets that have other ones at such times."""
+        return self._store.users(
+            lender._replace(name=name) for lender in lenders for name in self.naming.names_of(lender.name)
+        )
 
     def _with(self, runs: Runs, others: Iterable[str]) -> Runs:
         return {**runs, **self._store.enough(set(others) - runs.keys())}

@@ -24,6 +24,7 @@ class MemoryStore:
         self._facts: dict[str, dict[str, RunFacts]] = defaultdict(dict)
         self._users: dict[Name, set[str]] = defaultdict(set)
         self._job_outputs: dict[str, Said] = {}
+        self._lenders: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
@@ -52,21 +53,17 @@ class MemoryStore:
     def _is_in(span: Span, run: Run) -> bool:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
-    def borrowers(self, dataset: Name) -> Iterable[str]:
-        """Return the runs that took the columns of this output from another run's schema."""
-        return {
-            key
-            for key, lineage in self._job_outputs.items()
-            for job_output, candidate in lineage.items()
-            if candidate.lineage.borrowed and dataset == job_output.output
-        }
+    def lends(self, dataset: Name) -> bool:
+        """Tell whether a run took columns of this dataset from other runs."""
+        return dataset in self._lenders
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what runs say; returns the job outputs where that made a difference."""
         return {job_output for one in derived for job_output in self._put(one)}
 
     def _put(self, derived: Derived) -> set[JobOutput]:
-        run, lineage, used, _ = derived
+        run, lineage, used, _, lenders = derived
+        self._lenders |= lenders
         before = self._job_outputs.get(run.key, {})
         for job_output in before.keys() - lineage.keys():
             del self.candidates[job_output][run.key]

@@ -105,18 +105,24 @@ class ShapeMemo:
         return found
 
     def keep(
-        self, key: tuple[int, ...] | None, facts: Sequence[RunFacts], run: Run, candidates: Sequence[RecurringCandidate]
+        self,
+        key: tuple[int, ...] | None,
+        facts: Sequence[RunFacts],
+        run: Run,
+        candidates: Sequence[RecurringCandidate],
+        *,
+        borrows: bool,
     ) -> RunShape:
         """Return what a run comes to.
 
-        It is remembered unless its names mean different things in time, columns come from another run's schema, lines
-        count by when they came (`lineage` facets), or its last event says all (streams): such runs hardly recur.
+        It is remembered unless its names mean different things in time, it `borrows` columns from another run's schema,
+        lines count by when they came (`lineage` facets), or its last event says all (streams): such runs hardly recur.
         """
         used = frozenset[Name]().union(*(self.traits(fact).used for fact in facts))
         plain = replace(run, inputs=_of_no_version(run.inputs), outputs=_of_no_version(run.outputs))
         shape = RunShape(plain, key[0] if key else -1, candidates, used)
         explicit = run.declared or any(dataset.declared for dataset in run.outputs.values())
-        own = not explicit and not any(candidate.said.borrowed for candidate in candidates)
+        own = not explicit and not borrows
         if key is not None and run.processing == "BATCH" and own and all(map(self._naming.is_constant, used)):
             self._remember(key, shape)
         return shape

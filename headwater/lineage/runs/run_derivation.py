@@ -1,12 +1,13 @@
 """The facts of one run to what it says; what runs say again is worked out once."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, contributions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
@@ -18,13 +19,15 @@ Said = Mapping[JobOutput, Candidate[OutputLineage]]
 class Derived(NamedTuple):
     """What follows from the facts of one run; used: names as sent, for datasets or in lineage facets.
 
-    alike: the same object for runs that say the same of the same datasets, but for their versions.
+    alike: the same object for runs that say the same of the same datasets, but for their versions. lenders: datasets
+    whose columns it takes from other runs; another schema of these, at its time, may change what it says.
     """
 
     run: Run
     lineage: Said
     used: Set[Name]
     alike: object
+    lenders: Set[Name] = frozenset()
 
 
 class RunDerivation:
@@ -33,22 +36,30 @@ class RunDerivation:
     def __init__(self, rules: EdgeRules):
         """Remember nothing yet."""
         self.shapes = ShapeMemo(rules.contents, rules.naming)
-        self._rules = rules
+        self._lenders: set[Name] = set()
+        self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
     def derive(self, facts: Sequence[RunFacts]) -> Derived:
         """Take all facts of a run, at least one."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
+        lenders: Set[Name] = frozenset()
         if shape is not None:
             run = self._like(shape, ordered)
         else:
+            self._lenders.clear()
             run = fold(facts, self._rules.naming)
             candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
-            shape = self.shapes.keep(key, facts, run, candidates)
-        return Derived(
-            run, {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}, shape.used, shape
-        )
+            shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
+            lenders = frozenset(self._lenders)
+        said = {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}
+        return Derived(run, said, shape.used, shape, lenders)
+
+    def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
+        """Answer by the rules, and note whose schema was asked for."""
+        self._lenders.add(dataset)
+        return schema_at(dataset, time_us)
 
     def _like(self, shape: RunShape, ordered: Sequence[RunFacts]) -> Run:
         """Return what `fold` returns of a batch run whose events say what those of another said."""

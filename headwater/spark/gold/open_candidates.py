@@ -86,8 +86,7 @@ def _that_matter(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
         job_output = row.job_output
         job_outputs[job_output].append(row.candidate(None))
         keys[job_output] = row.group_key
-    borrowed = {key for key, row in rows.items() if row.borrowed}  # found by their dataset when its schema comes
-    return borrowed | {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
+    return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
 
 
 def _late(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) -> set[str]:
@@ -122,7 +121,7 @@ def _quiet(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) ->
 
 def _is_plain(row: _GroupedRow) -> bool:
     plain = row.layer == "observed" and row.weight == CARRIES and row.dataset_name is not None
-    return plain and not (row.asks or row.borrowed or row.gone or row.replaced)
+    return plain and not (row.asks or row.gone or row.replaced)
 
 
 def _says_again(standing: Sequence[_GroupedRow], changes: Sequence[_GroupedRow], group_key: str) -> bool:

@@ -39,7 +39,6 @@ class CandidateRow(Struct):
     origin: str | None
     landed: bool
     rewrites: bool
-    borrowed: bool
     asks: str | None
     kin: str | None
     content: str
@@ -74,8 +73,7 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage]) -> Candid
         candidate.run_key, candidate.execution, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
         "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites,
-        candidate.lineage.borrowed, _asks(candidate.lineage),
-        None, text_of(candidate.lineage),
+        _asks(candidate.lineage), None, text_of(candidate.lineage),
     )  # fmt: skip
 
 

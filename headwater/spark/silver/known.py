@@ -25,11 +25,13 @@ class Known:
     """Goes to every worker: small beside the events.
 
     exact: by dataset, the keys that its newest schema tells apart; none for nearly every dataset.
-    histories: schemas of datasets whose columns a run must borrow, oldest first; columns: those of their hashes.
+    newest, histories: schemas of datasets whose columns a run must borrow: of each the newest, None where there is
+    none; all, oldest first. columns: those of their hashes.
     """
 
     naming: Naming
     exact: Mapping[Name, frozenset[str]] = field(default_factory=dict)
+    newest: Mapping[Name, SeenSchema | None] = field(default_factory=dict)
     histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
@@ -38,12 +40,19 @@ class Known:
         return column_key(column, self.exact.get(dataset, ()))
 
     def schema_at(self, missing: set[Name]) -> Callable[[Name, int], str | None]:
-        """Return the rule that borrows a schema; datasets of unknown history are added to `missing`."""
+        """Return the rule that borrows a schema; datasets of which more must be known are added to `missing`.
+
+        Nearly all runs come after the newest schema: of others the whole history is needed.
+        """
 
         def at(dataset: Name, time_us: int) -> str | None:
-            if dataset not in self.histories:
+            if dataset in self.histories:
+                return schema_at(self.histories[dataset], time_us)
+            newest = self.newest.get(dataset)
+            if dataset not in self.newest or (newest and newest.time_us > time_us):
                 missing.add(dataset)
-            return schema_at(self.histories.get(dataset, ()), time_us)
+                return None
+            return newest and newest.schema
 
         return at
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from functools import partial, reduce
 from typing import NamedTuple
 
@@ -43,6 +44,7 @@ from headwater.tables import (
     FIELDS,
     JOBS,
     LATEST_FACETS,
+    LENDERS,
     RUN_DATASETS,
     RUNS,
     Table,
@@ -97,6 +99,7 @@ class SilverBatch:
         self._stored: StoredRuns
         self._told: Seen
         self._latest: DataFrame
+        self._facets: NewestFacets
 
     @property
     def naming(self) -> Naming:
@@ -153,7 +156,7 @@ class SilverBatch:
         """Take the newest schemas and tags; returns runs with those that take other columns by these."""
         self.moved = bool(moved or self._names.news())
         users = self._keys(runs)
-        latest = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
+        latest = self._facets = NewestFacets(self.folder, self.state.read(LATEST_FACETS), self.naming)
         rows = (self._stored.parsed, self._stored.contents()) if users is None else self._stored.rows_of(users)
         self._latest = latest.take(*rows, self._stored.spans(moved) if moved else None)
         before = self._exact_before
@@ -161,12 +164,9 @@ class SilverBatch:
         changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
         spans = frozenset(map(Span, self.naming.names_of_any(changed)))
         if self.borrows:
-            borrowed = self.state.read(EDGE_SETS).where("borrowed")
-            if not moved:
-                datasets = self._latest.where("facet = 'schema'").select(*DATASET).distinct()
-                borrowed = borrowed.join(F.broadcast(datasets), DATASET, "left_semi")
-            keys = borrowed.select("run_key")
-            users = keys if users is None else users.unionByName(keys)
+            lenders = [Name(*row) for row in self.state.read(LENDERS).collect()]
+            renewed = map(Span, lenders) if moved else self._facets.renewed(self._stored.parsed, lenders)
+            spans |= {span._replace(name=name) for span in renewed for name in self.naming.names_of(span.name)}
         return Others(spans, users)
 
     def _keys(self, runs: Others) -> DataFrame | None:
@@ -182,14 +182,23 @@ class SilverBatch:
         """Apply the rules to runs, and find out what changes."""
         known = Known(self.naming, self.exact)
         derived, told = self._derived(rows, contents, known)
-        wanted = {Name(*name) for text in json.loads(told["missing"]) for name in read_names(text)}
-        if wanted:  # rare: then these runs are worked out once more
-            missing = derived.where("missing IS NOT NULL")
-            again = rows.join(missing.select("run_key"), "run_key", "left_semi")
-            others = derived.where("missing IS NULL")
-            derived, told = self._derived(again, contents, self._with_histories(known, wanted), others)
+        for more in (self._with_newest, self._with_histories):
+            wanted = _names_in(told["missing"])
+            if wanted:  # then these runs are worked out once more
+                missing = derived.where("missing IS NOT NULL")
+                again = rows.join(missing.select("run_key"), "run_key", "left_semi")
+                others = derived.where("missing IS NULL")
+                known = more(known, wanted)
+                derived, told = self._derived(again, contents, known, others)
+        self._lend(_names_in(told["lenders"]))
         self.replaced = json.loads(told["stored"])
         return derived, told
+
+    def _lend(self, datasets: Set[Name]) -> None:
+        """Remember whose schemas runs take."""
+        if datasets:
+            self.borrows = True
+            self.state.put(LENDERS, self.folder.rows(LENDERS, sorted(datasets)), DATASET)
 
     def _derived(
         self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
@@ -198,12 +207,21 @@ class SilverBatch:
         return kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),
             missing=texts(F.col("missing")),
+            lenders=texts(F.col("lenders")),
             stored=texts(F.when(F.col("stored"), begin("run_key"))),
             changes=F.sum(F.size("changes")),
             replaced=F.max(F.exists("changes", lambda candidate: candidate["replaced"])),
             executions=texts(F.transform("changes", lambda candidate: begin(candidate["execution"]))),
             below=F.max(F.col("parent_run").isNotNull()),
         )
+
+    def _with_newest(self, known: Known, datasets: set[Name]) -> Known:
+        newest: dict[Name, SeenSchema | None] = dict.fromkeys(datasets)
+        columns = {}
+        for dataset, seen, text in self._facets.newest(datasets):
+            newest[dataset] = seen
+            columns[seen.schema] = read_columns(text)
+        return replace(known, newest=newest, columns=columns)
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         users = (
@@ -222,7 +240,7 @@ class SilverBatch:
             histories[dataset].append(seen)
             columns[seen.schema] = read_columns(text)
         ordered: dict[Name, Sequence[SeenSchema]] = {name: sorted(history) for name, history in histories.items()}
-        return Known(known.naming, known.exact, ordered, columns)
+        return replace(known, histories=ordered, columns={**known.columns, **columns})
 
     # Writing
 
@@ -302,7 +320,6 @@ class SilverBatch:
         found = self.folder.few(found).join(outputs, "output_key", "left_semi")
         counted = count(self.folder, found, changes)
         rows, seen = SilverRelations(self.folder, before, derived, counted, asks=self.asks).answered()
-        self.borrows = self.borrows or bool(seen["borrowed"])
         self.asks = self.asks or bool(seen["asks"])
         self.loud, self.quiet = bool(seen["loud"]), bool(seen["quiet"])
         read = reads(changes.where("NOT gone")).withColumn("ever_read", F.lit(True))
@@ -340,6 +357,11 @@ class SilverBatch:
 
     def _stamped(self, frame: DataFrame) -> DataFrame:
         return frame.withColumns({"batch": F.lit(self.number), "rules_hash": F.lit(self.rules.rules_hash)})
+
+
+def _names_in(texts_of_names: str) -> set[Name]:
+    """Return the names in what `texts` has gathered of texts of names."""
+    return {Name(*name) for text in json.loads(texts_of_names) for name in read_names(text)}
 
 
 class _NewCandidates(NamedTuple):

@@ -43,7 +43,6 @@ class SilverRelations:
         self._counted, self._seen = kept(
             counted,
             asks=F.max(F.expr(_ASKS)),
-            borrowed=F.max("borrowed"),
             closed=texts(F.when(F.col("was") == CLOSED, begin("run_key"))),
             closes=F.max(F.col("part") == CLOSED),
             quiet=F.max("quiet"),

@@ -33,12 +33,14 @@ DERIVED = Table(
         "datasets": ListOf(_USE),
         "changes": ListOf(CANDIDATE),
         "missing": "string",
+        "lenders": "string",
         "stored": "boolean",
     },
 )
 """changes: candidates that are new or other than before, and those that are `gone`.
 
-missing: datasets whose older schemas are needed first; stored: the run has a row already.
+missing: datasets whose schemas are needed first; lenders: all whose schemas of other runs are; stored: the run has a
+row already.
 """
 
 GROUP = ("run_key", "parts", "contents", "said")
@@ -102,7 +104,7 @@ class _Task:
         facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
-        run, candidates, *_ = self._runs.derive(list(facts.values()))
+        run, candidates, _, _, lenders = self._runs.derive(list(facts.values()))
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
         now = {row.group_key: (row, _mark(row)) for row in (row_of(*each) for each in candidates.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
@@ -114,6 +116,7 @@ class _Task:
             list(self._uses(run, ordered)),
             [*_changed(now, known), *_gone(run, now, known)],
             text_of(sorted(self._missing)) if self._missing else None,
+            text_of(sorted(lenders)) if lenders else None,
             before is not None,
         )
 

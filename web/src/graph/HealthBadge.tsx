@@ -1,7 +1,8 @@
 // How a box of a graph fares: a sign on it, told in words to who cannot see it; nothing where that is not known.
 import { useContext } from 'react';
 
-import { SIGNS, useFaring } from '../parts/health';
+import { useFaring } from '../parts/health';
+import { SIGNS } from '../parts/signs';
 import { badgeOf, faresAs, GatheredContext, type Badge } from './badges';
 import type { PictureTable } from './picture';
 

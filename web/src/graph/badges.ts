@@ -3,7 +3,7 @@ import { createContext } from 'react';
 
 import type { Answer, Schemas } from '../api/client';
 import { count, duration, time } from '../parts/format';
-import { faringOf, SIGNS, type Faring } from '../parts/health';
+import { faringOf, type Faring } from '../parts/health';
 import { groupId, LEVELS } from './collapse';
 import { tableId, type Picture, type PictureTable } from './picture';
 
@@ -18,8 +18,6 @@ export interface Badge {
 
 /** Boxes that stand for many, by their ids. */
 export const GatheredContext = createContext<ReadonlyMap<string, Badge>>(new Map());
-
-export const LEGEND_OF_HEALTH = `${SIGNS.failed} failed  ${SIGNS.late} late by its own rhythm  ${SIGNS.stale} stale  ${SIGNS.ok} on time  ${SIGNS.unknown} not known, when it was saved`;
 
 export function badgeOf(item: Faring): Badge {
   const success = item.kind === 'job' ? 'last completed' : 'last written';

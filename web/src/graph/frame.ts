@@ -1,7 +1,8 @@
 // What stands around a saved picture: what is drawn, of which moment, what lines mean, in the colours of the page.
 import { time } from '../parts/format';
+import type { Mark } from './marks';
 import type { Picture } from './picture';
-import { cut, escaped } from './svgText';
+import { cut } from './svgText';
 import type { View } from './view';
 
 const NAMES = ['bg', 'panel', 'text', 'dim', 'line', 'accent', 'accent-bg', 'good', 'bad', 'warn', 'head'] as const;
@@ -42,19 +43,22 @@ export function captionOfJobs(title: string, granularity: string, saved: Date): 
   return { title, said: `as of ${time(saved.getTime())} UTC · jobs as ${granularity}` };
 }
 
-interface Sample {
-  said: string;
+interface Stroke {
   stroke: string;
   width: number;
   dash?: string;
 }
 
+interface Sample extends Stroke {
+  said: string;
+}
+
 /** How each kind of edge is drawn; the first that fits. */
-export function lineOf(edge: Pick<Picture['edges'][number], 'indirect' | 'masked' | 'opaque' | 'change' | 'many' | 'control'>, colours: Colours): Sample {
+export function lineOf(edge: Pick<Picture['edges'][number], 'indirect' | 'masked' | 'opaque' | 'change' | 'many' | 'control'>, colours: Colours): Stroke {
   const width = 1.3 + Math.min(4, Math.log2(edge.many));
   const dash = edge.control ? '12 4 3 4' : edge.indirect ? '6 4' : edge.opaque ? '2 4' : undefined;
   const stroke = edge.change === 'added' ? colours.good : edge.change === 'removed' ? colours.bad : edge.masked ? colours.good : edge.control ? colours.accent : colours.dim;
-  return { said: '', stroke, width, ...(dash && { dash }) };
+  return { stroke, width, ...(dash && { dash }) };
 }
 
 /** What the lines of this picture mean: those that are in it. */
@@ -81,7 +85,7 @@ export interface Framed {
   height: number;
   /** Where the drawing begins below the title. */
   top: number;
-  svg: string;
+  marks: Mark[];
 }
 
 /** Draw title and legend around a drawing of a size; the whole is as wide as both need. */
@@ -90,15 +94,15 @@ export function frame(picture: Picture, caption: Caption, colours: Colours, draw
   const [title, said] = [cut(caption.title, MOST / 2), cut(caption.said, MOST)];
   const longest = Math.max(title.length * 10, said.length * CHARACTER_PX, ...legend.map((each) => 60 + each.said.length * CHARACTER_PX));
   const [width, height] = [Math.max(drawing.width, longest), TOP + drawing.height + (legend.length + 2) * LINE];
-  const lines = legend.map((each, at) => {
+  const lines = legend.flatMap(({ said: meant, ...stroke }, at): Mark[] => {
     const y = TOP + drawing.height + (at + 1.2) * LINE;
-    return (
-      `<line x1="0" x2="38" y1="${y}" y2="${y}" stroke="${each.stroke}" stroke-width="${each.width}"${each.dash ? ` stroke-dasharray="${each.dash}"` : ''}/>` +
-      `<text x="48" y="${y + 4}" fill="${colours.text}">${escaped(each.said)}</text>`
-    );
+    const words: Mark = { kind: 'words', x: 48, y: y + 4, said: meant, fill: colours.text };
+    return stroke.width ? [{ kind: 'path', d: `M0,${y}H38`, ...stroke }, words] : [words];
   });
-  const svg =
-    `<text x="0" y="18" font-size="16" font-weight="600" fill="${colours.text}">${escaped(title)}</text>` +
-    `<text x="0" y="37" fill="${colours.dim}">${escaped(said)}</text>${lines.join('')}`;
-  return { width, height, top: TOP, svg };
+  const marks: Mark[] = [
+    { kind: 'words', x: 0, y: 18, said: title, size: 16, bold: true, fill: colours.text },
+    { kind: 'words', x: 0, y: 37, said, fill: colours.dim },
+    ...lines,
+  ];
+  return { width, height, top: TOP, marks };
 }

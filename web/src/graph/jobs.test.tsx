@@ -5,19 +5,22 @@ import { afterEach, expect, test } from 'vitest';
 
 import type { Answer, Schemas } from '../api/client';
 import { Navigation } from '../shell/Navigation';
-import { badgeOf, gathered } from './badges';
+import { badgeOf, type Badge, gathered } from './badges';
 import { fold } from './fold';
 import { coloursOf } from './frame';
 import { jobPicture } from './jobPicture';
 import { layOut } from './layout';
 import { pictureOf, type Picture, type PictureTable } from './picture';
 import { graphOf, hiddenColumns, OPEN_ROWS, portY, shownColumns } from './shape';
+import { drawingOf } from './saved';
 import { svgOf } from './svg';
 import { aloneIn } from './useMap';
 
 afterEach(cleanup);
 
 const COLOURS = coloursOf(document.documentElement);
+const saved = (picture: Picture, badges: ReadonlyMap<string, Badge> = new Map()): string =>
+  svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, NONE)), opened: NONE, caption: { title: 't', said: 's' }, colours: COLOURS, badges }));
 const NONE = new Set<string>();
 const node = (name: string, distance: number, level: 'task' | 'dag' = 'task') => ({ namespace: 'airflow', name, level, jobs: 1, distance });
 const range = (many: number): number[] => Array.from({ length: many }, (_, at) => at);
@@ -51,11 +54,11 @@ test('data and control between the same two jobs are edges of their own, drawn a
 
 test('a saved graph of jobs says which line is data and which is control', () => {
   const picture = jobPicture(JOBS, true, 'both');
-  const svg = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, NONE)), NONE, { title: 't', said: 's' }, COLOURS), 'image/svg+xml');
+  const svg = new DOMParser().parseFromString(saved(picture), 'image/svg+xml');
   const words = [...svg.querySelectorAll('text')].map((each) => each.textContent);
   expect(words).toEqual(expect.arrayContaining(['data: one writes what the other reads', 'control: it waits for the other']));
   expect(words).not.toContain('a value goes on');
-  const dashes = [...svg.querySelectorAll('path')].map((each) => each.getAttribute('stroke-dasharray'));
+  const dashes = [...svg.querySelectorAll('g path')].map((each) => each.getAttribute('stroke-dasharray'));
   expect(dashes.filter(Boolean)).toHaveLength(2);
 });
 
@@ -93,7 +96,7 @@ test('a group says how many of it do not fare well, the narrowest that is drawn;
 test('a saved picture has the badge of each box, and says what the signs mean', () => {
   const picture: Picture = { tables: [table('a'), table('b')], edges: [], truncated: false };
   const badges = new Map([['dataset:s3://lake/a', badgeOf(faring('a', 'late'))], ['dataset:s3://lake/b', badgeOf(faring('b', 'ok'))]]);
-  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, NONE)), NONE, { title: 't', said: 's' }, COLOURS, badges), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(saved(picture, badges), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words).toEqual(expect.arrayContaining(['◷ late 2 h', '✓']));
   expect(words.some((each) => each.includes('stale') && each.includes('when it was saved'))).toBe(true);

@@ -12,6 +12,7 @@ import { prune } from './prune';
 import { layOut } from './layout';
 import { graphOf, heightOf, portY, shownColumns } from './shape';
 import { captionOf, coloursOf, type Colours } from './frame';
+import { drawingOf } from './saved';
 import { svgOf } from './svg';
 import { escaped } from './svgText';
 import { useView, type View } from './view';
@@ -46,6 +47,8 @@ const around = (column: string | null): Answer<'lineage'> => ({
 
 const CAPTION = { title: 'mail in customers', said: 'as of now' };
 const COLOURS = coloursOf(document.documentElement);
+const saved = (picture: Picture, colours: Colours = COLOURS): string =>
+  svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, new Set())), opened: new Set(), caption: CAPTION, colours, badges: new Map() }));
 
 const names = (columns: readonly { name: string }[] | undefined) => columns?.map((each) => each.name);
 
@@ -119,7 +122,7 @@ test('the source of a way is not rated by what comes after it, asked with a colu
 test('upstream a picture says masked on the way, on screen and saved, never that a source is masked', async () => {
   const answer = around('a');
   const picture = pictureOf({ ...answer, columns: answer.columns.map((each) => ({ ...each, masked: each.distance < 0 })) });
-  const words = [...svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
+  const words = [...saved(picture).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
   expect(words).toEqual([MASKED_ON_THE_WAY]);
   render(<MemoryRouter initialEntries={['/?dataset=mid/y&column=a']}><Listed picture={picture} /></MemoryRouter>);
   fireEvent.click(screen.getByText('What is drawn, as a table'));
@@ -160,14 +163,14 @@ test('a saved graph has what the screen shows: title, moment, masks, counts, mar
   const now = pictureOf(around('a'));
   const picture = compare({ ...now, tables: now.tables.filter((each) => each.name !== 'end/z'), edges: now.edges.slice(0, 2) }, now);
   const colours: Colours = { ...COLOURS, bg: '#0d1117', good: '#56d364', dim: '#9da7b3' };
-  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, colours), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(saved(picture, colours), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words.slice(0, 2)).toEqual(['mail in customers', 'as of now']);
   for (const said of ['masks', '+', 'masks: a step that masks', '+ new since the earlier date', 'INDIRECT: it filters, joins, groups or sorts', 'without columns: nobody says which'])
     expect(words).toContain(said);
   expect(words).not.toContain('− gone since then');
   expect(words.some((each) => each.startsWith('new · '))).toBe(true);
-  const masks = [...document.querySelectorAll('path')].find((path) => path.textContent.includes('(masks)'));
+  const masks = [...document.querySelectorAll('g path')].find((path) => path.textContent.includes('(masks)'));
   expect(masks?.getAttribute('stroke')).toBe('#56d364');
   expect(document.querySelector('rect')?.getAttribute('fill')).toBe('#0d1117');
   expect(document.querySelectorAll('[class], style')).toHaveLength(0);
@@ -184,10 +187,10 @@ test('a saved graph is well-formed XML whatever the names are', () => {
   const hostile = '<img src=x onerror="alert(1)">&\u0000\u202e🦆';
   const answer = { ...around(null), tables: [table(hostile, 0, [hostile]), ...around(null).tables.slice(1)] };
   const picture = pictureOf(answer);
-  const document = new DOMParser().parseFromString(svgOf(picture, layOut(graphOf(picture, new Set())), new Set(), CAPTION, COLOURS), 'image/svg+xml');
+  const document = new DOMParser().parseFromString(saved(picture), 'image/svg+xml');
   expect(document.querySelector('parsererror')).toBeNull();
   expect(document.querySelectorAll('img, script, foreignObject')).toHaveLength(0);
-  expect(document.querySelectorAll('path')).toHaveLength(3);
+  expect(document.querySelectorAll('g path')).toHaveLength(3);
   expect([...document.querySelectorAll('title')].map((each) => each.textContent).join()).toContain('␀⟨U+202E⟩🦆');
   expect(escaped(`'"<>&`)).toBe('&apos;&quot;&lt;&gt;&amp;');
 });

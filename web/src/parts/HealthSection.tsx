@@ -3,9 +3,10 @@ import type { Answer, Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from './DataTable';
 import { duration, time } from './format';
-import { SIGNS, type Faring } from './health';
+import type { Faring } from './health';
 import { Chip, DatasetLink, RunLink } from './Names';
 import { Section } from './Page';
+import { SIGNS } from './signs';
 import { Answered } from './States';
 
 type Asked = { namespace: string; dataset: string } | { namespace: string; job: string };

@@ -52,6 +52,3 @@ export const faringOf = (kind: Kind, id: Id): Promise<Faring | null> => queryCli
 export function useTroubles(enabled: boolean): Answer<'health'> | undefined {
   return useQuestion('health', TROUBLES.asked, { enabled, ...ownPace(TROUBLES.everyMs) }).data;
 }
-
-/** What stands beside the colour: a sign, and the word. */
-export const SIGNS: Readonly<Record<Faring['status'], string>> = { failed: '✕', late: '◷', stale: '↯', ok: '✓', unknown: '?' };

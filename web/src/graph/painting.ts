@@ -1,0 +1,53 @@
+// A drawing as a PNG, painted without the page: where it runs, in a worker, no click waits for it.
+import { visible } from '../shown/odd';
+import { FONT, TEXT_PX, type Drawing, type Mark, type Rectangle } from './marks';
+
+const SIDE = 8_000;
+const PIXELS = 40e6; // 160 MB while it is painted
+
+const TOO_LARGE = 'The picture is too large for a PNG. Save an SVG.';
+
+/** Paint at twice its size while that stays below what browsers paint; throws where it is too large for this one. */
+export async function pngOf({ x, y, width, height, marks }: Drawing): Promise<Blob> {
+  const scale = Math.min(2, SIDE / Math.max(width, height), Math.sqrt(PIXELS / (width * height)));
+  const canvas = new OffscreenCanvas(Math.ceil(width * scale), Math.ceil(height * scale));
+  const context = canvas.getContext('2d');
+  if (!context) throw new Error(TOO_LARGE);
+  context.scale(scale, scale);
+  context.translate(-x, -y);
+  for (const mark of marks) paint(context, mark);
+  return canvas.convertToBlob({ type: 'image/png' }).catch(() => Promise.reject(new Error(TOO_LARGE)));
+}
+
+type Context = OffscreenCanvasRenderingContext2D;
+
+function paint(context: Context, mark: Mark): void {
+  switch (mark.kind) {
+    case 'group':
+      context.translate(0, mark.down ?? 0);
+      for (const each of mark.marks) paint(context, each);
+      return context.translate(0, -(mark.down ?? 0));
+    case 'rectangle':
+      return rectangle(context, mark);
+    case 'path':
+      context.setLineDash(mark.dash?.split(' ').map(Number) ?? []);
+      [context.strokeStyle, context.lineWidth] = [mark.stroke, mark.width];
+      return context.stroke(new Path2D(mark.d));
+    case 'words':
+      context.font = `${mark.bold ? '600 ' : ''}${mark.size ?? TEXT_PX}px ${FONT}`;
+      context.textAlign = mark.anchor === 'middle' ? 'center' : (mark.anchor ?? 'start');
+      context.fillStyle = mark.fill;
+      return context.fillText(visible(mark.said), mark.x, mark.y);
+  }
+}
+
+function rectangle(context: Context, { x, y, width, height, radius, fill, stroke, strokeWidth }: Rectangle): void {
+  context.setLineDash([]);
+  context.beginPath();
+  context.roundRect(x, y, width, height, radius ?? 0);
+  context.fillStyle = fill;
+  context.fill();
+  if (stroke === undefined) return;
+  [context.strokeStyle, context.lineWidth] = [stroke, strokeWidth ?? 1];
+  context.stroke();
+}

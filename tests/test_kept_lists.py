@@ -146,6 +146,22 @@ def test_a_page_of_changes_works_nothing_out_that_the_one_before_has() -> None:
     assert max(pages) < whole / 2, "statements of SQL: those of a page look up its runs alone"
 
 
+@pytest.mark.slow
+def test_after_an_event_changes_are_worked_out_of_what_it_is_about_alone() -> None:
+    with growing() as index:
+        index.add(deliver(daily(Random(1))))
+        read: list[str] = []
+        index.watching.now(lambda live, _: live.sql.set_trace_callback(read.append))
+        asked = {"from": at(3), "limit": "1"}
+        before = ask(index.watching, "changes", asked)["totalCount"]
+        whole = len(read)
+        new = dataset((LAKE, "new"), schema=facet(fields=[{"name": "x", "type": "INT"}]))
+        index.add(deliver([run_event("COMPLETE", at(DAYS * DAY), uuid(1), ("etl", "load0"), outputs=[new])]))
+        read.clear()
+        assert ask(index.watching, "changes", asked)["totalCount"] == before + 1
+    assert len(read) < whole / 2, "statements of SQL"
+
+
 class CountedLooks(ViewOpener):
     """Counts how often it was looked at."""
 

@@ -8,8 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from msgspec.json import encode
+
 from headwater.index.reading.described import set_from
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.touched import Touched
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.announced_changes import NAMESPACE
@@ -63,18 +66,23 @@ RunAndJob = tuple[str, Name]
 class ChangeHistory:
     """Reads one generation of the index."""
 
-    def __init__(self, live: LiveGraph, since_us: int, until_us: int):
-        """live: at rest on one generation while this is used; from behind one moment up to another, in us, UTC."""
+    def __init__(self, live: LiveGraph, since_us: int, until_us: int, of: Touched | None = None):
+        """live: at rest on one generation while this is used; from behind one moment up to another, in us, UTC.
+
+        of: whose schemas, tags, facets and first mentions alone are read, by the numbers of names; None: everybody's.
+        """
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = Stretch(since_us, until_us)
+        self._of = of
 
     def schemas(self) -> Iterator[SchemaBetween]:
         """Yield the datasets of which another schema was mentioned."""
         newest: dict[Name, list[SeenSchema | None]] = {}
         names: dict[Name, set[Name]] = {}
-        changed = "SELECT name FROM seen WHERE time_us > ?1 AND time_us <= ?2"
+        these, only = self._narrowed(DATASET, 3)
+        changed = f"SELECT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
         query = f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({changed}) AND time_us <= ?2"
-        for number, credible, *rest in self._sql.execute(query, self._between):
+        for number, credible, *rest in self._sql.execute(query, (*self._between, *these)):
             seen, name = SeenSchema(bool(credible), *rest), self._names.name(number)
             dataset = seen.dataset(name, self._live.naming).plain
             names.setdefault(dataset, set()).add(name)
@@ -98,9 +106,9 @@ class ChangeHistory:
 
     def tags(self) -> Iterator[TagsBetween]:
         """Yield the datasets under whose names another tags facet came."""
-        rows = self._sql.execute(
-            "SELECT DISTINCT name, time_us FROM tags WHERE time_us > ? AND time_us <= ?", self._between
-        ).fetchall()
+        these, only = self._narrowed(DATASET, 3)
+        query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
+        rows = self._sql.execute(query, (*self._between, *these)).fetchall()
         table, naming = TagTable(self._sql, self._names), self._live.naming
         datasets = {each for number, at_us in rows for each in tagged(self._names.name(number), at_us, naming)}
         for dataset in datasets:
@@ -113,11 +121,12 @@ class ChangeHistory:
 
         What was first said before and came back since counts as having been there all the time.
         """
-        fresh = "SELECT name FROM described WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3"
+        these, only = self._narrowed(kind, 4)
+        fresh = f"SELECT name FROM described WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(
             "SELECT d.name, d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
             f"WHERE d.kind = ?1 AND d.first_us <= ?3 AND d.name IN ({fresh}) ORDER BY d.name, d.event_order",
-            (kind, *self._between),
+            (kind, *self._between, *these),
         )
         read = cache(set_from)
         found: dict[tuple[int, str], list[tuple[int, int] | None]] = {}
@@ -136,10 +145,9 @@ class ChangeHistory:
 
     def first_heard(self, kind: int) -> Iterator[tuple[Name, int]]:
         """Yield datasets, by their names as sent, and keys of jobs that were not heard of before; and when."""
-        rows = self._sql.execute(
-            "SELECT name, first_us FROM entities WHERE kind = ? AND first_us > ? AND first_us <= ?",
-            (kind, *self._between),
-        )
+        these, only = self._narrowed(kind, 4)
+        query = f"SELECT name, first_us FROM entities WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
+        rows = self._sql.execute(query, (kind, *self._between, *these))
         named = ((self._names.name(number), at_us) for number, at_us in rows)
         return ((name, at_us) for name, at_us in named if kind != JOB or name.namespace != NAMESPACE)
 
@@ -202,6 +210,13 @@ class ChangeHistory:
             values,
         ).fetchone()
         return (row[0], self._names.name(row[1])) if row else None
+
+    def _narrowed(self, kind: int, at: int) -> tuple[tuple[str, ...], str]:
+        """Return the value of a parameter that is the `at`th, and the condition by which names are among it."""
+        if self._of is None:
+            return (), ""
+        numbers = self._of.jobs if kind == JOB else self._of.datasets
+        return (encode(list(numbers)).decode(),), f" AND name IN (SELECT value FROM json_each(?{at}))"
 
     def _number(self, name: Name) -> int:
         return self._names.known(name) or 0

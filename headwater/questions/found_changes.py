@@ -1,0 +1,156 @@
+"""What is other at one moment than at another, beside lineage: of everything, or of a few datasets and jobs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from headwater.events.decode import decode
+from headwater.events.rows import schema_columns
+from headwater.events.rule_facets import text_at
+from headwater.index.reading.change_history import ChangeHistory, FacetBetween, SchemaBetween
+from headwater.index.reading.known_moments import CODE
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.tags import TagsFacet
+from headwater.lineage.runs.newest_first import Order
+from headwater.questions.answers.list_answers import ChangedThing, ChangeWord
+
+_Run = Callable[[], tuple[str, Name] | None]
+
+
+class Difference(NamedTuple):
+    """A change; run: looks up which run brought it, for what is shown alone."""
+
+    thing: ChangedThing
+    name: Name
+    column: str | None
+    before: str | None
+    after: str | None
+    time_us: int
+    run: _Run
+    of: Literal["dataset", "job"] = "dataset"
+
+    @property
+    def word(self) -> ChangeWord:
+        """Return what kind of change it is."""
+        return "added" if self.before is None else "removed" if self.after is None else "changed"
+
+
+def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    """Yield what is other of datasets, by their names without generations."""
+    yield from _datasets(live, history)
+    yield from _tags(history)
+    yield from _owners(live, history)
+
+
+def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    naming = live.naming
+    new: dict[Name, int] = {}
+    for name, at_us in history.first_heard(DATASET):
+        dataset = naming.resolve(name, EVER_US).plain
+        if dataset in new or not history.heard_before(naming.names_of(dataset)):
+            new[dataset] = min(at_us, new.get(dataset, at_us))
+    for dataset, at_us in new.items():
+        run = partial(history.run_at, naming.names_of(dataset), at_us)
+        yield Difference("dataset", dataset, None, None, dataset.name, at_us, run)
+    for location, renamed, at_us, key in history.dropped():
+        if renamed or not naming.generations.is_there(location):
+            after = renamed.name if renamed else None
+            yield Difference("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
+    for each in history.schemas():
+        if each.before is not None:
+            yield from _columns(history, each, each.before.schema)
+
+
+def _columns(history: ChangeHistory, found: SchemaBetween, before: str) -> Iterator[Difference]:
+    was, now = (_types(history.schema_text(found.names, each)) for each in (before, found.after.schema))
+    order = Order(*found.after[:4])
+    for column in {**was, **now}:
+        old, new = was.get(column), now.get(column)
+        if old != new:
+            run = partial(history.run_of, order)
+            yield Difference("column", found.dataset, column, old, new, order.time_us, run)
+
+
+def _types(text: str) -> dict[str, str]:
+    """Return columns by dots → their types as sent, empty where none was."""
+    facet = decode(text.encode()) if text else None
+    return {".".join(path): kind or "" for path, kind in schema_columns(facet)} if isinstance(facet, dict) else {}
+
+
+def _tags(history: ChangeHistory) -> Iterator[Difference]:
+    for each in history.tags():
+        was, now, newest = _held(each.before), _held(each.after), max(facet.order for facet in each.after)
+        for column, key in {**was, **now}:
+            old, new = was.get((column, key)), now.get((column, key))
+            if old != new:
+                run = partial(history.run_of, newest)
+                yield Difference("tag", each.dataset, column, old, new, newest.time_us, run)
+
+
+def _held(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
+    """Return the tags that hold: column and key → as answers show it."""
+    tags = (tag for facet in facets for tag in facet.tags)
+    return {(tag.column, tag.key): f"{tag.key}={tag.value}" for tag in tags if tag.value.casefold() != "false"}
+
+
+def _owners(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    for each in history.facets(DATASET, ("ownership",)):
+        dataset = live.naming.resolve(each.name, each.time_us).plain
+        yield from _owned(dataset, each, partial(history.run_at, live.naming.names_of(dataset), each.time_us))
+
+
+def _owned(
+    name: Name, found: FacetBetween, run: _Run, of: Literal["dataset", "job"] = "dataset"
+) -> Iterator[Difference]:
+    was, now = (_owner_names(text) for text in (found.before, found.after))
+    for owner in sorted(was ^ now):
+        old, new = (owner if owner in each else None for each in (was, now))
+        yield Difference("owner", name, None, old, new, found.time_us, run, of)
+
+
+def _owner_names(text: str | None) -> set[str]:
+    facet = decode(text.encode()) if text else None
+    owners = facet.get("owners") if isinstance(facet, dict) else None
+    named = ((text_at(each, "name"), text_at(each, "type")) for each in (owners if isinstance(owners, list) else ()))
+    return {f"{name} ({kind})" if kind else name for name, kind in named if name}
+
+
+def new_jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
+    """Yield the keys of jobs that were not heard of before, and what is said of them by the names they have now."""
+    for key, at_us in history.first_heard(JOB):
+        job = live.job(key)
+        yield key, Difference("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
+
+
+def deleted_jobs(history: ChangeHistory) -> Iterator[Difference]:
+    """Yield the jobs that were deleted by hand and have not run since."""
+    for job, at_us in history.deleted_jobs():
+        yield Difference("job", job, None, job.name, None, at_us, lambda: None, "job")
+
+
+def job_differences(history: ChangeHistory) -> Iterator[Difference]:
+    """Yield what is told otherwise of jobs, be they new: owners, SQL and code."""
+    for each in history.facets(JOB, ("ownership", *_TEXTS)):
+        run = partial(history.run_of_job, each.name, each.time_us)
+        if each.facet == "ownership":
+            yield from _owned(each.name, each, run, "job")
+            continue
+        thing, read = _TEXTS[each.facet]
+        old, text = (read(decode(text.encode())) if text else None for text in (each.before, each.after))
+        if old != text:
+            yield Difference(thing, each.name, None, old, text, each.time_us, run, "job")
+
+
+def _query(facet: Any) -> str | None:
+    return text_at(facet, "query")
+
+
+def _code(facet: Any) -> str | None:
+    return text_at(facet, "version") or text_at(facet, "tag")
+
+
+_TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {"sql": ("sql", _query), CODE: ("code", _code)}
+"""Facets of jobs → what of them changes, and how it is read."""

@@ -26,18 +26,21 @@ function paint(context: Context, mark: Mark): void {
     case 'group':
       context.translate(0, mark.down ?? 0);
       for (const each of mark.marks) paint(context, each);
-      return context.translate(0, -(mark.down ?? 0));
+      context.translate(0, -(mark.down ?? 0));
+      break;
     case 'rectangle':
-      return rectangle(context, mark);
+      rectangle(context, mark);
+      break;
     case 'path':
       context.setLineDash(mark.dash?.split(' ').map(Number) ?? []);
       [context.strokeStyle, context.lineWidth] = [mark.stroke, mark.width];
-      return context.stroke(new Path2D(mark.d));
+      context.stroke(new Path2D(mark.d));
+      break;
     case 'words':
       context.font = `${mark.bold ? '600 ' : ''}${mark.size ?? TEXT_PX}px ${FONT}`;
       context.textAlign = mark.anchor === 'middle' ? 'center' : (mark.anchor ?? 'start');
       context.fillStyle = mark.fill;
-      return context.fillText(visible(mark.said), mark.x, mark.y);
+      context.fillText(visible(mark.said), mark.x, mark.y);
   }
 }
 

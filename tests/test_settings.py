@@ -58,7 +58,7 @@ def test_an_option_that_is_no_number_is_said_with_its_name(
     tmp_path: Path, setting: str, name: str, value: str, fits: str
 ) -> None:
     with pytest.raises(WrongSetting, match=rf"{setting}: {name} = .*Write it like.*{fits}"):
-        loaded(tmp_path, **{setting: {name: value}})
+        loaded(tmp_path, file="", env=None, **{setting: {name: value}})
 
 
 def test_options_as_the_stores_take_them_are_taken(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from headwater.index.reading.change_history import ChangeHistory, FacetBetween, 
 from headwater.index.reading.known_moments import CODE
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET, JOB
-from headwater.lineage.names.dataset_generations import EVER_US
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.newest_first import Order

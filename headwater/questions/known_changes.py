@@ -11,7 +11,7 @@ from msgspec.json import encode
 from headwater.index.reading.change_history import ChangeHistory
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.touched import Touched, touched_since
-from headwater.lineage.names.dataset_generations import Span
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.questions.found_changes import (

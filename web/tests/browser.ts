@@ -85,6 +85,8 @@ async function found(page: Page, runOnly: axe.RunOnly): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
   return page.evaluate(async (only) => {
     const run = (window as unknown as { axe: typeof axe }).axe.run;
+    const moving = document.getAnimations().filter((each) => each instanceof CSSTransition);
+    await Promise.allSettled(moving.map((each) => each.finished)); // a colour on its way to another is neither
     const { violations } = await run(document, { runOnly: only, rules: document.querySelector('.react-flow') ? { 'target-size': { enabled: false } } : {} });
     return violations.map((each) => `${each.impact ?? ''} ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
   }, runOnly);

@@ -6,14 +6,11 @@ All that is told of a dataset or a job follows from what was said under its name
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from msgspec.json import encode
-
 from headwater.index.reading.change_history import ChangeHistory
 from headwater.index.reading.live_graph import LiveGraph
-from headwater.index.reading.touched import Touched, touched_since
+from headwater.index.reading.touched import Touched, job_names, touched_since
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.job_identity import job_key
 from headwater.questions.found_changes import (
     Difference,
     dataset_differences,
@@ -76,7 +73,7 @@ class _Stretch:
         """Take the differences of what was touched anew, None: of everything."""
         datasets = jobs = None
         if touched is not None:
-            datasets, jobs = _datasets_of(live, touched.datasets), _job_names(live, touched.jobs)
+            datasets, jobs = _datasets_of(live, touched.datasets), job_names(live, touched.jobs)
             for name in datasets:
                 self._datasets.pop(name, None)
             for name in jobs:
@@ -99,19 +96,6 @@ def _datasets_of(live: LiveGraph, numbers: Iterable[int]) -> set[Name]:
         locations = (location for _, location in naming.bindings.get(name, ()))
         found.update(each.plain for each in (name, *locations, *naming.datasets_in(Span(name))))
     return found
-
-
-def _job_names(live: LiveGraph, keys: Iterable[int]) -> set[Name]:
-    """Return the keys of jobs and the names that they ever had: where a key is an artifact's id, these are others."""
-    these = encode(list(keys)).decode()
-    rows = live.sql.execute(
-        "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
-        "SELECT j.shown FROM jobs j JOIN these t ON t.key = j.key UNION "
-        "SELECT r.job FROM these t JOIN jobs j ON j.key = t.key AND j.shown <> j.key JOIN runs r ON r.job_key = j.key",
-        (these,),
-    )
-    names = [live.names.name(number) for (number,) in rows]
-    return {*names, *(job_key(name, None) for name in names)}
 
 
 def _numbers(live: LiveGraph, names: Iterable[Name]) -> set[int]:

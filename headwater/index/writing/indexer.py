@@ -93,9 +93,17 @@ class Indexer:
             if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
                 self._sql.execute("ROLLBACK")
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                what = f"Taking it takes the index more than {self._bound.event_cpu_s:g} s of CPU."
-                raise InvalidEvent(TOO_SLOW, what, "Send less in one event.") from error
+                raise self._too_slow() from error
             raise
+
+    def _too_slow(self) -> InvalidEvent:
+        what = f"Taking it takes the index more than {self._bound.event_cpu_s:g} s of CPU."
+        return InvalidEvent(TOO_SLOW, what, "Send less in one event.")
+
+    def _keep_to_bound(self) -> None:
+        """Look at the clock where SQLite does not: it counts the steps of each statement, and many are short."""
+        if self._bound.is_spent():
+            raise self._too_slow()
 
     def set_aside(self, source: Source, sequence: int, found: Sequence[SetAside]) -> None:
         """Note what cannot be taken, and go on behind it."""
@@ -153,6 +161,7 @@ class Indexer:
 
     def _apply(self, facts: Sequence[RunFacts], bodies: Bodies) -> None:
         changed = self._derivation.add(facts)
+        self._keep_to_bound()
         told = [(fact, self._derivation.shapes.traits(fact)) for fact in facts]
         tagged = [fact for fact, each in told if each.tagged]
         self._tags.add(tagged)
@@ -162,9 +171,11 @@ class Indexer:
         self._recent.flush(self._store.new_runs())
         self._store.candidates.look_at_statements(job_output.output for job_output in changed if job_output.output)
         for some in chunks([self._recreated.around(of_output) for of_output in _by_output(changed)]):
+            self._keep_to_bound()
             self._settle_all(some)
         self._store.edge_sets.flush(self._generation)
         self._set_datasets(changed)
+        self._keep_to_bound()
         self._store.search.flush()
 
     def _settle_all(self, by_output: Sequence[Sequence[int]]) -> None:

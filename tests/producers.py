@@ -113,6 +113,7 @@ class _Producer:
         started = time.monotonic()
         while not self._stop.wait(_PAUSE_S):
             self._step(behind=int(self._rate * (time.monotonic() - started)) - self._made)
+        self._refused()  # kills may have taken every earlier note: none comes after this one
         self._connection.close()
 
     def _step(self, behind: int) -> None:

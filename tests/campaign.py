@@ -220,7 +220,7 @@ class Campaign(RuleBasedStateMachine):
     def _reckon(self) -> None:
         self._producers.stop()
         url, ledger = self._running.url, self._producers.ledger
-        _await(lambda: _audit(url).get("pending") == 0, "the parser has not caught up")
+        self._await_all_parsed()
         _await(lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 200, "it is not ready")
         self._running.stop()
         audit = headwater("audit", "--json", "--data", self._folder, environment=_ENVIRONMENT)
@@ -229,6 +229,22 @@ class Campaign(RuleBasedStateMachine):
         self.chronicle.episodes += 1
         self.chronicle.acknowledged += sum(sent.acknowledged for sent in ledger.events.values())
         self.chronicle.stored += len(stored.events)
+
+    def _await_all_parsed(self) -> None:
+        """Wait until nothing is pending, however slow the machine: a stretch in which nothing was parsed fails."""
+        url = self._running.url
+        pending: int | None = None
+        last: dict[str, Any] = {}
+        while pending != 0:
+            before = pending
+
+            def is_less(before: int | None = before) -> bool:
+                nonlocal last
+                last = _audit(url)
+                return "pending" in last and (before is None or last["pending"] < before)
+
+            _await(is_less, f"the parser has parsed nothing more, {before} pending", self._running)
+            pending = last["pending"]
 
     def _start(self) -> None:
         self._running = Running(self._folder, port=self._running.port, environment=_ENVIRONMENT)

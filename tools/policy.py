@@ -1,4 +1,4 @@
-"""checkov, the policy linter of Bicep files and chart, in an environment of its own: it wants an older parser than ours.
+"""checkov, the policy linter of templates and chart, in an environment of its own: it wants an older parser than ours.
 
 `make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
 `uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -54,7 +54,7 @@ class Partitions:
     """What a process of the Function App works on. Deliveries of several partitions take turns."""
 
     def __init__(self, open_partition: Callable[[str], Partition], flush_s: float):
-        """Open nothing yet. flush_s: seconds between two commits, all partitions of the process taken together."""
+        """Open nothing yet. flush_s: from one commit's begin to the next's, all partitions of the process taken together (s)."""
         self._open_partition = open_partition
         self._flush_s = flush_s
         self._open: dict[str, Partition] = {}
@@ -69,13 +69,12 @@ class Partitions:
         """
         with self._turn:
             time.sleep(max(0.0, self._not_before - time.monotonic()))
+            self._not_before = time.monotonic() + self._flush_s  # from begin to begin: who commits slowly need not rest
             try:
                 self._partition(name).take(delivered)
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
                 raise
-            finally:
-                self._not_before = time.monotonic() + self._flush_s
 
     def catch_up(self, name: str, older_than_s: float) -> int:
         """Take what waits in the log for longer than a trigger should need; returns how many records.

@@ -21,7 +21,7 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web screenshots
+.PHONY: help setup setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,9 @@ $(WEB_PACKAGES): web/package.json web/package-lock.json
 $(WEB_TYPES): $(READY) $(WEB_PACKAGES) tools/openapi.py $(shell find headwater/api headwater/questions -name '*.py')
 	@$(BIN)/python -m tools.openapi
 	@cd web && npm run --silent types >/dev/null
+
+container-steps: setup-test  ## what the Containerfile copies and runs, in a folder and without an engine (minutes; downloads)
+	@$(BIN)/python -m tools.container_steps
 
 jvm: $(JARS)  ## the jars of the OneLake transport, the Spark plugin and the Spark source, with their own tests
 

@@ -99,9 +99,15 @@ _KNOWN = (
         'Write https, or set `allow_http` to "true" in the options',
     ),
     (
+        "az account get-access-token",
+        "`az` gives no token: it is not installed, nobody is signed in, or the sign-in has expired",
+        "Run `az login`; where a managed identity is, leave `use_azure_cli` out",
+    ),
+    (
         "token request|msi/token|oauth2/token|ManagedIdentityCredential|CredentialUnavailable",
         "there is no token for the managed identity",
-        "Assign the identity to this app and check `identity_client_id`",
+        "Assign the identity to this app and check `identity_client_id`; on a machine of your own sign in with "
+        '`az login` and set `lake_options` to {{"use_azure_cli": "true"}}',
     ),
     (
         "AccessDenied",

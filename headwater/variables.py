@@ -72,10 +72,11 @@ def _value(name: str, field: FieldInfo, text: str) -> Any:
     shape = get_origin(field.annotation)
     if shape not in (tuple, dict):
         return text
+    form, kind, example = (list, "list", _LIST) if shape is tuple else (dict, "object", _OBJECT)
     try:
-        return json.loads(text)
+        found, fault = json.loads(text), f"it begins with {text.lstrip()[:1]}"
     except ValueError as error:
-        kind, example = ("list", _LIST) if shape is tuple else ("object", _OBJECT)
-        raise WrongSetting(
-            f"{variable_of(name)} is no JSON {kind}: {error}. Example: {_EXAMPLES.get(name, example)}."
-        ) from error
+        found, fault = None, str(error)
+    if not isinstance(found, form):
+        raise WrongSetting(f"{variable_of(name)} is no JSON {kind}: {fault}. Example: {_EXAMPLES.get(name, example)}.")
+    return found

@@ -109,7 +109,21 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
     monkeypatch.setenv("IDENTITY_HEADER", "another")
     with pytest.raises(LakeUnavailable) as caught:
         open_bronze(world.settings).exists()
-    one_line(caught.value, "no token for the managed identity", "identity_client_id")
+    one_line(caught.value, "no token for the managed identity", "identity_client_id", "az login")
+
+
+@pytest.mark.parametrize("az", [None, "echo ERROR: AADSTS700082: expired >&2; exit 1"], ids=["none", "expired"])
+def test_a_login_of_ones_own_that_is_not_there_is_said_with_what_to_do(
+    az: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if az:
+        (tmp_path / "az").write_text(f"#!/bin/sh\n{az}\n")
+        (tmp_path / "az").chmod(0o755)
+    given = {"lake": "abfss://lake@account.dfs.core.windows.net", "lake_options": {"use_azure_cli": "true"}}
+    with pytest.raises(LakeUnavailable) as caught:
+        open_bronze(load_settings(given, environment={})[0]).exists()
+    one_line(caught.value, "`az` gives no token", "Run `az login`")
 
 
 def test_four_processes_write_one_table_and_no_row_is_lost_or_there_twice(storage: Storage) -> None:

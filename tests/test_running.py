@@ -3,15 +3,30 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from headwater.errors import GiveUp, Retry
+from headwater.local.lifeline import settings_line
+from headwater.settings import load_settings
 from tests.running import Running
 
 pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
 
 CHILDREN = ("serve", "parser", "index")
+CRASHES_AT_THE_END = """
+import atexit, os, sys
+from headwater import errors
+from headwater.local.child_process import child
+atexit.register(os.abort)
+with child("index", holds=False):
+    print("done")
+    if sys.argv[1:]:
+        raise getattr(errors, sys.argv[1])("Cannot go on. Do this.")
+"""
 
 
 def test_a_stop_ends_supervisor_and_children_well(tmp_path: Path) -> None:
@@ -50,3 +65,14 @@ def test_a_supervisor_follows_a_killed_one_on_the_same_port_while_its_parser_is_
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(busy, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("fault", "status"), [(None, 0), (Retry, 1), (GiveUp, 3)])
+def test_what_libraries_do_at_an_interpreters_end_is_not_how_a_child_ends(
+    fault: type[Exception] | None, status: int, tmp_path: Path
+) -> None:
+    told = settings_line(load_settings({"data": tmp_path}, environment={})[0])
+    command = [sys.executable, "-c", CRASHES_AT_THE_END, *([fault.__name__] if fault else [])]
+    done = subprocess.run(command, input=told, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (status, b"done\n")
+    assert done.stderr == (b"index: Cannot go on. Do this.\n" if fault else b"")

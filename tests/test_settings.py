@@ -89,6 +89,8 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
         ("port = ", {}, ["Cannot read", "headwater.toml"]),
         ("", {"HEADWATER_TICK_S": "soon"}, ["'tick_s' from HEADWATER_TICK_S", "number"]),
         ("", {"HEADWATER_KEYS": "secret"}, ["HEADWATER_KEYS is no JSON list"]),
+        ("", {"HEADWATER_KEYS": '{"name": "secret"}'}, ["HEADWATER_KEYS is no JSON list: it begins with {"]),
+        ("", {"HEADWATER_LAKE_OPTIONS": '["secret"]'}, ["HEADWATER_LAKE_OPTIONS is no JSON object: it begins with ["]),
         ("", {"HEADWATER_KEYS": '[{"name": "x", "key": "short"}]'}, ["'keys.0.key'", "8"]),
         ("host = '0.0.0.0'", {}, ["can be reached by others", "HEADWATER_KEYS"]),
         ("", {"HEADWATER_PROT": "1"}, ["HEADWATER_PROT;", "nearest known one is HEADWATER_PORT.", "Rename it"]),

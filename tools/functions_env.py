@@ -23,7 +23,7 @@ _VERSION = "3.13"
 
 def environment() -> Path:
     """Return the environment's interpreter, which is installed if it is not there or the lock has changed."""
-    return locked_environment(HOME, LOCK, _python(), "the worker of Azure Functions")
+    return locked_environment(HOME, LOCK, python_313(), "the worker of Azure Functions")
 
 
 def main() -> int:
@@ -35,7 +35,8 @@ def main() -> int:
     return 0
 
 
-def _python() -> str:
+def python_313() -> str:
+    """Return the command of a Python 3.13; raises Missing where there is none."""
     for candidate in _candidates():
         done = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
         if done.returncode == 0 and done.stdout.startswith(f"Python {_VERSION}."):

@@ -1,4 +1,4 @@
-"""checkov, the policy linter of the Bicep files, in an environment of its own: it wants an older parser than ours.
+"""checkov, the policy linter of templates and chart, in an environment of its own: it wants an older parser than ours.
 
 `make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
 `uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
@@ -11,13 +11,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tools.locked_environment import ROOT, in_order, locked_environment
 
 LOCK = ROOT / "requirements-checkov.lock"
 HOME = ROOT / ".cache" / "checkov"
 SCAN = ROOT / "tools" / "policy_scan.py"
+
+Framework = Literal["bicep", "kubernetes"]
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,19 @@ class Report:
 
 def environment() -> Path:
     """Return the interpreter that has checkov, which is installed if it is not there or the lock has changed."""
-    return locked_environment(HOME, LOCK, sys.executable, "checkov, the linter of the Bicep files,")
+    return locked_environment(HOME, LOCK, sys.executable, "checkov, the linter of the Bicep files and the chart,")
 
 
-def lint(folders: Sequence[Path]) -> list[Report]:
-    """Check all templates below each folder; one process, one report a folder."""
-    command = [str(environment()), str(SCAN), *map(str, folders)]
+def lint(framework: Framework, folders: Sequence[Path]) -> list[Report]:
+    """Check all files of a framework below each folder; one process, one report a folder."""
+    command = [str(environment()), str(SCAN), framework, *map(str, folders)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return [_report(found) for found in json.loads(done.stdout)]
 
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    return in_order("policy", "Linter of the Bicep files", environment)
+    return in_order("policy", "Linter of the Bicep files and the chart", environment)
 
 
 def _report(found: dict[str, Any]) -> Report:

@@ -1,4 +1,4 @@
-"""Run inside checkov's environment by tools/policy.py: scan folders of Bicep, print what was found as JSON.
+"""Run inside checkov's environment by tools/policy.py: scan folders of one framework, print what was found as JSON.
 
 checkov's command exits with 0 although a file could not be parsed, and loads every other framework: hence its runner.
 """
@@ -6,12 +6,14 @@ checkov's command exits with 0 although a file could not be parsed, and loads ev
 import json
 import logging
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import checkov.arm.checks.resource  # type: ignore[import-not-found]  # noqa: F401  registers the checks for Bicep too
-from checkov.bicep.runner import Runner  # type: ignore[import-not-found]
 from checkov.runner_filter import RunnerFilter  # type: ignore[import-not-found]
+
+CHECKS = {"bicep": ["checkov.arm.checks.resource"]}
+"""Modules whose import registers a framework's checks, where its runner does not: those of ARM are Bicep's, too."""
 
 
 class Crashes(logging.Handler):
@@ -26,11 +28,11 @@ class Crashes(logging.Handler):
         self.found.append(record.getMessage())
 
 
-def scan(folder: Path) -> dict[str, Any]:
-    """Check every template below a folder."""
-    crashes, runner = Crashes(), Runner()
+def scan(framework: str, folder: Path) -> dict[str, Any]:
+    """Check every file of a framework below a folder."""
+    crashes, runner = Crashes(), import_module(f"checkov.{framework}.runner").Runner()
     logging.getLogger().handlers = [crashes]
-    report = runner.run(root_folder=str(folder), runner_filter=RunnerFilter(framework=["bicep"]))
+    report = runner.run(root_folder=str(folder), runner_filter=RunnerFilter(framework=[framework]))
     return {
         "parsed": sorted(_below(folder, path) for path in runner.definitions),
         "unparsed": sorted(_below(folder, path) for path in report.parsing_errors),
@@ -48,5 +50,12 @@ def _check(record: Any) -> tuple[str, str, str]:
     return record.check_id, record.file_path.lstrip("/"), record.resource.rpartition(".")[2]
 
 
+def main(framework: str, *folders: str) -> None:
+    """Scan each folder."""
+    for name in CHECKS.get(framework, ()):
+        import_module(name)
+    print(json.dumps([scan(framework, Path(folder)) for folder in folders]))
+
+
 if __name__ == "__main__":
-    print(json.dumps([scan(Path(folder)) for folder in sys.argv[1:]]))
+    main(*sys.argv[1:])

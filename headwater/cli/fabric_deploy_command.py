@@ -100,9 +100,11 @@ def _done(asked: WorkspaceOptions, go: "Callable[[Iterable[WorkspaceStep]], Iter
 
 def _wanted(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
     from headwater.fabric.deployment import WorkspacePlan
+    from headwater.fabric.items import read_items
 
-    values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
+    read_items(asked.items)  # what is wrong on this machine is said before anybody is asked to sign in
     lake, shortcuts = lake_shortcuts(settings, asked.schema)
+    values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
     return WorkspacePlan(
         asked.workspace, asked.items, lake, shortcuts, asked.connection, asked.connection_name, values, asked.every,
         asked.api,
@@ -121,7 +123,10 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
         try:
             key = open_secrets(settings).reveal(Reference(env=None, vault=f"{key_vault}/secrets/headwater-write"))
         except HeadwaterError as error:
-            raise WrongSetting(f"{str(error).rstrip('.')}. Or set {WRITE_KEY} to the listener's key.") from error
+            raise WrongSetting(
+                f"The listener's key is not to be had from the key vault. {str(error).rstrip('.')}. Or set {WRITE_KEY} "
+                "to the key."
+            ) from error
     return {
         "HEADWATER_RECEIVER_URL": receiver,
         "HEADWATER_READER_URL": reader,

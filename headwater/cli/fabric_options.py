@@ -35,7 +35,7 @@ def as_schema(value: str | None) -> str | None:
 def as_address(value: str) -> str:
     """Return an address without a slash at its end."""
     if not _ADDRESS.fullmatch(value):
-        raise typer.BadParameter(f"{value!r} is no https address.")
+        raise typer.BadParameter(f"{value!r} is no https address. Write it like https://NAME.azurewebsites.net.")
     return value.rstrip("/")
 
 

@@ -2,12 +2,13 @@
 
 import gc
 import logging
+import os
 import select
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from headwater.errors import HeadwaterError, Retry
 from headwater.local.lifeline import read_settings
@@ -29,14 +30,14 @@ _LOOK_AGAIN_S = 1.0
 
 @contextmanager
 def child(role: str, *, holds: bool = True, vital: bool = True) -> Iterator[tuple[Settings, Path]]:
-    """Give settings and data folder; a fault in between is logged and ends the process.
+    """Give settings and data folder; the block's end is the process's, and a fault in it is logged before.
 
     holds: nobody else plays this role meanwhile; vital: without it nothing works, so that a fault that will not pass by
     itself ends all of Headwater.
     """
     gc.freeze()  # modules stay: the collector need not look at them again and again, nor at the end
     logging.basicConfig(level=logging.INFO, format=f"{role}: %(message)s", stream=sys.stderr)
-    settings = read_settings()
+    settings, status = read_settings(), 0
     try:
         with ExitStack() as stack, on_disk(f"go on with {settings.data}"):
 
@@ -49,7 +50,8 @@ def child(role: str, *, holds: bool = True, vital: bool = True) -> Iterator[tupl
             yield settings, patiently(hold, log.warning, _rest)
     except HeadwaterError as error:
         log.error("%s", error)
-        sys.exit(GIVE_UP if vital and not isinstance(error, Retry) else AGAIN)
+        status = GIVE_UP if vital and not isinstance(error, Retry) else AGAIN
+    _leave(status)
 
 
 def patiently(begin: Callable[[], T], say: Callable[[str], object], rest: Callable[[float], object]) -> T:
@@ -63,6 +65,18 @@ def patiently(begin: Callable[[], T], say: Callable[[str], object], rest: Callab
                 said = str(error)
                 say(said)
             rest(_LOOK_AGAIN_S)
+
+
+def _leave(status: int) -> NoReturn:
+    """End at once: all of ours is closed by now, but threads of libraries (delta-rs, obstore, librdkafka) still run.
+
+    One start on Azure storage ended with SIGSEGV while Python and C took down what such threads stand on.
+    """
+    logging.shutdown()
+    with suppress(OSError):  # who read it may have gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _rest(seconds: float) -> None:

@@ -54,7 +54,7 @@ class Partitions:
     """What a process of the Function App works on. Deliveries of several partitions take turns."""
 
     def __init__(self, open_partition: Callable[[str], Partition], flush_s: float):
-        """Open nothing yet. flush_s: from one commit's begin to the next's, all partitions of the process taken together (s)."""
+        """Open nothing yet. flush_s: from one commit's begin to the next's, over all partitions of the process."""
         self._open_partition = open_partition
         self._flush_s = flush_s
         self._open: dict[str, Partition] = {}

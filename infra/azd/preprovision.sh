@@ -13,4 +13,11 @@ for name in RECEIVER_KEYS PIPELINE_KEYS; do
     echo "$name is not set: export $name=… in this shell (docs/azure.md, Deploying)" >&2
     exit 1
   fi
+  case "$(printenv "$name")" in
+    "["*) ;;
+    *)
+      echo "$name is no JSON list: export $name='[{\"name\": \"spark\", \"key\": \"at-least-8-characters\", \"roles\": [\"write\"]}]'" >&2
+      exit 1
+      ;;
+  esac
 done

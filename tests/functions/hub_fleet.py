@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -61,17 +61,25 @@ class Member:
         self._listening = threading.Thread(target=self._listen, daemon=True)
         self._listening.start()
 
-    def delivered(self) -> Counter[str]:
-        """Count the events of each partition whose deliveries came to their end here."""
+    def delivered(self, since: int = 0) -> Counter[str]:
+        """Count the events of each partition whose deliveries came to their end here; since: how much it had said."""
         counted: Counter[str] = Counter()
-        for one in list(self.said):
+        for one in self.said[since:]:
             counted[one.get("partition", "")] += one.get("delivered", 0)
         return +counted
 
-    def wait_delivered(self, *partitions: str) -> None:
-        """Wait until there was a delivery of each of these partitions, or of any if none is named."""
+    def wait_delivered(self, count: int = 1) -> None:
+        """Wait until there was a delivery of so many partitions."""
+        self._wait(lambda: len(self.delivered()) >= count)
+
+    def wait_delivers(self, partitions: list[str]) -> None:
+        """Wait until there is a delivery of each of these partitions from now on: it has them, and not only had."""
+        since = len(self.said)
+        self._wait(lambda: set(partitions) <= self.delivered(since).keys())
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
-        while not (found := self.delivered()) or not set(partitions) <= found.keys():
+        while not condition():
             assert self.runs(), f"The instance has ended: {self.said[-3:]}"
             assert time.monotonic() < deadline, self.said[-3:]
             rest()
@@ -210,11 +218,11 @@ class Fleet:
         return DeltaTable(f"{self.lake['lake']}/bronze/{name}", storage_options=self.lake["lake_options"])
 
     def wait_stored(self) -> None:
-        """Wait until the lake has all that the hub has."""
+        """Wait until the lake has all that the hub has now."""
         tails = {name: len(self.hub.stored(int(name))) for name in self.partitions}
         deadline = time.monotonic() + _PATIENCE_S
-        while self.watermarks() != tails:
-            assert time.monotonic() < deadline, (self.watermarks(), tails)
+        while any((found := self.watermarks())[name] < tail for name, tail in tails.items()):
+            assert time.monotonic() < deadline, (found, tails)
             time.sleep(0.2)
 
     def reckon(self) -> Counter[str]:

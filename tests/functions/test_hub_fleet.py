@@ -21,11 +21,11 @@ def test_partitions_move_from_instances_that_die_or_are_replaced_and_every_event
     dies, stays = fleet.start(failpoint="parser.after_schemas:2"), fleet.start()
     with fleet.load(new_contents(), every_s=0.1):
         dies.wait_dead()  # amid a commit of its own, some tables written and the last one not
-        stays.wait_delivered(*fleet.partitions)
+        stays.wait_delivers(fleet.partitions)
         new = fleet.start()
         new.wait_delivered()
         stays.drain()
-        new.wait_delivered(*fleet.partitions)
+        new.wait_delivers(fleet.partitions)
     found = fleet.reckon()
     assert all(member.delivered() for member in fleet.members)
     assert found["events"] == len(fleet.posted.acknowledged)

@@ -1,6 +1,7 @@
 """The image: what its Containerfile copies and runs is there, and what it says of Headwater is so.
 
-There is no builder of images here: `.github/workflows/container.yml` builds and runs it. What can be read is read.
+There is no builder of images here: `.github/workflows/container.yml` builds and runs it, `make container-steps` does
+its steps without one. What can be read is read.
 """
 
 import json
@@ -19,6 +20,7 @@ from pathspec import GitIgnoreSpec
 
 from headwater.settings import load_settings
 from tests.functions.test_package import pinned
+from tools.container_steps import CONTAINERFILE, instructions
 from tools.helm import hadolint
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +38,7 @@ class ContainerFile:
     @cached_property
     def instructions(self) -> list[tuple[str, str]]:
         """Name and arguments of each, continued lines joined."""
-        text = re.sub(r"(?m)^\s*#.*\n", "", self.path.read_text()).replace("\\\n", " ")
-        return [(name, rest) for name, _, rest in (line.partition(" ") for line in text.splitlines() if line.strip())]
+        return list(instructions(self.path.read_text()))
 
     def of(self, name: str) -> list[str]:
         return [rest for each, rest in self.instructions if each == name]
@@ -58,7 +59,7 @@ class ContainerFile:
         return {name: text for name, text in told.items() if name.startswith("HEADWATER_")}
 
 
-CONTAINER = ContainerFile(ROOT / "Containerfile")
+CONTAINER = ContainerFile(CONTAINERFILE)
 
 
 def test_everything_that_is_copied_is_there_and_nothing_else_is_sent_to_the_builder() -> None:

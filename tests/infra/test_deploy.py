@@ -135,6 +135,7 @@ def test_what_the_workflows_name_exists() -> None:
         ("AZURE_LOCATION=westeurope\n", {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, ""),
         ('RECEIVER_KEYS="[]"\n', {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, "in clear: RECEIVER_KEYS"),
         ("", {"RECEIVER_KEYS": "[]"}, "PIPELINE_KEYS is not set"),
+        ("", {"RECEIVER_KEYS": "a-bare-key", "PIPELINE_KEYS": "[]"}, "RECEIVER_KEYS is no JSON list"),
     ],
 )
 def test_keys_stay_out_of_azds_file(kept: str, exported: dict[str, str], said: str, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Report]:
     bad = tmp_path_factory.mktemp("bad")
     (bad / "broken.bicep").write_text(BROKEN)
     (bad / "careless.bicep").write_text(CARELESS)
-    return lint([BICEP, Path(bad)])
+    return lint("bicep", [BICEP, Path(bad)])
 
 
 def test_every_template_is_parsed_and_every_check_can_judge(reports: Sequence[Report]) -> None:

@@ -82,6 +82,10 @@ def entra_token(client_id: str | None) -> Token:
         try:
             return str(opened[0].get_token(scope).token)
         except ClientAuthenticationError as error:
-            raise LakeUnavailable(f"No token of Entra ID for {scope}: {error.message.splitlines()[0]}") from error
+            raise LakeUnavailable(
+                f"There is no identity with which to ask Entra ID for a token for {scope} "
+                f"({error.message.splitlines()[0].rstrip('.')}). Sign in with `az login`, set AZURE_TENANT_ID, "
+                "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run where a managed identity is."
+            ) from error
 
     return token

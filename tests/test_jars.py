@@ -10,7 +10,8 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.spark.session import jar_names
-from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, Missing, class_path, require_java
+from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, class_path, require_java
+from tools.locked_environment import Missing
 
 ROOT = Path(__file__).parents[1]
 

@@ -48,7 +48,7 @@ def lint(folders: Sequence[Path]) -> list[Report]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    return in_order("policy", "Linter of the Bicep files", environment)
+    return in_order("policy", lambda: f"Linter of the Bicep files: {environment().relative_to(ROOT)}")
 
 
 def _report(found: dict[str, Any]) -> Report:

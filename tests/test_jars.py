@@ -40,7 +40,7 @@ def test_another_spark_is_answered_with_those_that_it_runs_on() -> None:
 
 def test_jars_that_are_there_are_only_checked() -> None:
     done = subprocess.run(
-        [sys.executable, "tools/jars.py"], cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.jars"], cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Jars checked: ")

@@ -14,7 +14,7 @@ Newness = tuple[str, int]
 """Text of the order of an event, place in it."""
 
 
-class FacetSet(NamedTuple):
+class NumberedFacets(NamedTuple):
     """What facets that recur say: the number of their set, the data source they name, the number of each text."""
 
     number: int
@@ -34,7 +34,7 @@ class DescribedTable:
         self._sources: dict[tuple[str, str], Span] = {}
         self._newest: dict[tuple[int, int, str], tuple[Newness, int | str]] = {}
 
-    def describe(self, kind: int, name: int, told: FacetSet, span: Span, newest: Newness) -> None:
+    def describe(self, kind: int, name: int, told: NumberedFacets, span: Span, newest: Newness) -> None:
         """Take a set of facets that something had for a time, and whose newest event is `newest`."""
         key = (kind, name, told.number)
         widen(self._described, key, span)

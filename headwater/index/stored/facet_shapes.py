@@ -12,7 +12,7 @@ from headwater.events.event import Content, Event, SentDataset
 from headwater.events.facet_digests import Memo
 from headwater.events.facet_sets import CHANGING
 from headwater.events.rule_facets import text_at
-from headwater.index.stored.described_table import FacetSet, Newness
+from headwater.index.stored.described_table import Newness, NumberedFacets
 from headwater.index.stored.facet_names_table import FacetNamesTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.spans import Span
@@ -22,7 +22,7 @@ from headwater.lineage.runs.run_facts import DatasetUse
 _KEEP = 200_000
 
 
-class DatasetFacets(Struct):
+class NumberedDataset(Struct):
     """A dataset's facets beside the number of its name.
 
     changes: it has facets that differ from event to event.
@@ -32,7 +32,7 @@ class DatasetFacets(Struct):
 
     use: DatasetUse
     name: int
-    told: FacetSet
+    told: NumberedFacets
     changes: bool
     span: Span | None = None
     newest: Newness = ("", 0)
@@ -42,10 +42,10 @@ class DatasetFacets(Struct):
 class FacetShape(NamedTuple):
     """What a shape says beside lineage; names: number of the names of its facets; job: None without facets."""
 
-    told: tuple[DatasetFacets, ...]
+    told: tuple[NumberedDataset, ...]
     places: tuple[int, ...]
     names: int
-    job: FacetSet | None
+    job: NumberedFacets | None
 
 
 class FacetShapes:
@@ -58,7 +58,7 @@ class FacetShapes:
         self._texts: Memo[int] = Memo()
         self._names_told = FacetNamesTable(connection)
         self._shapes: dict[str, FacetShape] = {}
-        self._datasets: dict[bytes, DatasetFacets] = {}
+        self._datasets: dict[bytes, NumberedDataset] = {}
 
     def __getitem__(self, shape: str) -> FacetShape:
         return self._shapes[shape]
@@ -81,15 +81,15 @@ class FacetShapes:
         self._shapes.clear()
         self._datasets.clear()
 
-    def _dataset(self, dataset: SentDataset, use: DatasetUse) -> DatasetFacets:
+    def _dataset(self, dataset: SentDataset, use: DatasetUse) -> NumberedDataset:
         found = self._datasets.get(dataset.shape)
         if found is None:
             changes = bool(dataset.mentioned.counted) or any(name in CHANGING for name in dataset.facets)
-            told = DatasetFacets(use, self._names.number(use.name), self._set(dataset.contents), changes)
+            told = NumberedDataset(use, self._names.number(use.name), self._set(dataset.contents), changes)
             found = self._datasets[dataset.shape] = told
         return found
 
-    def _set(self, contents: Sequence[Content]) -> FacetSet:
+    def _set(self, contents: Sequence[Content]) -> NumberedFacets:
         """Return what facets say; those of one run alone are no part of the set that the number is of."""
         facets = {content.key: content for content in contents}
         numbers = {key: self._text(content.raw) for key, content in facets.items()}
@@ -99,7 +99,7 @@ class FacetShapes:
         source = decode(facets["dataSource"].raw) if "dataSource" in facets else None
         name = text_at(source, "name")
         named = (name, text_at(source, "uri") or name) if name else None
-        return FacetSet(number, named, tuple(numbers.items()))
+        return NumberedFacets(number, named, tuple(numbers.items()))
 
     def _text(self, raw: bytes) -> int:
         digest = blake2b(raw, digest_size=16).digest()

@@ -15,7 +15,7 @@ from headwater.events.wire import NULL
 from headwater.index.stored.catalog_tables import COUNTED, DATASET, JOB
 from headwater.index.stored.database import chunks
 from headwater.index.stored.described_table import DescribedTable
-from headwater.index.stored.facet_shapes import DatasetFacets, FacetShape, FacetShapes
+from headwater.index.stored.facet_shapes import FacetShape, FacetShapes, NumberedDataset
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_context_table import RunContextTable
 from headwater.index.stored.run_numbers import RunNumbers
@@ -65,7 +65,7 @@ class FacetTable:
         self._described = DescribedTable(connection)
         self._context = RunContextTable(connection, names, runs, search)
         self._heard: dict[Hashable, _Heard] = {}
-        self._batch: list[DatasetFacets] = []
+        self._batch: list[NumberedDataset] = []
 
     def learn(self, event: Event, said: ReadShape) -> None:
         """Learn what an event of a new shape says; `take` is given events of that shape afterwards."""
@@ -127,7 +127,7 @@ class FacetTable:
     def _settle_changing(self, bodies: Bodies) -> None:
         """Take what differs from event to event: of each dataset in this batch the newest, from its body."""
         changing = [told for told in self._batch if told.changes]
-        by_event: dict[int, list[DatasetFacets]] = {}
+        by_event: dict[int, list[NumberedDataset]] = {}
         for told in changing:
             by_event.setdefault(told.at[0], []).append(told)
         for sequence, body in few_at_a_time(bodies, by_event):
@@ -138,7 +138,7 @@ class FacetTable:
                 self._described.renew(DATASET, told.name, told.newest, _texts(own, CHANGING))
                 self._described.renew(COUNTED, told.name, told.newest, _texts(counted, counted))
 
-    def _settle(self, told: DatasetFacets) -> None:
+    def _settle(self, told: NumberedDataset) -> None:
         """Take what was told of a dataset in this batch, however often."""
         (span, newest), (told.span, told.newest) = (told.span or (0, 0), told.newest), (None, ("", 0))
         self._described.describe(DATASET, told.name, told.told, span, newest)

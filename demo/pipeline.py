@@ -21,7 +21,7 @@ from pyspark.sql import types as T  # noqa: N812 - likewise
 import headwater
 from demo.session import LAKEHOUSE, fabric_session
 from demo.sources import land_sources
-from tools.jars import Missing
+from tools.locked_environment import Missing
 
 Stage = Callable[[SparkSession], None]
 

@@ -18,7 +18,7 @@ import httpx
 from rich.console import Console
 
 from demo.report import SOURCE, print_report
-from tools.jars import Missing
+from tools.locked_environment import Missing
 
 LISTENS = "Headwater listens on "
 READY_S = 60.0

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tools.jars import PLUGIN, TRANSPORT, Missing, built, class_path, require_java
+from tools.jars import PLUGIN, TRANSPORT, built, class_path, require_java
+from tools.locked_environment import Missing
 
 ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 LAKEHOUSE = f"{ONELAKE}/Shop.Lakehouse"

@@ -51,7 +51,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.lineage.*", set()),
     ("headwater.questions.*", set()),
     ("headwater.events.*", set()),
-    ("headwater.tables", set()),
+    ("headwater.tables*", set()),
     ("headwater.*", {"server"}),
 )
 PYSPARKS = {"py4j": "pyspark"}

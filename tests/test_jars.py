@@ -10,7 +10,8 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.spark.session import jar_names
-from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, Missing, class_path, require_java
+from tools.jars import DEMO_FS, DEMO_FS_SOURCE, JVM, class_path, require_java
+from tools.locked_environment import Missing
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +40,7 @@ def test_another_spark_is_answered_with_those_that_it_runs_on() -> None:
 
 def test_jars_that_are_there_are_only_checked() -> None:
     done = subprocess.run(
-        [sys.executable, "tools/jars.py"], cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.jars"], cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Jars checked: ")

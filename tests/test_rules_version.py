@@ -65,7 +65,13 @@ def test_the_function_app_on_its_python_has_the_same_version(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
-    ["lineage/edges/edge_sets", "events/times", "index/writing/indexer", "spark/gold/open_candidates", "tables"],
+    [
+        "lineage/edges/edge_sets",
+        "events/times",
+        "index/writing/indexer",
+        "spark/gold/open_candidates",
+        "tables/silver_layer",
+    ],
 )
 def test_a_change_of_what_decides_rows_is_another_version(copy: Path, module: str) -> None:
     with (copy / "headwater" / f"{module}.py").open("a") as source:

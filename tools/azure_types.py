@@ -18,7 +18,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import TextContent
 
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, Missing, in_order, locked_environment
 
 LOCK = ROOT / "requirements-azure-types.lock"
 HOME = ROOT / ".cache" / "azure_types"
@@ -51,12 +51,10 @@ def used() -> list[str]:
 
 def main() -> int:
     """Bring what the package says in order; does nothing when it already is."""
-    try:
-        print(f"Schemas of Azure's resources: {len(schemas())} of the {len(used())} types that the templates use")
-    except Missing as error:
-        sys.stderr.write(f"azure types: {error}\n")
-        return 3
-    return 0
+    asked = len(used())
+    return in_order(
+        "azure types", lambda: f"Schemas of Azure's resources: {len(schemas())} of the {asked} types that templates use"
+    )
 
 
 def _server() -> Path:

@@ -50,7 +50,7 @@ def _judge(*arguments: str, given: str = "") -> list[dict[str, Any]]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    return in_order("datahub", "DataHub's own package", environment)
+    return in_order("datahub", lambda: f"DataHub's own package: {environment().relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def hadolint(path: Path) -> list[str]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    return in_order("helm", "Helm and hadolint", environment)
+    return in_order("helm", lambda: f"Helm and hadolint: {environment().relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

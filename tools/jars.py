@@ -16,7 +16,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.locked_environment import ROOT, Missing, in_order
+
 CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
@@ -39,10 +40,6 @@ CONNECTOR4 = CONNECTOR.with_stem("headwater-connector-spark4")
 
 JAVA = 17
 INSTALL = "Debian or Ubuntu: `sudo apt-get install openjdk-17-jdk-headless maven`. Then run `make setup` again."
-
-
-class Missing(Exception):
-    """Something of this machine is missing or wrong; the message is one line and names the fix."""
 
 
 def class_path(listener: str) -> str:
@@ -99,17 +96,15 @@ def require_java() -> str:
 
 def main() -> int:
     """Bring the cache in order; does nothing but hash when it already is."""
-    try:
-        fetched = fetch(BASE)
-        built = _build_demo_fs()
-    except Missing as error:
-        sys.stderr.write(f"jars: {error}\n")
-        return 3
+    return in_order("jars", _checked)
+
+
+def _checked() -> str:
+    fetched, built = fetch(BASE), _build_demo_fs()
     jars = [CACHE / path for path in _listed(BASE)] + [DEMO_FS]
     size_mb = sum(path.stat().st_size for path in jars) / 1e6
     done = ", ".join(text for text, true in (("fetched", fetched), ("built", built)) if true) or "checked"
-    print(f"Jars {done}: {len(jars)} in {CACHE.relative_to(ROOT)}, {size_mb:.0f} MB.")
-    return 0
+    return f"Jars {done}: {len(jars)} in {CACHE.relative_to(ROOT)}, {size_mb:.0f} MB."
 
 
 def fetch(name: str) -> bool:

@@ -14,7 +14,7 @@ _ASK = Path(__file__).with_suffix(".cjs")
 def findings(tables: Mapping[str, str], queries: Mapping[str, str]) -> dict[str, list[str]]:
     """Return what is wrong with each query; tables: their columns as Kusto writes them, `(Message: string, …)`.
 
-    Raises tools.npm_packages.Missing.
+    Raises Missing.
     """
     command = [*node(_ASK), str(_ANALYSER)]
     asked = json.dumps({"tables": dict(tables), "queries": dict(queries)})

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Missing(Exception):
-    """What is needed could not be found or installed; one line, with the fix."""
+    """Something of this machine is missing or wrong; the message is one line and names the fix."""
 
 
 def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
@@ -33,10 +33,11 @@ def locked_environment(home: Path, lock: Path, python: str, what: str) -> Path:
     return interpreter
 
 
-def in_order(tool: str, what: str, environment: Callable[[], Path]) -> int:
-    """Bring an environment in order, which does nothing when it already is, and say so; returns the exit status."""
+def in_order(tool: str, *steps: Callable[[], str]) -> int:
+    """Take the steps that bring what a tool needs in order, and print what each says; returns the exit status."""
     try:
-        print(f"{what}: {environment().relative_to(ROOT)}")
+        for step in steps:
+            print(step())
     except Missing as error:
         sys.stderr.write(f"{tool}: {error}\n")
         return 3

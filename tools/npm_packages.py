@@ -9,16 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools.locked_environment import ROOT, Missing, in_order
+
 SOURCE = ROOT / "tools" / "npm"
 CACHE = ROOT / ".cache" / "npm"
 
 _LOCK = "package-lock.json"
 _INSTALL = "Debian or Ubuntu: `sudo apt-get install nodejs npm`. Then run `make setup-test` again."
-
-
-class Missing(Exception):
-    """Something of this machine is missing or wrong; the message is one line and names the fix."""
 
 
 def node(program: Path) -> list[str]:
@@ -51,13 +48,10 @@ def install() -> bool:
 
 def main() -> int:
     """Bring the cache in order; does nothing when it already is."""
-    try:
-        installed = install()
-    except Missing as error:
-        sys.stderr.write(f"npm packages: {error}\n")
-        return 3
-    print(f"Programs for Node {'installed' if installed else 'checked'} in {CACHE.relative_to(ROOT)}.")
-    return 0
+    return in_order(
+        "npm packages",
+        lambda: f"Programs for Node {'installed' if install() else 'checked'} in {CACHE.relative_to(ROOT)}.",
+    )
 
 
 def _tool(name: str) -> str:

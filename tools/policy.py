@@ -50,7 +50,7 @@ def lint(framework: Framework, folders: Sequence[Path]) -> list[Report]:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    return in_order("policy", "Linter of the Bicep files and the chart", environment)
+    return in_order("policy", lambda: f"Linter of the Bicep files: {environment().relative_to(ROOT)}")
 
 
 def _report(found: dict[str, Any]) -> Report:

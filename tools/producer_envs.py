@@ -9,10 +9,11 @@ made by `uv pip compile tools/producer-NAME.in --universal --python-version 3.11
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from tools import jars
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 HOME = ROOT / ".cache" / "producers"
 DBT, AIRFLOW = "dbt", "airflow"
@@ -29,23 +30,24 @@ def environment(name: str) -> Path:
 
 
 def java_class_path() -> str:
-    """Return the class path of OpenLineage's Java client, which is fetched if it is not there. Raises jars.Missing."""
+    """Return the class path of OpenLineage's Java client, which is fetched if it is not there. Raises Missing."""
     jars.fetch(JAVA_CLIENT)
     return os.pathsep.join(map(str, sorted((jars.CACHE / JAVA_CLIENT).glob("*.jar"))))
 
 
 def main() -> int:
     """Bring the environments in order; does nothing when they already are."""
-    names = (DBT, AIRFLOW) if "--all" in sys.argv[1:] else (DBT,)
-    try:
-        for name in names:
-            print(f"Producer {name}: {environment(name).parent.relative_to(ROOT)}")
-        if "--all" in sys.argv[1:]:
-            print(f"Java client: {java_class_path().count(os.pathsep) + 1} jars")
-    except (Missing, jars.Missing) as error:
-        sys.stderr.write(f"producers: {error}\n")
-        return 3
-    return 0
+    every = "--all" in sys.argv[1:]
+    producers = [partial(_said, name) for name in ((DBT, AIRFLOW) if every else (DBT,))]
+    return in_order("producers", *producers, *([_java_client] if every else []))
+
+
+def _said(name: str) -> str:
+    return f"Producer {name}: {environment(name).parent.relative_to(ROOT)}"
+
+
+def _java_client() -> str:
+    return f"Java client: {java_class_path().count(os.pathsep) + 1} jars"
 
 
 if __name__ == "__main__":

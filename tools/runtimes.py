@@ -7,10 +7,11 @@ the wheel asks for something else.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from tools import jars
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 FOLDER = Path(__file__).parent / "runtimes"
 RUNTIMES = sorted(path.stem for path in FOLDER.glob("*.in"))
@@ -26,13 +27,11 @@ def environment(name: str) -> Path:
 
 def main() -> int:
     """Bring the environments in order; does nothing when they already are."""
-    try:
-        for name in RUNTIMES:
-            print(f"{name}: {environment(name).relative_to(ROOT)}")
-    except (Missing, jars.Missing) as error:
-        sys.stderr.write(f"runtimes: {error}\n")
-        return 3
-    return 0
+    return in_order("runtimes", *(partial(_said, name) for name in RUNTIMES))
+
+
+def _said(name: str) -> str:
+    return f"{name}: {environment(name).relative_to(ROOT)}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tools import jars
-from tools.locked_environment import ROOT, Missing, locked_environment
+from tools.locked_environment import ROOT, in_order, locked_environment
 
 LOCK = ROOT / "requirements-spark4.lock"
 HOME = ROOT / ".cache" / "spark4"
@@ -23,12 +23,7 @@ def environment() -> Path:
 
 def main() -> int:
     """Bring the environment in order; does nothing when it already is."""
-    try:
-        print(f"Spark 4.1: {environment().relative_to(ROOT)}")
-    except (Missing, jars.Missing) as error:
-        sys.stderr.write(f"spark4: {error}\n")
-        return 3
-    return 0
+    return in_order("spark4", lambda: f"Spark 4.1: {environment().relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from headwater.runtime.sink_crew import Crew
 from headwater.settings import Settings
-from headwater.sinks.running.sink_runner import Status
+from headwater.sinks.running.sink_status import Status
 
 log = logging.getLogger(__name__)
 

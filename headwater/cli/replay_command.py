@@ -62,7 +62,7 @@ def _run(replay: "Replay", *, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from headwater.sinks.running.sink_runner import Status
+    from headwater.sinks.running.sink_status import Status
 
     with Progress(console=Console(stderr=True), disable=as_json) as bar:
         task = bar.add_task("replaying", total=replay.total)

@@ -1,4 +1,4 @@
-"""One event to table rows: plain tuples in the column order of `tables.py`, for delta-rs and Spark alike."""
+"""One event to table rows: plain tuples in the column order of `tables/`, for delta-rs and Spark alike."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -16,7 +16,8 @@ from headwater.runtime.storage import is_lake_remote, open_bronze
 from headwater.settings import Settings
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sinks_file import SinksFile
-from headwater.sinks.running.sink_runner import Runner, Status
+from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.running.sink_status import Status
 
 LOOK_S = 0.5
 TEND_EVERY_S = 3600.0

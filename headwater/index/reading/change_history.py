@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from msgspec.json import encode
-
 from headwater.index.reading.described import set_from
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.touched import Touched
 from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.database import one_value
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.edges.schema_history import SeenSchema
@@ -216,7 +215,7 @@ class ChangeHistory:
         if self._of is None:
             return (), ""
         numbers = self._of.jobs if kind == JOB else self._of.datasets
-        return (encode(list(numbers)).decode(),), f" AND name IN (SELECT value FROM json_each(?{at}))"
+        return (one_value(numbers),), f" AND name IN (SELECT value FROM json_each(?{at}))"
 
     def _number(self, name: Name) -> int:
         return self._names.known(name) or 0

@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec.json import encode
-
 from headwater.events.decode import decode
 from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import text_at
@@ -13,6 +11,7 @@ from headwater.index.reading.catalog_lists import DATASETS, DELETED_JOBS
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.touched import touched_since
 from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.database import one_value
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
@@ -116,8 +115,8 @@ class ListedThings:
     def _read_jobs(self, known: _ReadThings, keys: Collection[int] | None) -> list[Name]:
         """Read jobs by the numbers of their keys, None: all; what is told of a name goes for all jobs that have it."""
         names, sql = self._live.names, self._sql
-        numbers = None if keys is None else [key for (key,) in sql.execute(_OF_ONE_NAME, (_json(keys),))]
-        where, these = (_ALL, None) if numbers is None else (f"j.key {_THESE}", _json(numbers))
+        numbers = None if keys is None else [key for (key,) in sql.execute(_OF_ONE_NAME, (one_value(keys),))]
+        where, these = (_ALL, None) if numbers is None else (f"j.key {_THESE}", one_value(numbers))
         rows = sql.execute(_JOBS.format(where), (these, NAMESPACE)).fetchall()
         shown = None if numbers is None else {row[1] for row in rows}
         owners, tags = self._facets(JOB, "ownership", _owners, shown), self._facets(JOB, "tags", _tags, shown)
@@ -135,7 +134,7 @@ class ListedThings:
     def _read_datasets(self, known: _ReadThings, numbers: Collection[int] | None) -> None:
         """Read datasets by the numbers of their names, None: all."""
         live = self._live
-        where, these = ("true", None) if numbers is None else (f"n.id {_THESE}", _json(numbers))
+        where, these = ("true", None) if numbers is None else (f"n.id {_THESE}", one_value(numbers))
         rows = self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where=where), (these,) if these else ())
         sent = None if numbers is None else self._names_of(numbers)
         owners, tags, written = self._facets(DATASET, "ownership", _owners, sent), self._tags(sent), self._written(sent)
@@ -166,7 +165,7 @@ class ListedThings:
     def _written(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
         """Return when each dataset was last written, and by the job of which key."""
         found: dict[Name, tuple[int, Name]] = {}
-        where, these = (_ALL, None) if sent is None else (f"g.output {_THESE}", _json(sent))
+        where, these = (_ALL, None) if sent is None else (f"g.output {_THESE}", one_value(sent))
         for output, job, last_us in self._sql.execute(_WRITTEN.format(where), (these,)):
             name, by = self._meant(self._live.names.name(output)), (last_us, self._live.names.name(job))
             found[name] = max(found.get(name, by), by)
@@ -175,7 +174,7 @@ class ListedThings:
     def _facets(self, kind: int, facet: str, read: Callable[[str], T], of: Collection[int] | None) -> dict[Name, T]:
         """Return what the newest text of a facet says of what has it, by the name it goes by now; of: None for all."""
         found, names = {}, self._live.names
-        where, these = (_ALL, None) if of is None else (f"name {_THESE}", _json(of))
+        where, these = (_ALL, None) if of is None else (f"name {_THESE}", one_value(of))
         for number, value in self._sql.execute(_FACETS.format(where), (these, kind, facet)):
             name = names.name(number) if kind == JOB else self._meant(names.name(number))
             found[name] = read(value if isinstance(value, str) else self._live.facet_text(value))
@@ -202,10 +201,6 @@ class ListedThings:
 
     def _meant(self, name: Name) -> Name:
         return self._live.naming.resolve(name, EVER_US).plain
-
-
-def _json(numbers: Collection[int]) -> str:
-    return encode(sorted(numbers)).decode()
 
 
 def _read(text: str) -> Any:

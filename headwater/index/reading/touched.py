@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec.json import encode
-
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET, JOB
+from headwater.index.stored.database import one_value
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 
@@ -39,12 +38,11 @@ def touched_since(live: LiveGraph, generation: int) -> Touched | None:
 
 def job_names(live: LiveGraph, keys: Iterable[int]) -> set[Name]:
     """Return the keys of jobs and the names that they ever had: where a key is an artifact's id, these are others."""
-    these = encode(list(keys)).decode()
     rows = live.sql.execute(
         "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
         "SELECT j.shown FROM jobs j JOIN these t ON t.key = j.key UNION "
         "SELECT r.job FROM these t JOIN jobs j ON j.key = t.key AND j.shown <> j.key JOIN runs r ON r.job_key = j.key",
-        (these,),
+        (one_value(keys),),
     )
     names = [live.names.name(number) for (number,) in rows]
     return {*names, *(job_key(name, None) for name in names)}

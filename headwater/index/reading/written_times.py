@@ -3,10 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from msgspec.json import encode
-
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
+from headwater.index.stored.database import one_value
 from headwater.lineage.edges.current_candidates import WEIGHTS
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
@@ -130,7 +129,7 @@ class WrittenTimes:
     def that_ran(self, keys: Collection[int]) -> set[int]:
         """Return those of some keys of jobs that `jobs` has."""
         query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._sql.execute(query, (encode(sorted(keys)).decode(),))}
+        return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
 
     def ahead_us(self) -> int:
         """Return the first time behind now that a run names: from then on it counts."""

@@ -4,9 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import chunks, marks, one_value
 from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
@@ -149,7 +147,7 @@ class CandidateTable:
             f"SELECT v.grp, {VOTE} FROM json_each(?) JOIN votes v ON v.grp = value JOIN run_keys k ON k.id = v.run "
             "WHERE NOT EXISTS (SELECT 1 FROM votes w WHERE w.grp = value LIMIT 1 OFFSET 1)"
         )
-        rows = self._sql.execute(query, (msgspec.json.encode(job_outputs).decode(),))
+        rows = self._sql.execute(query, (one_value(job_outputs),))
         return {job_output: Candidate(*cells) for job_output, *cells in rows}
 
     def that_can_count(
@@ -210,7 +208,7 @@ class CandidateTable:
             f"WHERE v.execution IN ({marks(executions)}) "
             f"AND {'+' if through else ''}v.grp IN (SELECT value FROM json_each(?))"
         )
-        return self._sql.execute(query, (*executions, msgspec.json.encode(job_outputs).decode())).fetchall()
+        return self._sql.execute(query, (*executions, one_value(job_outputs))).fetchall()
 
     def _says_less(self, executions: Sequence[int], than: int) -> bool:
         query = f"SELECT count(*) FROM (SELECT 1 FROM votes WHERE execution IN ({marks(executions)}) LIMIT ?)"

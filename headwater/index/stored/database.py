@@ -1,7 +1,7 @@
 """The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -202,3 +202,8 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
 def marks(values: Sequence[object]) -> str:
     """Return a question mark for each value."""
     return ",".join("?" * len(values))
+
+
+def one_value(numbers: Iterable[int]) -> str:
+    """Return numbers, however many, as one value of a statement: `json_each` yields them in this order."""
+    return msgspec.json.encode(list(numbers)).decode()

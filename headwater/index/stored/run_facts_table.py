@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
-from msgspec.json import encode as json_encode
-
-from headwater.index.stored.database import chunks, marks
+from headwater.index.stored.database import chunks, marks, one_value
 from headwater.index.stored.index_packing import encode, pack_content, packed_facts_from, use_from, versions_from
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.lineage.runs.long_runs import MANY, LongRun
@@ -75,7 +73,7 @@ class RunFactsTable:
     def _with_events(self, runs: Set[int]) -> set[int]:
         """Return those of these runs of which there is an event."""
         query = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM parts WHERE run = value)"
-        return {run for (run,) in self._sql.execute(query, (json_encode([*runs]).decode(),))}
+        return {run for (run,) in self._sql.execute(query, (one_value(runs),))}
 
     def _known(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
         """Return those of these events that are there; a run may have a million others."""

@@ -44,11 +44,9 @@ class Job(AnswerStruct):
     name: str
 
 
-class Column(AnswerStruct):
+class Column(Dataset):
     """A column; null stands for the whole dataset."""
 
-    namespace: str
-    dataset: str
     column: str | None
 
 
@@ -61,31 +59,23 @@ class StepTransformation(AnswerStruct):
     description: str | None
 
 
-class Via(AnswerStruct):
+class Via(Column):
     """The last step to a column: from where, by which job, how, and who says so."""
 
-    namespace: str
-    dataset: str
-    column: str | None
     job: Job
     transformation: StepTransformation
     origin: Origin
 
 
-class PathStep(AnswerStruct):
+class PathStep(Column):
     """A column on a way, and how it was reached."""
 
-    namespace: str
-    dataset: str
-    column: str | None
     via: Via
 
 
-class Stop(AnswerStruct):
+class Stop(Dataset):
     """A dataset from which only lineage of whole tables goes on; unread: why nothing follows from a job's SQL."""
 
-    namespace: str
-    dataset: str
     onward: list[Dataset]
     jobs: list[Job]
     unread: list[str]

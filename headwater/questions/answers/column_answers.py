@@ -32,15 +32,12 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     unread: str | UnsetType = UNSET
 
 
-class SurfaceItem(AnswerStruct):
+class SurfaceItem(Column):
     """A column that may hold a tagged value; `how` is a reason in words where nobody says.
 
     exposed_until: it is masked now, and rows written in the clear up to then may still be there.
     """
 
-    namespace: str
-    dataset: str
-    column: str | None
     exposure: Literal["exposed", "unknown", "masked"]
     exposed_until: Time | None
     how: StepTransformation | str
@@ -76,15 +73,12 @@ class Showing(AnswerStruct):
 Word = Literal["used", "unused", "unknown"]
 
 
-class Verdict(AnswerStruct):
+class Verdict(Column):
     """Whether a column may be dropped.
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
     """
 
-    namespace: str
-    dataset: str
-    column: str | None
     verdict: Word
     reason: str | None
     caveats: list[str]

@@ -23,15 +23,13 @@ class Broke(AnswerStruct):
     job: Job | None
 
 
-class ContractSource(AnswerStruct):
+class ContractSource(Dataset):
     """A column that another is made of, by value.
 
     distance: 1 feeds the column itself; into: what it feeds on the way; steps: what is done to it there; masked: every
     way from it to the column masks; since: the newest run that made the shortest way as it is.
     """
 
-    namespace: str
-    dataset: str
     column: str
     distance: Count
     into: Column

@@ -70,14 +70,12 @@ class About(AnswerStruct):
     tags: list[AboutTag]
 
 
-class NotRefreshed(AnswerStruct):
+class NotRefreshed(Dataset):
     """A dataset that was not written since something failed or was due; distance: edges away, 0 what was to be written.
 
     is_written_since: it was, by another run, be it with what was there before.
     """
 
-    namespace: str
-    dataset: str
     distance: Count
     last_success: Time | None
     is_written_since: bool

@@ -29,11 +29,9 @@ class Hierarchy(AnswerStruct):
     truncated: bool
 
 
-class JobNode(AnswerStruct):
+class JobNode(Job):
     """A job at the asked granularity; jobs: how many it stands for; distance below 0: before the asked one."""
 
-    namespace: str
-    name: str
     level: Granularity
     jobs: Count
     distance: int | None
@@ -48,14 +46,12 @@ class DataFlow(AnswerStruct):
     first: list[Dataset]
 
 
-class DataHub(AnswerStruct):
+class DataHub(Dataset):
     """A dataset that many of `nodes` write and many read: each of these writers feeds each reader but itself.
 
     Its pairs are no `dataFlow`, but for those of the job that was asked for.
     """
 
-    namespace: str
-    dataset: str
     writers: list[Count]
     readers: list[Count]
 

@@ -23,12 +23,9 @@ from headwater.questions.answers.health_answers import About, NotRefreshed
 from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
-class ReachedColumn(AnswerStruct):
+class ReachedColumn(Column):
     """A column that lineage reaches; `path` only if asked for."""
 
-    namespace: str
-    dataset: str
-    column: str | None
     distance: int
     masked: MaskedOnTheWay
     read_before_recreation: bool
@@ -162,19 +159,15 @@ class ChildRun(OtherRun):
     state: str
 
 
-class ReadByRun(AnswerStruct):
+class ReadByRun(Dataset):
     """What a run read, and the run that had written it."""
 
-    namespace: str
-    dataset: str
     written_by: OtherRun | None
 
 
-class WrittenByRun(AnswerStruct):
+class WrittenByRun(Dataset):
     """What a run wrote, and the runs that read it before the next write."""
 
-    namespace: str
-    dataset: str
     read_by: list[OtherRun]
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Column, Count, Job, MaskedOnTheWay, Mode
+from headwater.questions.answers.answer_parts import AnswerStruct, Column, Count, Dataset, Job, MaskedOnTheWay, Mode
 
 Kind = Literal["group", "dataset"]
 Level = Literal["namespace", "lakehouse", "schema", "none"]
@@ -41,11 +41,9 @@ class GraphAnswer(AnswerStruct):
     truncated: bool
 
 
-class LineageTable(AnswerStruct):
+class LineageTable(Dataset):
     """A table around the asked one; distance below 0: it feeds it. moreUp, moreDown: neighbours beyond the answer."""
 
-    namespace: str
-    dataset: str
     columns: list[str]
     columnCount: Count  # noqa: N815
     distance: int

@@ -15,11 +15,9 @@ class RunLink(AnswerStruct):
     href: str | None
 
 
-class RunStatistics(AnswerStruct):
+class RunStatistics(Dataset):
     """What a run counted at a dataset; null: it did not say."""
 
-    namespace: str
-    dataset: str
     side: Side
     rows: Count | None
     bytes: Count | None

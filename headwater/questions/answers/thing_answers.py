@@ -13,11 +13,9 @@ class LastRun(AnswerStruct):
     duration: float | None
 
 
-class JobInList(AnswerStruct):
+class JobInList(Job):
     """A job, who owns it, what sends its events, and how it fared last."""
 
-    namespace: str
-    name: str
     owners: list[str]
     tags: list[str]
     integration: str | None

@@ -23,7 +23,8 @@ from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_operations import paused, reset
 from headwater.sinks.running.sink_feed import SinkFeed
 from headwater.sinks.running.sink_ledger import Ledger, SinkCounts
-from headwater.sinks.running.sink_runner import Runner, Status
+from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.running.sink_status import Status
 
 LOOK_S = 0.1
 _SHOWN = 20

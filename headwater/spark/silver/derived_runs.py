@@ -1,0 +1,93 @@
+"""Runs by the rules: worked out once, and those that take the schemas of other runs up to twice more."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_history import Span
+from headwater.lineage.names.dataset_name import Name
+from headwater.spark.delta.arrow_rows import map_rows
+from headwater.spark.delta.ranges import begin
+from headwater.spark.delta.spark_delta import TableFolder, kept, texts
+from headwater.spark.silver.content_texts import read_columns
+from headwater.spark.silver.known import LATEST, Known, SchemaHistory, seen_of, with_columns
+from headwater.spark.silver.newest_facets import NewestFacets
+from headwater.spark.silver.spark_derivation import derive
+from headwater.spark.silver.stored_runs import Seen, StoredRuns
+from headwater.spark.silver.texts import read_names
+
+
+@dataclass(frozen=True)
+class DerivedRuns:
+    """Runs among those that are stored; facets: of the batch and all before it."""
+
+    folder: TableFolder
+    stored: StoredRuns
+    facets: NewestFacets
+
+    def of(self, rows: DataFrame, contents: DataFrame, known: Known) -> tuple[DataFrame, Seen]:
+        """Apply the rules to runs; returns rows of `DERIVED` and what was seen of them.
+
+        Of a dataset whose schema a run takes mostly the newest is enough, else all that it ever had.
+        """
+        derived, told = self._derived(rows, contents, known)
+        for more in (self._with_newest, self._with_histories):
+            wanted = names_in(told["missing"])
+            if wanted:  # then these runs are worked out once more
+                missing = derived.where("missing IS NOT NULL")
+                again = rows.join(missing.select("run_key"), "run_key", "left_semi")
+                others = derived.where("missing IS NULL")
+                known = more(known, wanted)
+                derived, told = self._derived(again, contents, known, others)
+        return derived, told
+
+    def _derived(
+        self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
+    ) -> tuple[DataFrame, Seen]:
+        derived = derive(rows, contents, known, small=self.folder.small)
+        return kept(
+            derived if others is None else self.folder.few(derived.unionByName(others)),
+            missing=texts(F.col("missing")),
+            lenders=texts(F.col("lenders")),
+            stored=texts(F.when(F.col("stored"), begin("run_key"))),
+            changes=F.sum(F.size("changes")),
+            replaced=F.max(F.exists("changes", lambda candidate: candidate["replaced"])),
+            executions=texts(F.transform("changes", lambda candidate: begin(candidate["execution"]))),
+            below=F.max(F.col("parent_run").isNotNull()),
+        )
+
+    def _with_newest(self, known: Known, datasets: set[Name]) -> Known:
+        newest: dict[Name, SeenSchema | None] = dict.fromkeys(datasets)
+        columns = {}
+        for dataset, seen, text in self.facets.newest(datasets):
+            newest[dataset] = seen
+            columns[seen.schema] = read_columns(text)
+        return replace(known, newest=newest, columns=columns)
+
+    def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
+        users = (
+            self.stored.users(map(Span, known.naming.names_of_any(datasets)))
+            .unionByName(self.stored.touched)
+            .distinct()
+        )
+        rows = self.stored.facts_of(users)
+        used_dataset = map_rows(
+            rows.select("parts"), SchemaHistory(known.naming, frozenset(datasets)), LATEST
+        ).distinct()
+        found = with_columns(self.folder.few(used_dataset), self.stored.contents_in(rows)).collect()
+        histories: dict[Name, list[SeenSchema]] = {dataset: [] for dataset in datasets}
+        columns = {}
+        for dataset, seen, text in seen_of(found):
+            histories[dataset].append(seen)
+            columns[seen.schema] = read_columns(text)
+        ordered: dict[Name, Sequence[SeenSchema]] = {name: sorted(history) for name, history in histories.items()}
+        return replace(known, histories=ordered, columns={**known.columns, **columns})
+
+
+def names_in(texts_of_names: str) -> set[Name]:
+    """Return the names in what `texts` has gathered of texts of names."""
+    return {Name(*name) for text in json.loads(texts_of_names) for name in read_names(text)}

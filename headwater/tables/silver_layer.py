@@ -1,0 +1,203 @@
+"""The tables of silver: what follows from events, run by run, and the state that the next pass goes on from."""
+
+from collections.abc import Mapping
+
+from headwater.tables.shared_columns import CHANGED, JOB
+from headwater.tables.table_shape import Table, Type
+
+_DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string", "generation": "string"}
+"""generation: the run that ended the one before, empty for the first, and where none is meant."""
+
+RUNS = Table(
+    "runs",
+    {
+        "run_key": "string",
+        "kind": "string",
+        "state": "string",
+        "processing": "string",
+        "sent_job_namespace": "string",
+        "sent_job_name": "string",
+        **JOB,
+        "execution": "string",
+        "parent_run": "string",
+        "producer": "string",
+        "started_at": "timestamp",
+        "ended_at": "timestamp",
+        "last_event_at": "timestamp",
+        "last_received_at": "timestamp",
+        "late_s": "long",
+        "events": "long",
+        "landed": "boolean",
+        **CHANGED,
+        "said": "string",
+        "parts": "string",
+        "contents": "string",
+    },
+)
+
+JOBS = Table(
+    "jobs",
+    {**JOB, "processing": "string", "producer": "string", "first_seen_at": "timestamp", "last_seen_at": "timestamp"}
+    | {"last_run": "string", "last_state": "string", **CHANGED},
+)
+
+DATASETS = Table(
+    "datasets",
+    {
+        **_DATASET,
+        "schema_hash": "string",
+        "columns": "string",
+        "tags": "string",
+        "ever_read": "boolean",
+        **CHANGED,
+    },
+)
+
+LATEST_FACETS = Table(
+    "latest_facets",
+    {
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "facet": "string",
+        "producer": "string",
+        "credible": "boolean",
+        "time_us": "long",
+        "rank": "int",
+        "event_id": "string",
+        "place": "int",
+        "content_hash": "string",
+        "twins": "boolean",
+        "value": "string",
+        **CHANGED,
+    },
+)
+
+BINDINGS = Table(
+    "bindings",
+    {
+        "kind": "string",
+        "namespace": "string",
+        "name": "string",
+        "to_namespace": "string",
+        "to_name": "string",
+        "time_us": "long",
+        "run_key": "string",
+        "ordinal": "int",
+        **CHANGED,
+    },
+)
+
+FIELDS = Table(
+    "fields",
+    {**_DATASET, "field": "string", "parent": "string", "ordinal": "int", "schema_hash": "string", **CHANGED},
+)
+
+RUN_DATASETS = Table(
+    "run_datasets",
+    {
+        "run_key": "string",
+        "role": "string",
+        "namespace": "string",
+        "name": "string",
+        **_DATASET,
+        "first_us": "long",
+        "last_us": "long",
+        **CHANGED,
+    },
+)
+
+EDGE_SETS = Table(
+    "edge_sets",
+    {
+        "group_key": "string",
+        "output_key": "string",
+        "run_key": "string",
+        "execution": "string",
+        "layer": "string",
+        **JOB,
+        **_DATASET,
+        "time_us": "long",
+        "tie": "string",
+        "started_us": "long",
+        "last_us": "long",
+        "weight": "int",
+        "origin": "string",
+        "landed": "boolean",
+        "rewrites": "boolean",
+        "asks": "string",
+        "kin": "string",
+        **CHANGED,
+        "content": "string",
+    },
+)
+
+FACETS = Table(
+    "facets",
+    {
+        "entity": "string",
+        "namespace": "string",
+        "name": "string",
+        "facet": "string",
+        "event_time": "timestamp",
+        "event_order": "string",
+        "value": "string",
+        **CHANGED,
+    },
+    ("entity",),
+)
+
+POSITIONS = Table(
+    "positions",
+    {
+        "log": "string",
+        "incarnation": "string",
+        "partition": "string",
+        "sequence": "long",
+        "state": "string",
+        **CHANGED,
+    },
+)
+
+EDGE_RUNS = Table(
+    "edge_runs",
+    {
+        "group_key": "string",
+        **JOB,
+        "origin": "string",
+        "target_namespace": "string",
+        "target_dataset": "string",
+        "target_generation": "string",
+        "last_seen": "timestamp",
+        "runs": "long",
+        **CHANGED,
+    },
+)
+"""Runs that said once more what stands, since the rows of their job's edges into a dataset were written."""
+
+FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
+"""What the newest comparisons found of runs."""
+
+LENDERS = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
+"""Datasets whose schemas runs took that tell none themselves."""
+
+IN_STATE: Mapping[str, Table] = {
+    "vote": EDGE_SETS,
+    "facet": LATEST_FACETS,
+    "dataset": DATASETS,
+    "job": JOBS,
+    "binding": BINDINGS,
+    "runs": EDGE_RUNS,
+    "finding": FINDINGS,
+    "lender": LENDERS,
+    "position": POSITIONS,
+}
+"""What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""
+
+STATE = Table(
+    "state",
+    {"part": "string", **{name: kind for table in IN_STATE.values() for name, kind in table.columns.items()}},
+)
+
+SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
+"""The commit of `state` comes last of a batch, after those of gold: it says that the batch is done."""

@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,10 @@ SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read",
 
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
 """Files of a second Spark beside the first: halves that take about as long, each the length of a whole run."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's `&` ignores it for all that it starts: what a test ends by Ctrl-C would inherit that, and never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # until all tests are collected: what they import stays
 

@@ -43,10 +43,10 @@ _ROOT = Path(__file__).parents[1]
 _BUILD = """
 import sys
 from pathlib import Path
-from headwater.runtime.indexes import open_lenses
+from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 folder = Path(sys.argv[1])
-open_lenses(load_settings({"data": folder}, folder=folder, environment={})[0], folder).close()
+open_view_opener(load_settings({"data": folder}, folder=folder, environment={})[0], folder).close()
 """
 
 

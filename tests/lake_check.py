@@ -65,7 +65,11 @@ def check_positions(folder: Path, found: Found) -> None:
     """Every sequence number of the log is in exactly one table."""
     lives = {(epoch, partition) for epoch, partition, _ in found.positions}
     assert len(lives) == 1
-    assert sorted(sequence for _, _, sequence in found.positions) == list(range(1, log_tail(folder) + 1))
+    counted, tail = Counter(sequence for _, _, sequence in found.positions), log_tail(folder)
+    missing = sorted(set(range(1, tail + 1)) - counted.keys())
+    more_than_one = {sequence: count for sequence, count in counted.items() if count > 1 or sequence > tail}
+    assert not missing, f"in no table, of {tail}: {missing}"
+    assert not more_than_one, f"there more than once, or beyond {tail}: {more_than_one}"
 
 
 def check_facets(folder: Path, found: Found) -> None:

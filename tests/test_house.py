@@ -1,6 +1,7 @@
 """The habits of the house: one name has one meaning, a commit's checks are the run's, nothing is left out silently."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -58,6 +59,26 @@ def test_what_is_named_twice_is_found(tmp_path: Path) -> None:
     files = sorted(tmp_path.rglob("*.py"))
     assert twice(modules(files)) == {"a": [f"{tmp_path}/a", f"{tmp_path}/b/a.py"]}
     assert twice(classes(files)) == {"_C": [f"{tmp_path}/b/a.py:1", f"{tmp_path}/b/c.py:2"]}
+
+
+def programs_in_texts(files: Iterable[Path]) -> Iterator[tuple[str, str, str]]:
+    """Yield module and name that a program in a text takes from us, with the file: no type checker looks into texts."""
+    taken = re.compile(r"(?:^|[\n;]) *from (headwater[\w.]*) import ([\w, ]+)")
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for module, names in taken.findall(node.value):
+                    yield from ((module, name.split()[0], str(file)) for name in names.split(","))
+
+
+@pytest.mark.slow
+def test_programs_in_texts_take_what_is_there() -> None:
+    found = list(
+        programs_in_texts(file for room in ("bench", "tests", "tools") for file in (ROOT / room).rglob("*.py"))
+    )
+    assert len(found) > 20
+    lost = [each for each in found if not hasattr(importlib.import_module(each[0]), each[1])]
+    assert lost == []
 
 
 def test_a_commits_hooks_are_the_checks_by_the_projects_own_environment() -> None:

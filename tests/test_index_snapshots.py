@@ -27,7 +27,8 @@ from headwater.local.forgetting.one_request import Forgetting
 from headwater.local.forgetting.wanted import WantedText
 from headwater.runtime.indexes import open_freshness, open_index_home, open_view_opener
 from headwater.runtime.logs import log_readers
-from headwater.runtime.snapshot_opening import open_snapshots, snapshot_once
+from headwater.runtime.snapshot_opening import open_snapshots
+from headwater.runtime.snapshot_timer import snapshot_once
 from tests.asking import ask
 from tests.parsing import World, event
 from tests.reference.world_events import at, uuid
@@ -39,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 MAKE = """
 import sys
 from pathlib import Path
-from headwater.runtime.snapshot_opening import snapshot_once
+from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.settings import load_settings
 data, lake = map(Path, sys.argv[1:])
 print(snapshot_once(load_settings({"data": data, "lake": str(lake)}, folder=data, environment={})[0], data))

@@ -12,7 +12,7 @@ from headwater.errors import LakeUnavailable
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.indexes import keep_index, open_index_home, open_view_opener
-from headwater.runtime.snapshot_opening import snapshot_once
+from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.runtime.storage import lake_place
 from tests.azurite import KEY, PATIENT, Storage, one_line
 from tests.parsing import World, event

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from functions.api.reading import Instance
 from headwater.runtime.folders import prepare_folder
-from headwater.runtime.snapshot_opening import snapshot_once
+from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.settings import Settings
 
 

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.lake_check import check_audit, check_lake
+from tests.parsing import take_last_notes
 from tests.producers import CLAIM_BYTES, Producers
 from tests.running import TIMEOUT_S, Running, headwater
 
@@ -223,6 +224,7 @@ class Campaign(RuleBasedStateMachine):
         self._await_all_parsed()
         _await(lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 200, "it is not ready")
         self._running.stop()
+        take_last_notes(self._folder)
         audit = headwater("audit", "--json", "--data", self._folder, environment=_ENVIRONMENT)
         check_audit(self._folder, json.loads(audit.stdout))
         stored = check_lake(self._folder, ledger)

@@ -12,6 +12,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from tests.lake_check import Found, check_audit, check_lake, log_tail
+from tests.parsing import take_last_notes
 from tests.producers import CLAIM_BYTES, Producers
 from tests.running import Running, headwater
 from tests.waiting import rest
@@ -85,6 +86,7 @@ class Siege:
                 assert running.process.poll() is None
                 rest()
             running.stop()
+        take_last_notes(self._folder)
         audit = headwater("audit", "--json", "--data", str(self._folder))
         check_audit(self._folder, json.loads(audit.stdout))
         return self.check(), rate

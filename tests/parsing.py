@@ -38,6 +38,16 @@ parser.step()
 """
 
 
+def take_last_notes(folder: Path) -> None:
+    """Let what the receiver notes of refused requests as it ends be parsed, as the next start does it.
+
+    Nobody waits for a note: it is no event, and none is pending for it.
+    """
+    parser = World(folder).parser()
+    while parser.step():
+        pass
+
+
 class World:
     """The data folder as `headwater up` lays it out."""
 

@@ -231,6 +231,8 @@ def test_nobody_there_and_no_address() -> None:
     assert "headwater up" in nobody.stderr
     wrong = commanded("audit", "--server", "localhost:5000")
     assert "Write it like http://127.0.0.1:5000" in wrong.stderr
+    port = commanded("audit", "--server", "http://127.0.0.1:99999")
+    assert (port.returncode, "Port out of range" in port.stderr, "No answer" in port.stderr) == (3, True, False)
 
 
 def test_watch_tells_what_happens_and_ends_with_ctrl_c(shop_to_read: Asker) -> None:

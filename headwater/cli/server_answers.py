@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
@@ -46,11 +46,12 @@ class ServerAnswers:
         own = {"user-agent": f"headwater/{version('headwater')}"} | ({"authorization": f"Bearer {key}"} if key else {})
         self.url, self._say, self._patience_s, self._max_bytes = url.rstrip("/"), say, patience_s, max_bytes
         try:
+            urlsplit(url).port  # noqa: B018, it raises where there is no such port
             self._client = httpx.Client(base_url=self.url, headers=own, timeout=_TIMEOUT, verify=trust())
         except (
             httpx.InvalidURL,
             ValueError,
-        ) as error:  # ValueError: a proxy of the environment, a key with odd letters
+        ) as error:  # ValueError: a port, a proxy of the environment, a key with odd letters
             raise WrongSetting(f"Cannot ask {url!r}: {error}. Write it like {LOCAL}.") from error
 
     def ask(self, question: Question, asked: Mapping[str, Any], **path: str) -> Any:

@@ -26,7 +26,9 @@ test.each(names.map((name, number) => [number, name] as const))('name %i is show
   if (name.length < 4_000) expect(columns).toBe(`${name} column`);
   expect(await wrong(page)).toEqual([]);
   await page.goto(url + at('/lineage', { namespace, dataset: sent }));
+  await page.setViewportSize({ width: 1280, height: 900 });
   await drawn(page);
+  expect((await page.locator('.graph').boundingBox())?.y).toBeLessThan(500); // whatever its name, what was asked for is in sight
   const whole = await page.locator('.node-head').evaluateAll((heads) => heads.map((head) => head.getAttribute('title')));
   if (name.length < 4_000) expect(whole).toContain(visible(`${namespace}/${name}`));
   expect(await wrong(page)).toEqual([]);

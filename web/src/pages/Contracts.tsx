@@ -5,6 +5,7 @@ import { count, time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
+import { Prose } from '../parts/Prose';
 
 const LOOKS: Record<Schemas['ContractState']['state'], string> = { kept: 'ok', broken: 'fail', unreadable: 'unknown' };
 
@@ -12,7 +13,7 @@ export function Contracts() {
   return (
     <Page title="Contracts" hint="What was agreed on, held against what is observed now. A dataset's page has the contract to begin with.">
       <ListTable
-        question="contracts" usual="state" empty="There is no contract in the folder that the setting `contracts` names."
+        question="contracts" usual="state" empty={<Prose text="There is no contract in the folder that the setting `contracts` names." />}
         columns={[
           { id: 'state', sort: 'state', title: 'State', value: (row) => row.state, width: '8rem', show: (row) => <Chip kind={LOOKS[row.state]}>{row.state}</Chip> },
           { id: 'file', sort: 'file', title: 'File', value: (row) => row.file, width: 'minmax(12rem, 2fr)' },

@@ -25,7 +25,7 @@ export function Coverage() {
         {(answer) => (
           <>
             <div className="columns">
-              {(['datasets', 'jobs'] as const).map((side) => (
+              {(['datasets', 'jobs'] as const).filter((side) => Object.keys(answer[side]).length > 0).map((side) => (
                 <Section key={side} title={side === 'datasets' ? 'Datasets' : 'Jobs'}>
                   <dl className="about">
                     {Object.entries(answer[side]).map(([reason, many]) => [<dt key={reason}>{reason}</dt>, <dd key={`${reason}#`}>{count(many)}</dd>])}

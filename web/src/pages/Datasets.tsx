@@ -4,6 +4,7 @@ import { ListTable } from '../parts/ListTable';
 import { Chip, DatasetLink, JobLink } from '../parts/Names';
 import { Between, Choose, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
+import { NothingYet } from '../parts/States';
 import { SYSTEM, SystemTables } from '../parts/SystemTables';
 import { useAddressState } from '../parts/useAddressState';
 
@@ -14,7 +15,7 @@ export function Datasets() {
     <Page title="Datasets" tools={<Between what="Last written" />}>
       <ListTable
         question="datasets" asked={{ ...asked, ...(system && { system }) }} usual="name"
-        empty={narrowed ? 'No dataset is so. Take a filter back.' : 'No event named a dataset yet. Point a producer at this address: POST /api/v1/lineage.'}
+        empty={narrowed ? 'No dataset is so. Take a filter back.' : <NothingYet>No event named a dataset yet.</NothingYet>}
         columns={[
           { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <DatasetLink id={row} /> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },

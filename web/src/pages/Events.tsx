@@ -3,6 +3,7 @@ import { time } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Page } from '../parts/Page';
+import { NothingYet } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 export function Events() {
@@ -19,7 +20,7 @@ export function Events() {
       }
     >
       <ListTable
-        question="events" asked={asked} usual="-received_at" empty="No event is stored that fits. Point a producer at this address: POST /api/v1/lineage."
+        question="events" asked={asked} usual="-received_at" empty={Object.values(asked).some(Boolean) ? 'No event is stored that fits. Take a filter back.' : <NothingYet>No event is stored yet.</NothingYet>}
         columns={[
           { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '12rem' },
           { id: 'time', sort: 'event_time', down: true, title: 'Event time', value: (row) => time(row.event_time), width: '12rem' },

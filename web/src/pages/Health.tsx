@@ -28,7 +28,7 @@ export function Health() {
               ))}
             </div>
             <DataTable
-              name="health" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing is known to fare badly."
+              name="health" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing is known to fare badly. Whether one is late nobody can tell before its sixth completed write or run."
               columns={[
                 { id: 'status', title: 'State', value: (row) => row.status, width: '6.5rem', show: (row) => <Status status={row.status} /> },
                 { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },

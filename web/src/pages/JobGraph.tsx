@@ -67,7 +67,7 @@ export function JobGraph() {
       {found.error && <Failure error={found.error} />}
       {unsaved && <Failure error={unsaved} />}
       {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, some that hang together: draw what they are part of, or what is around one, from its page.</p>}
-      {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} jobs are folded, so that the others can be read.</p>}
+      {folded > 0 && <p className="state" role="status">{foldedText(folded, whole?.tables.length ?? 0)}</p>}
       {!(found.error && !picture) && <div className="graph-and-panel">
         <div className="graph">
           <GatheredContext value={ofMany}>
@@ -87,6 +87,10 @@ export function JobGraph() {
 }
 
 /** pins: ids as JSON. */
+/** What is said of jobs that are not drawn one by one. */
+export const foldedText = (folded: number, all: number): string =>
+  folded < all ? `${count(folded)} of ${count(all)} jobs are folded, so that the others can be read.` : `No line leads to or from any of the ${count(all)} jobs: they are one stack, which lists them.`;
+
 function useJobPicture(answer: Answer<'job-graph'> | undefined, asked: boolean, shown: Shown, pins: string) {
   const whole = useMemo(() => answer && jobPicture(answer, asked, shown), [answer, asked, shown]);
   const folding = useMemo(() => ({ pinned: new Set(JSON.parse(pins) as string[]), between: [] }), [pins]);

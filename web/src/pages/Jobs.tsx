@@ -4,6 +4,7 @@ import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Between, Choose, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
+import { NothingYet } from '../parts/States';
 
 export function Jobs() {
   const { asked, narrowed } = useNarrowed('namespace', 'owner', 'tag', 'state', 'since', 'until');
@@ -11,7 +12,7 @@ export function Jobs() {
     <Page title="Jobs" tools={<Between what="Last heard of" />}>
       <ListTable
         question="jobs" asked={asked} usual="name"
-        empty={narrowed ? 'No job is so. Take a filter back.' : 'No event named a job yet. Point a producer at this address: POST /api/v1/lineage.'}
+        empty={narrowed ? 'No job is so. Take a filter back.' : <NothingYet>No event named a job yet.</NothingYet>}
         columns={[
           { id: 'name', sort: 'name', title: 'Job', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row} /> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },

@@ -8,6 +8,7 @@ import { ListTable } from '../parts/ListTable';
 import { Chip, JobLink, RunLink } from '../parts/Names';
 import { Between, useNarrowed } from '../parts/Narrowing';
 import { Page } from '../parts/Page';
+import { NothingYet } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
 const STATES = ['RUNNING', 'COMPLETE', 'FAIL', 'ABORT', 'LOST'] as const;
@@ -25,14 +26,14 @@ export function Runs() {
           <button key={each} type="button" aria-pressed={asked.state === each} onClick={() => state.set({ state: asked.state === each ? '' : each })}><Chip kind={each}>{each}</Chip></button>
         ))}
       </div>
-      <RunList asked={asked} empty={narrowed ? 'No run is so. Take a filter back.' : 'No run is known yet. Point a producer at this address: POST /api/v1/lineage.'} />
+      <RunList asked={asked} empty={narrowed ? 'No run is so. Take a filter back.' : <NothingYet>No run is known yet.</NothingYet>} />
     </Page>
   );
 }
 
 interface Props {
   asked: Asked<'runs'>;
-  empty: string;
+  empty: ReactNode;
   /** Whether all are of one job. */
   ofOneJob?: boolean;
   prefix?: string;

@@ -1,6 +1,7 @@
 // Loading, empty and failing: each says what it is and what to do.
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Link } from 'react-router';
 
 import { key, mayPass, Refused, Unreachable } from '../api/client';
 
@@ -26,6 +27,11 @@ export function Loading({ what = 'Loading' }: { what?: string }) {
 
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="state empty">{children}</p>;
+}
+
+/** What is missing where no event told of any, and where a producer learns to tell. */
+export function NothingYet({ children }: { children: string }) {
+  return <>{children} <Link to="/connect">Point a producer here</Link>, and it shows.</>;
 }
 
 /** Show an answer once it is there; an older one stays while a newer one cannot be had, and says so. */

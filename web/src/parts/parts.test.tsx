@@ -12,7 +12,7 @@ import { facetText } from './Facets';
 import { duration, fieldOf, isoOf, tick, time } from './format';
 import { shortName, to } from './links';
 import { DatasetLink } from './Names';
-import { Failure } from './States';
+import { Failure, NothingYet } from './States';
 import { changed } from './useAddressState';
 
 test.each([
@@ -114,6 +114,11 @@ test('names are short in lists, whole in titles, and text whatever they hold', (
   render(<MemoryRouter><DatasetLink id={{ namespace: 'n', name: 'x/y/<b>bold</b>' }} /></MemoryRouter>);
   const link = screen.getByRole('link');
   expect([link.textContent, link.title, link.querySelector('b')]).toEqual(['<b>bold</b>', 'n/x/y/<b>bold</b>', null]);
+});
+
+test('where nothing is listed a link leads to what a producer needs', () => {
+  render(<MemoryRouter><NothingYet>No run is known yet.</NothingYet></MemoryRouter>);
+  expect([document.body.textContent, screen.getByRole('link').getAttribute('href')]).toEqual(['No run is known yet. Point a producer here, and it shows.', '/connect']);
 });
 
 test('a failure says what, why and what is near', () => {

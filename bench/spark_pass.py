@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 from deltalake import DeltaTable
@@ -31,6 +31,7 @@ SIZES = (200, 2_000, 10_000)
 ROUNDS = 3
 WARMING = 6
 CORES = 2
+SAID_EVERY = 10
 KEEPS = "delta.deletedFileRetentionDuration"
 
 
@@ -181,8 +182,17 @@ def once(lake: Path) -> dict[str, Any]:
         return {**found.__dict__, "wall_s": time.time() - began, "cpu_s": cpu_time_s()}
 
 
+class Held(NamedTuple):
+    """What silver and gold hold after a pass: files of the table of most, and bytes of all tables."""
+
+    files: int
+    used: int
+    unused: int
+    logs: int
+
+
 def many(passes: int, size: int = SIZES[0]) -> list[Figure]:
-    """Make passes in one lasting session, without the day for which files out of use are kept."""
+    """Make passes in one lasting session, without the day for which files out of use are kept; says how far it is."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
         lake = Lake(Path(folder), (passes + 1) * size)
         lake.store(size)
@@ -190,17 +200,38 @@ def many(passes: int, size: int = SIZES[0]) -> list[Figure]:
             refresh(spark, str(lake.uri), UserRules())
             for uri in _tables(lake.uri):
                 spark.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ('{KEEPS}' = 'interval 0 hours')")
-            made = [_warm(spark, lake, size) for _ in range(passes)]
-            sizes = [_sizes(uri) for uri in _tables(lake.uri)]
-    files, unused, used = map(list, zip(*sizes, strict=True))
-    first, last = (middle([each.cpu_s for each in fact]) for fact in (made[:10], made[-10:]))
+            made = list(_in_a_row(spark, lake, passes, size))
+    costs, held = zip(*made, strict=True)
+    half = len(held) // 2
+    before, after = (max((each.unused for each in part), default=0) / 1e6 for part in (held[:half], held[half:]))
     return [
-        Figure(f"{passes} passes of {size} events: most files of a table", max(files), "", 20),
-        Figure("  bytes in use", sum(used) / 1e6, "MB"),
-        Figure("  bytes out of use", sum(unused) / 1e6, "MB"),
-        Figure("  CPU of the first ten, middle", first, "s"),
-        Figure("  CPU of the last ten, middle", last, "s", 25),
+        Figure(
+            f"{passes} passes of {size} events: files of a table, at most", max(each.files for each in held), "", 20
+        ),
+        Figure("  bytes in use at the end", held[-1].used / 1e6, "MB"),
+        Figure("  bytes of the tables' logs at the end", held[-1].logs / 1e6, "MB"),
+        Figure("  bytes out of use, at most, in the first half", before, "MB"),
+        Figure("  the same in the second half", after, "MB"),
+        Figure("  CPU of the first ten, middle", middle(costs[:10]), "s"),
+        Figure("  CPU of the last ten, middle", middle(costs[-10:]), "s", 25),
     ]
+
+
+def _in_a_row(spark: SparkSession, lake: Lake, passes: int, size: int) -> Iterator[tuple[float, Held]]:
+    """Yield the CPU time of each pass (s) and what it leaves; a line for every tenth tells of those so far."""
+    began, most = time.monotonic(), 0
+    for number in range(1, passes + 1):
+        lake.store(size)
+        cpu_s = cpu_time_s()
+        refresh(spark, str(lake.uri), UserRules())
+        cpu_s = cpu_time_s() - cpu_s
+        held = _held(lake.uri)
+        most = max(most, held.files)
+        if number % SAID_EVERY == 0:
+            used, unused, logs = (f"{of / 1e6:.1f} MB" for of in held[1:])
+            said = f"files of a table at most {most}, {used} in use, {unused} out of use, logs {logs}"
+            print(f"{number} passes, {time.monotonic() - began:.0f} s: {said}, CPU {cpu_s:.1f} s", flush=True)
+        yield cpu_s, held
 
 
 def _tables(lake: Path) -> list[Path]:
@@ -208,12 +239,18 @@ def _tables(lake: Path) -> list[Path]:
     return sorted(table for table in logs if table.parent.name.startswith("g1"))
 
 
-def _sizes(table: Path) -> tuple[int, int, int]:
-    """Return how many files a table is made of, the bytes of files out of use and in use."""
-    used = {Path(uri.removeprefix("file://")) for uri in DeltaTable(table).file_uris()}
-    there = {file for file in table.rglob("*.parquet") if "_delta_log" not in file.parts}
-    unused_bytes, used_bytes = (sum(file.stat().st_size for file in each) for each in (there - used, used))
-    return len(used), unused_bytes, used_bytes
+def _held(lake: Path) -> Held:
+    most = used_bytes = unused_bytes = log_bytes = 0
+    for table in _tables(lake):
+        used = {Path(uri.removeprefix("file://")) for uri in DeltaTable(table).file_uris()}
+        there = {file: file.stat().st_size for file in table.rglob("*") if file.is_file()}
+        logs = {file for file in there if "_delta_log" in file.parts}
+        unused = {file for file in there.keys() - used - logs if file.suffix == ".parquet"}
+        most = max(most, len(used))
+        used_bytes += sum(there[file] for file in used)
+        unused_bytes += sum(there[file] for file in unused)
+        log_bytes += sum(there[file] for file in logs)
+    return Held(most, used_bytes, unused_bytes, log_bytes)
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ class Session:
     def run(self, end: str, transport: dict[str, str]) -> None:
         """Run it to its end, which must be a good one, with all its tables."""
         with self.start(end, transport) as process:
-            process.communicate(timeout=240)
+            process.communicate(timeout=600)
         assert process.returncode == 0, self.errors.read_text()
         assert len(list((self.folder / "tables").rglob("_SUCCESS"))) == JOBS
 

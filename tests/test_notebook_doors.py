@@ -20,7 +20,7 @@ LISTENERS = [listeners()[0], *(pytest.param(version, marks=pytest.mark.long) for
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_notebooks_are_stamped_apart_and_harnessed_once(listener: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
@@ -30,7 +30,7 @@ def test_notebooks_are_stamped_apart_and_harnessed_once(listener: str, tmp_path:
     write(witness, run_event("COMPLETE", "another"))
     witness.write_text(witness.read_text() + '{"in shreds\n')
     with session.start(str(store), session.witnessed(**LAKEHOUSE), "tests.doors_driver") as process:
-        told, _ = process.communicate(timeout=240)
+        told, _ = process.communicate(timeout=600)
     assert process.returncode == 0, session.errors.read_text()
     done = json.loads(told.splitlines()[-1])
 

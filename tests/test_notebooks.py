@@ -33,7 +33,7 @@ from tests.spark_noise import SPARK_NOISE
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.Notebook"))
 SPARK = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     *SPARK_NOISE,
 ]
 

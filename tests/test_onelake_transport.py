@@ -13,7 +13,7 @@ import pytest
 from tests.onelake_session import JOBS, LAKEHOUSE, Session
 from tools.jars import listeners
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 AGAIN = pytest.mark.long
 NEWEST = "1.53.0"
@@ -77,7 +77,7 @@ def test_a_full_queue_drops_and_counts_and_the_count_arrives_when_the_store_is_b
         store.unlink()
         while not session.files():
             time.sleep(0.1)
-        process.communicate("\n", timeout=240)
+        process.communicate("\n", timeout=600)
     assert process.returncode == 0, session.errors.read_text()
 
     losses = [json.loads(line)["headwater"] for line in session.landed() if line.startswith('{"headwater"')]

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from headwater.spark.session import CONF
 from tools.jars import PLUGIN, built, class_path, listeners
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[1]
 OLDEST = listeners()[0]
@@ -63,7 +63,7 @@ class Driver:
 
     def post(self, path: str, body: bytes = b"", method: str = "POST", **headers: str) -> tuple[int, Any]:
         """Ask the driver's endpoint; return status and answer."""
-        connection = HTTPConnection(self.url, timeout=120)
+        connection = HTTPConnection(self.url, timeout=600)
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
         said = json.loads(answer.read())
@@ -91,7 +91,7 @@ class Driver:
     def end(self) -> None:
         """Let it end by itself, with all of its Java."""
         ended = os.pidfd_open(self.java)
-        self._process.communicate(timeout=200)
+        self._process.communicate(timeout=600)
         assert select.select([ended], [], [], 200)[0], "Java does not end"
         os.close(ended)
 

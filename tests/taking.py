@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,16 @@ class Taking:
         self.ledger = TakenLedger(folder / "state" / "taken.sqlite")
 
     def take(
-        self, *sources: FileSource, since_us: int = 0, deletion: Deletion | None = None, whole: bool = True
+        self,
+        *sources: FileSource,
+        since_us: int = 0,
+        deletion: Deletion | None = None,
+        whole: bool = True,
+        on_batch: Callable[[Intake], None] = lambda _: None,
     ) -> Intake:
         """Take what is new; `whole` expects all of it to be events."""
         sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
-        taker = FileTaker(self.ledger, sender, self._claim, lambda _: None)
+        taker = FileTaker(self.ledger, sender, self._claim, on_batch)
         taker.take(sources or (LocalFiles(self.folder),), since_us, deletion)
         assert taker.done.is_well or not whole, taker.done.reasons
         return taker.done

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from pydantic import SecretStr
 from headwater.access import Key
 from headwater.errors import GiveUp, Retry, WrongSetting
 from headwater.file_intake.batch_sending import BATCH
-from headwater.file_intake.file_taking import TORN_US, Deletion
+from headwater.file_intake.file_taking import TORN_US, Deletion, Intake
 from headwater.file_intake.sources.file_source import FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
@@ -218,6 +219,48 @@ def test_a_file_that_was_cut_off_and_has_grown_beyond_its_place_is_read_anew(tak
     assert taking.bodies() == [*before, *after]
 
 
+def test_a_file_that_is_cut_off_and_grows_beyond_its_place_while_it_is_read_loses_nothing(taking: Taking) -> None:
+    before, after = events(3 * BATCH), events(5 * BATCH)
+    log = taking.write("log.ndjson", *before)
+    steps = iter([lines(after)])
+
+    def turn_over(_: Intake) -> None:
+        if text := next(steps, None):
+            log.write_bytes(text)  # the same inode, longer than what is read of it
+
+    taking.take(on_batch=turn_over, whole=False)
+    taking.take()
+
+    assert {*after} <= {*taking.bodies()}
+    assert taking.take().events == 0
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_taken_as_far_as_it_goes(taking: Taking) -> None:
+    before, after = events(3 * BATCH), events(1)
+    log = taking.write("log.ndjson", *before)
+    taking.take(on_batch=lambda _: os.truncate(log, 0), whole=False)
+    taking.write("log.ndjson", *after)
+
+    taking.take()
+
+    assert taking.bodies()[-1:] == after
+
+
+def test_folders_are_looked_into_at_any_depth(taking: Taking) -> None:
+    path = taking.folder.joinpath(*["d"] * 1_500, "a.ndjson")
+    inner = os.open(taking.folder, os.O_RDONLY)
+    for _ in path.relative_to(taking.folder).parts[:-1]:
+        os.mkdir("d", dir_fd=inner)
+        outer, inner = inner, os.open("d", os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+    path.write_bytes(lines(events(1)))
+    try:
+        assert taking.take().events == 1
+    finally:
+        subprocess.run(["rm", "-rf", str(taking.folder / "d")], check=True)  # too deep for Python's own
+
+
 def test_a_document_that_is_written_anew_is_read_anew(taking: Taking) -> None:
     first, second = events(2)
     (taking.folder / "a.json").write_bytes(FORMS["array"]([first]))
@@ -290,12 +333,12 @@ def test_a_folder_that_cannot_be_listed_is_named_and_the_others_are_taken(taking
 def test_folders_of_earlier_days_are_not_listed(taking: Taking) -> None:
     day = "2026-03-02"
     since_us = 1_772_409_600_000_000  # that day, UTC
-    for name in ("dt=2026-03-01/a", "dt=2026-03-02/b", "x/dt=2026-03-03/c", "dt=never/d"):
+    for name in ("dt=2026-02-28/a", "dt=2026-03-01/late", "dt=2026-03-02/b", "x/dt=2026-03-03/c", "dt=never/d"):
         taking.write(name, *events(1))
     old = taking.write("e", *events(1))
     os.utime(old, (since_us / 1e6 - 1, since_us / 1e6 - 1))
 
-    assert taking.take(since_us=since_us).files == 3, day
+    assert taking.take(since_us=since_us).files == 4, day
     assert taking.take().events == 2
 
 

@@ -16,7 +16,7 @@ import pytest
 from headwater.errors import Retry, WrongSetting
 from headwater.reconcile.histories import history_server
 from headwater.reconcile.histories.history_api import HistoryApi
-from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan
+from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, once
 from headwater.reconcile.histories.history_registry import KINDS, TOKENS, read_history
 from tests.judged_server import Answered, Asked, JudgedServer
 
@@ -129,6 +129,75 @@ def test_a_log_torn_anywhere_is_read_as_far_as_it_goes(tmp_path: Path, codec: st
         states.update(each.state for each in read(f"eventlogs:{tmp_path}"))
     assert "RUNNING" in states
     assert states <= {"RUNNING", "ENDED"}  # ended where only the codec's own end is torn
+
+
+def test_a_log_without_its_beginning_stands_for_the_application_that_it_is_named_after(tmp_path: Path) -> None:
+    """Its driver was killed before it wrote, its disk has spoiled it, or of a rolling one the first part is gone."""
+    broken = bytearray(packed(log_lines("local-1772000000001"), "gz"))
+    broken[12] ^= 0xFF
+    (tmp_path / "local-1772000000001.gz").write_bytes(broken)
+    (tmp_path / "app-20260301120000-0001.zstd.inprogress").touch()
+    (tmp_path / "application_1772_0007_2.lz4").write_bytes(packed(log_lines("x"), "lz4")[5:])
+    (tmp_path / f"spark-{'a' * 32}").write_text('{"Event":"SparkListenerApplicationStart","App ID":7}\n')
+    rolling = tmp_path / "eventlog_v2_local-1772000000002"
+    rolling.mkdir()
+    (rolling / "events_9_local-1772000000002").write_text("\n".join(log_lines("")[2:]))
+    (tmp_path / "notes-local-1").touch()
+    for log in tmp_path.iterdir():
+        os.utime(log, (MS / 1000, MS / 1000))
+
+    found = {each.id: each for each in read(f"eventlogs:{tmp_path}")}
+
+    assert {key: each.state for key, each in found.items()} == {
+        "local-1772000000001": "RUNNING",
+        "app-20260301120000-0001": "RUNNING",
+        "application_1772_0007/2": "RUNNING",
+        f"spark-{'a' * 32}": "RUNNING",
+        "local-1772000000002": "ENDED",
+    }
+    assert found["local-1772000000002"].ended_us == found["local-1772000000002"].started_us == MS * 1000 + 9_000_000
+    assert found["application_1772_0007/2"].ids == ("application_1772_0007",)
+
+
+def test_a_log_that_ends_or_goes_while_others_are_read_is_looked_for_once_more(tmp_path: Path) -> None:
+    for name in ("a", "b.inprogress", "c"):
+        (tmp_path / name).write_text("\n".join(log_lines(f"app-{name[0]}", ended=name == "a")))
+    reading = iter(read_history(f"eventlogs:{tmp_path}", SPAN, lambda _: None))
+    first = next(reading)
+    (tmp_path / "b.inprogress").unlink()
+    (tmp_path / "b").write_text("\n".join(log_lines("app-b")))
+    (tmp_path / "c").unlink()
+
+    assert [(each.id, each.state) for each in (first, *reading)] == [("app-a", "ENDED"), ("app-b", "ENDED")]
+
+
+def test_a_log_that_cannot_be_opened_is_named_for_nothing_is_known_of_its_application(tmp_path: Path) -> None:
+    (tmp_path / "app-loop").symlink_to("app-loop")
+    with pytest.raises(WrongSetting, match=r"app-loop cannot be read: .*historyserver:URL"):
+        read(f"eventlogs:{tmp_path}")
+
+
+def test_gzip_of_several_members_is_read_to_its_end(tmp_path: Path) -> None:
+    lines = log_lines("app-joined")
+    (tmp_path / "app-joined.gz").write_bytes(packed(lines[:2], "gz") + packed(lines[2:], "gz"))
+    assert [each.state for each in read(f"eventlogs:{tmp_path}")] == ["ENDED"]
+
+
+def test_an_execution_that_several_histories_remember_is_one(tmp_path: Path) -> None:
+    """A copy that was made while it ran, the log itself, and a scheduler's export that names both, one row twice."""
+    began = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(MS // 1000)) + f".{MS % 1000:03}Z"
+    for folder, ended in (("copied", False), ("logs", True), ("copied-again", False)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "app-1").write_text("\n".join(log_lines("app-1", ended=ended)))
+    (tmp_path / "jobs.csv").write_text(f"id,name,started,system\nj,J,{began},x\nj,J,{began},x\napp-1,N,{began},spark\n")
+    places = (
+        *(f"eventlogs:{tmp_path / each}" for each in ("copied", "logs", "copied-again")),
+        f"csv:{tmp_path}/jobs.csv",
+    )
+
+    found = once(entry for place in places for entry in read(place))
+
+    assert [(each.id, each.state) for each in found] == [("app-1", "ENDED"), ("j", "RUNNING")]
 
 
 def test_logs_that_were_written_before_the_span_are_not_opened_and_unreadable_codecs_are_named(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from headwater.questions import parameters as p
 from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
 from headwater.reconcile.finding_event import finding_event
-from headwater.reconcile.histories.history_entry import HistorySpan
+from headwater.reconcile.histories.history_entry import HistorySpan, once
 from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings
 from headwater.runtime.storage import remote_options
 from headwater.runtime.workspaces import fabric_access
@@ -90,7 +90,7 @@ def reconcile(
     options = remote_options(settings)
     with _asking(server, key, data) as ask:
         by = Patience(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
-        entries = [entry for each in history or () for entry in read_history(each, span, _token(settings))]
+        entries = once(entry for each in history or () for entry in read_history(each, span, _token(settings)))
         committed = [
             (dataset_of(ask, each), each)
             for place in tables or ()

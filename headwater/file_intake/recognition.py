@@ -51,10 +51,18 @@ def _goes_on(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
     """Tell whether what was read of a file is still in it; but for lines and gzip, all of it must be as it was."""
     place = known.place
     if place.form == "lines":
-        if found.size < place.position:
+        if found.size < place.position or not _begins_alike(known, found, file):
             return False
         file.seek(place.position - known.tail_bytes)
         return digest(file.read(known.tail_bytes)) == known.tail
     if place.form == "gzip" and found.size >= known.size and known.head:
         return _head(found, file) == known.head
     return place != FilePlace() and _is_unchanged(known, found)
+
+
+def _begins_alike(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
+    """Tell by its beginning whether a file was begun anew while it was read: then its place is one in the new file.
+
+    Where the place has versions, one reading is of one version.
+    """
+    return bool(found.version) or not known.head or _head(found, file) == known.head

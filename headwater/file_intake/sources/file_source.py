@@ -65,7 +65,10 @@ def is_passed_over(name: str) -> bool:
 
 
 def is_earlier_day(name: str, since_us: int) -> bool:
-    """Tell whether a folder `dt=2026-03-01` is of a UTC day that ended before a time."""
+    """Tell whether a folder `dt=2026-03-01` is of a UTC day that ended a day or more before a time.
+
+    The day in between is looked into: a writer's clock lags, or its store took a batch hours after it was made.
+    """
     found = _DAY.fullmatch(name)
     if not found:
         return False
@@ -73,4 +76,4 @@ def is_earlier_day(name: str, since_us: int) -> bool:
         begin = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
     except ValueError:
         return False
-    return int(begin.timestamp() * 1e6) + _DAY_US <= since_us
+    return int(begin.timestamp() * 1e6) + 2 * _DAY_US <= since_us

@@ -67,24 +67,32 @@ class LocalFiles:
         return True
 
 
-def _walk(folder: Path, since_us: int) -> Iterator[FoundFile]:
-    folders: list[str] = []
+def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of each folder before those below it; a stack, for folders may be a thousand deep."""
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        folders: list[str] = []
+        yield from _listing(folder, folders, since_us)
+        waiting += [os.path.join(folder, name) for name in sorted(folders, reverse=True)]  # noqa: PTH118 - names as they are
+
+
+def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
+    """Yield the files of a folder, and add the names of those below it that are to be looked into."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if is_passed_over(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
+                    if not is_earlier_day(entry.name, since_us):
+                        folders.append(entry.name)
                 elif found := _listed(entry):
                     yield found
     except FileNotFoundError:
         return  # it went while its neighbours were listed
     except OSError:
-        yield FoundFile(str(folder), "", 0, since_us)
-    for name in sorted(folders):
-        if not is_earlier_day(name, since_us):
-            yield from _walk(folder / name, since_us)
+        yield FoundFile(folder, "", 0, since_us)
 
 
 def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:

@@ -17,8 +17,13 @@ _LZ4_HEADER = 21
 
 
 def line_heads(path: Path) -> Iterator[bytes]:
-    """Yield the beginning of each line; what is torn ends the file. Constant memory."""
-    return heads_of_lines(_readable(_chunks(path)), _LONGEST)
+    """Yield the beginning of each line; what is torn ends the file. Constant memory.
+
+    Raises OSError where the file does not open.
+    """
+    unpacked = _OPENED.get(_codec(path))
+    with path.open("rb") as file:
+        yield from heads_of_lines(_readable(unpacked(file) if unpacked else pieces(file.read)), _LONGEST)
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
@@ -44,12 +49,6 @@ def _codec(path: Path) -> str:
     return name.rpartition(".")[2]
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    open_it = _OPENED.get(_codec(path))
-    with path.open("rb") as file:
-        yield from open_it(file) if open_it else pieces(file.read)
-
-
 def pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Yield what a file holds, piece by piece."""
     while chunk := read(_CHUNK):
@@ -60,7 +59,7 @@ def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """End where a compressed stream does so in the middle of a block: its writer is at work, or was killed."""
     try:
         yield from chunks
-    except (EOFError, OSError, ValueError, RuntimeError):
+    except (EOFError, OSError, ValueError, RuntimeError, zlib.error):
         return
 
 
@@ -68,6 +67,9 @@ def _gzip(file: IO[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(wbits=31)
     for chunk in pieces(file.read):
         yield unpacking.decompress(chunk)
+        while unpacking.unused_data:  # another member
+            rest, unpacking = unpacking.unused_data, zlib.decompressobj(wbits=31)
+            yield unpacking.decompress(rest)
 
 
 def _zstd(file: IO[bytes]) -> Iterator[bytes]:

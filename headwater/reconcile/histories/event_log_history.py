@@ -1,7 +1,8 @@
 """`eventlogs:FOLDER`: Spark's event logs, as `spark.eventLog.dir` holds them; a file or a rolling folder for each."""
 
 import re
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,17 @@ from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPla
 
 _EVENT = re.compile(rb'\{"Event":"SparkListener(ApplicationStart|ApplicationEnd|JobEnd)"')
 _PART = re.compile(r"events_(\d+)_")
+_APPLICATION = re.compile(
+    r"(?:eventlog_v2_)?(app-\d+-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})(?:_(\d+))?(?:\.|$)"
+)
+"""Of a log's name, by which an application is known whose log does not say its beginning: its id and its attempt."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
     """Yield the applications of a folder; logs that nobody wrote to since the span began are not opened.
 
-    Raises WrongSetting where there is no folder, or a log in a codec that cannot be read.
+    A log without its beginning stands for the application that it is named after. Raises WrongSetting where there is no
+    folder, or a log in a codec that cannot be read, or that may not be read.
     """
     folder = Path(place.place).expanduser()
     if not folder.is_dir():
@@ -25,16 +31,28 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
             f"{folder} is no folder. Name the one that spark.eventLog.dir names, as it is seen from here."
         )
     for log in sorted(folder.iterdir()):
-        if not log.name.startswith(".") and (parts := _parts(log)):
-            written_us = max(part.stat().st_mtime_ns for part in parts) // 1000
-            found = _read(log, parts, written_us) if written_us >= span.since_us else None
-            if found:
-                yield found
+        if not log.name.startswith(".") and (found := _looked_at(log, span)):
+            yield found
+
+
+def _looked_at(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    """Read a log; where it goes meanwhile look once more: it has ended and has another name, or was compacted."""
+    for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
+        try:
+            return _read(place, span)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise WrongSetting(
+                f"{place} cannot be read: {error.strerror or error}. Spark's logs are for its user and group: run "
+                "this as one of them, or ask a History Server: historyserver:URL."
+            ) from error
+    return None
 
 
 def _parts(log: Path) -> list[Path]:
     """Return the files of a log in order: of a rolling one behind what was compacted."""
-    if log.is_file():
+    if stat.S_ISREG(log.stat().st_mode):
         return [log]
     if not log.name.startswith("eventlog_v2_"):
         return []
@@ -42,7 +60,11 @@ def _parts(log: Path) -> list[Path]:
     return [part for _, part in sorted(numbered)]
 
 
-def _read(log: Path, parts: Iterable[Path], written_us: int) -> HistoryEntry | None:
+def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    parts = _parts(log)
+    written_us = max((part.stat().st_mtime_ns // 1000 for part in parts), default=-1)
+    if written_us < span.since_us:
+        return None
     start: Any = None
     end: Any = None
     failed = False
@@ -58,7 +80,7 @@ def _read(log: Path, parts: Iterable[Path], written_us: int) -> HistoryEntry | N
                 failed = b'"JobFailed"' in line[:4096]
             elif match and isinstance(event := _event(line), dict):
                 start, end = (start or event, end) if match[1] == b"ApplicationStart" else (start, event)
-    return _entry(log, start, end, failed, written_us) if start else None
+    return _entry(log, start or {}, end or {}, failed, written_us)
 
 
 def _event(line: bytes) -> Any:
@@ -69,22 +91,30 @@ def _event(line: bytes) -> Any:
 
 
 def _entry(log: Path, start: Any, end: Any, failed: bool, written_us: int) -> HistoryEntry | None:
-    app, attempt, began = start.get("App ID"), start.get("App Attempt ID"), start.get("Timestamp")
-    if not isinstance(app, str) or not isinstance(began, int):
-        return None
-    ended = end.get("Timestamp") if end else None
-    fails = bool(end and end.get("ExitCode")) or failed
-    state: State = "RUNNING" if ended is None else "FAILED" if fails else "ENDED"
+    app, attempt = start.get("App ID"), start.get("App Attempt ID")
+    if not isinstance(app, str):
+        named = _APPLICATION.match(log.name)
+        if not named:
+            return None
+        app, attempt = named.groups()
+    ended_us = _us(end.get("Timestamp"))
+    began_us = _us(start.get("Timestamp")) or ended_us or written_us
+    fails = bool(end.get("ExitCode")) or failed
+    state: State = "RUNNING" if ended_us is None else "FAILED" if fails else "ENDED"
     return HistoryEntry(
         system="spark",
         id=f"{app}/{attempt}" if attempt else app,
-        name=str(start.get("App Name", "")),
+        name=str(start.get("App Name", app)),
         state=state,
-        started_us=began * 1000,
-        ended_us=None if ended is None else int(ended) * 1000,
+        started_us=began_us,
+        ended_us=ended_us,
         ids=(app,),
         seen_us=written_us,
         who=str(start.get("User", "")),
         where=str(log),
         is_spark=True,
     )
+
+
+def _us(milliseconds: Any) -> int | None:
+    return milliseconds * 1000 if isinstance(milliseconds, int) else None

@@ -1,6 +1,6 @@
 """What every system remembers of something that ran."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 State = Literal["RUNNING", "SUCCEEDED", "FAILED", "ENDED"]
@@ -47,3 +47,16 @@ class HistoryPlace(NamedTuple):
 
 ReadHistory = Callable[[HistoryPlace, HistorySpan], Iterator[HistoryEntry]]
 """Yields what ran within a span, in any order; what ran outside of it may be among it."""
+
+
+def once(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+    """Return each execution once, which several histories may remember, or one twice: as who knows its end has it."""
+    found: dict[tuple[str, str, int], HistoryEntry] = {}
+    for entry in entries:
+        key = entry.system, entry.id, entry.started_us
+        found[key] = max(found.get(key, entry), entry, key=_knows)
+    return [*found.values()]
+
+
+def _knows(entry: HistoryEntry) -> tuple[bool, int]:
+    return entry.ended_us is not None, entry.ended_us or entry.seen_us or 0

@@ -1,8 +1,8 @@
-"""Plain SQL with the column lineage that Spark's listener observed: recorded here, by the real ones, when it is asked for.
+"""Plain SQL with the column lineage that Spark's listener observed: recorded by the real ones when it is asked for.
 
-`python -m bench.observed_sql`: each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and each of `bench/medallion.sql`
-fills a table of its own from empty ones; the listener's events go to `.cache/observed-sql/`, as TPC's texts are not ours
-to hand on. A query that Spark refuses is left out, and said.
+`python -m bench.observed_sql`: each query of TPC-H and TPC-DS (`bench/tpc_queries.py`) and each of
+`bench/medallion.sql` fills a table of its own from empty ones; the listener's events go to `.cache/observed-sql/`, as
+TPC's texts are not ours to hand on. A query that Spark refuses is left out, and said.
 
 The split was fixed before anything was recorded: by the key of a statement's *name* (`tpcds_14`), half is set aside.
 """
@@ -36,7 +36,7 @@ class Query(NamedTuple):
 
 
 def observed_statements() -> list[Statement]:
-    """Return every statement that Spark took, with its newest event that has column lineage; records what is not there."""
+    """Return every statement that Spark took, by its newest event with column lineage; records what is not there."""
     if not all(_events(group).is_file() for group in GROUPS):
         subprocess.run([sys.executable, "-m", "bench.observed_sql"], cwd=ROOT, check=True)
     found: dict[str, Statement] = {}
@@ -86,7 +86,7 @@ def _of(group: str) -> tuple[list[TpcTable], list[Query]]:
 
 def record(group: str) -> None:
     """Run the queries of a group that are not recorded yet under Spark and its listener."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - who reads what is recorded needs no Spark
+    from pyspark.sql import SparkSession  # who reads what is recorded needs no Spark
 
     require_java()
     place = RECORDED / group

@@ -1,7 +1,8 @@
 """Columns inferred from SQL against those that were observed: how many are right, how many are found, at what cost.
 
 `python -m bench.inference`: the recorded statements of `bench/statements.py`, each half by itself, dialect by dialect,
-then those of `bench/dialect_truth.py`, whose edges a person wrote down.
+plain SQL that Spark observed (`bench/observed_sql.py`, in halves of its own), then the statements of
+`bench/dialect_truth.py`, whose edges a person wrote down.
 An edge is (source dataset, source column, output column; direct, masked or indirect). Precision: of what is inferred;
 recall: of what was observed, statements that are not read counted as nothing found. Of the half set aside only numbers
 are shown. Recorded statements are compared twice: as recorded, and like with like (`like_with_like`).
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from bench.dialect_truth import Edge, TrueStatement, true_statements
 from bench.figures import Figure, percentile, show
 from bench.hostile_sql import HOSTILE, WIDE
+from bench.observed_sql import observed_statements
 from bench.statements import Statement, statements, without_column_lineage
 from headwater.errors import InvalidEvent
 from headwater.lineage.edges.facet_contents import ContentsInMemory
@@ -53,13 +55,19 @@ def run() -> list[Figure]:
     every = statements()
     tuned = [measure(each) for each in every if not each.held_out]
     held_out = [measure(each) for each in every if each.held_out]
+    plain = [(each.held_out, measure(each)) for each in observed_statements()]
+    plain_tuned, plain_held_out = ([each for is_out, each in plain if is_out is half] for half in (False, True))
     by_hand = [measure_truth(each) for each in true_statements()]
-    costs = sorted(each.cpu_s for each in (*tuned, *held_out, *by_hand))
+    costs = sorted(each.cpu_s for each in (*tuned, *held_out, *plain_tuned, *plain_held_out, *by_hand))
     return [
         *_rates("as recorded, tuned on", tuned, goal=False),
         *_rates("as recorded, set aside", held_out, goal=False),
         *_rates("like with like, tuned on", list(map(like_with_like, tuned))),
         *_rates("like with like, set aside", list(map(like_with_like, held_out))),
+        *_rates("plain SQL as recorded, tuned on", plain_tuned, goal=False),
+        *_rates("plain SQL as recorded, set aside", plain_held_out, goal=False),
+        *_rates("plain SQL like with like, tuned on", list(map(like_with_like, plain_tuned))),
+        *_rates("plain SQL like with like, set aside", list(map(like_with_like, plain_held_out))),
         *_rates("by hand", by_hand),
         Figure(f"CPU of a statement by {PARSER}, p50", percentile(costs, 0.5) * 1000, "ms"),
         Figure("CPU of a statement, p99", percentile(costs, 0.99) * 1000, "ms"),
@@ -194,7 +202,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--wrong", action="store_true", help="show what is wrong in the half that is tuned on")
     if arguments.parse_args().wrong:
-        tuned = (like_with_like(measure(statement)) for statement in statements() if not statement.held_out)
+        every = (*statements(), *observed_statements())
+        tuned = (like_with_like(measure(statement)) for statement in every if not statement.held_out)
         for each in (*tuned, *map(measure_truth, true_statements())):
             if each.inferred != each.observed:
                 print(each.key, each.dialect, each.unread or "")

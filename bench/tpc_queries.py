@@ -5,8 +5,9 @@ Their texts are TPC's and are not ours to hand on: DuckDB's extensions have them
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -23,17 +24,47 @@ class TpcInsert(NamedTuple):
     tables: tuple[KnownTable, ...]
 
 
+class TpcTable(NamedTuple):
+    """A table: its name, and its columns as CREATE TABLE has them."""
+
+    name: str
+    columns: str
+
+
 def tpc_inserts() -> Iterator[TpcInsert]:
     """Yield the 22 queries of TPC-H and the 99 of TPC-DS."""
-    for benchmark, makes_tables in _MAKES.items():
-        with duckdb.connect() as database:
-            database.execute(f"LOAD '{_extension(benchmark)}'")
-            database.execute(makes_tables)
+    for benchmark in _MAKES:
+        with _database(benchmark) as database:
             tables = list(_tables(database))
-            for number, query in database.execute(f"SELECT query_nr, query FROM {benchmark}_queries()").fetchall():
+            for number, query in _queries(database, benchmark):
                 columns = [row[0] for row in database.execute(f"DESCRIBE {query}").fetchall()]
                 result = KnownTable(("result",), tuple(columns), is_input=False, is_output=True)
                 yield TpcInsert(f"{benchmark} {number}", f"INSERT INTO result {query}", (*tables, result))
+
+
+def tpc_queries(benchmark: str) -> list[tuple[int, str]]:
+    """Return the queries of `tpch` or `tpcds` by number, as DuckDB writes them."""
+    with _database(benchmark) as database:
+        return _queries(database, benchmark)
+
+
+def tpc_tables(benchmark: str) -> list[TpcTable]:
+    """Return the tables that they are asked of, with DuckDB's types."""
+    with _database(benchmark) as database:
+        column = "column_name || ' ' || data_type"
+        return [TpcTable(*row) for row in _per_table(database, f"string_agg({column}, ', ' ORDER BY ordinal_position)")]
+
+
+@contextmanager
+def _database(benchmark: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as database:
+        database.execute(f"LOAD '{_extension(benchmark)}'")
+        database.execute(_MAKES[benchmark])
+        yield database
+
+
+def _queries(database: duckdb.DuckDBPyConnection, benchmark: str) -> list[tuple[int, str]]:
+    return database.execute(f"SELECT query_nr, query FROM {benchmark}_queries()").fetchall()
 
 
 def _extension(benchmark: str) -> str:
@@ -42,8 +73,11 @@ def _extension(benchmark: str) -> str:
 
 
 def _tables(database: duckdb.DuckDBPyConnection) -> Iterator[KnownTable]:
-    rows = database.execute(
-        "SELECT table_name, list(column_name ORDER BY ordinal_position) FROM information_schema.columns GROUP BY ALL"
-    ).fetchall()
-    for name, columns in sorted(rows):
+    for name, columns in _per_table(database, "list(column_name ORDER BY ordinal_position)"):
         yield KnownTable((name,), tuple(columns), is_input=True, is_output=False)
+
+
+def _per_table(database: duckdb.DuckDBPyConnection, aggregate: str) -> list[tuple[str, Any]]:
+    return sorted(
+        database.execute(f"SELECT table_name, {aggregate} FROM information_schema.columns GROUP BY ALL").fetchall()
+    )

@@ -193,6 +193,9 @@ def test_a_newer_contract_counts_its_version_on_and_diff_says_what_breaks(world:
         old.unlink()
 
 
+TABLE = "kind: DataContract\napiVersion: v3.1.0\nid: x\nschema: [%s]"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -202,6 +205,12 @@ def test_a_newer_contract_counts_its_version_on_and_diff_says_what_breaks(world:
         ("kind: DataContract\napiVersion: v3.1.0\nid: x\nversion: 1", "lists no tables"),
         ("kind: DataContract\napiVersion: v3.1.0\nschema: [{}]", "neither"),
         ("a: !!python/object:os.system x", "is no YAML"),
+        (TABLE % "{name: t, properties: {id: {}}}", "`properties` of 't' is no list"),
+        (TABLE % "{name: t, properties: [id]}", "column of 't' has no `name`"),
+        (TABLE % "{name: t, properties: [{name: no}]}", "`name: False` is no text"),
+        (TABLE % "{name: t, properties: [{name: id, tags: pii}]}", "`tags` of 'id' is no list"),
+        (TABLE % "{name: t, physicalName: [1]}", "is no text"),
+        (TABLE % "{name: t}" + "\nslaProperties: {latency: 1}", "`slaProperties` of 'x' is no list"),
     ],
 )  # fmt: skip
 def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> None:

@@ -33,6 +33,7 @@ SAFE = "safe"
 OPAQUE = "may break; jobs/export"
 UNREAD = "may break"
 UNKNOWN = "not known"
+ODCS = b"kind: DataContract\napiVersion: v3.1.0\nid: x\nschema: ["
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +274,13 @@ def test_a_contract_that_promises_a_column_downstream_is_broken_with_it(tables: 
         (lambda schema: take_yaml(b"changes:\n  - {table: t, drop: a}\n  - {table: t}", schema, "a.yml"),
          "a.yml, line 3:"),
         (lambda schema: take_yaml(b"a: 1", schema, "a.yml"), "neither a data contract"),
+        (lambda schema: take_yaml(ODCS + b"{name: t, properties: {id: {}}}]", schema, "a.yml"),
+         "`properties` of 't' is no list"),
+        (lambda schema: take_yaml(ODCS + b"7]", schema, "a.yml"), "lists no tables"),
+        (lambda schema: held_contracts([("a.yml", ODCS + b"{name: t, properties: [id]}]")], schema.look),
+         "column of 't' has no `name`"),
+        (lambda schema: take_manifest({"metadata": {}, "nodes": {"m": {"resource_type": "model"}}}, schema, "it"),
+         "which table 'm' makes"),
         (lambda schema: take_yaml(b"a: &x 1\nb: *x", schema, "a.yml"), "alias *x is not taken"),
     ],
 )  # fmt: skip
@@ -297,6 +305,9 @@ def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_pat
     written = (tmp_path / "plan.md").read_text()
     assert "| ❌ breaks | drop column sales.db/orders\\#amount | 2 | 2 | 1 | 0 |" in written
     assert "- jobs: `jobs/to_daily`, `jobs/to_report`" in written
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    deep = commanded("plan", tmp_path / "deep.json", "--data", data)
+    assert (deep.returncode, "is no JSON" in deep.stderr) == (3, True)
     unread = ("plan", "ALTER TABLE ds.clicks DROP COLUMN kind", "--dialect", "bigquery", "--data", data)
     assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in ((), ("--strict",))] == [0, 1]
     gone = commanded("plan", "gone.sql", "--data", data, cwd=tmp_path)

@@ -108,7 +108,7 @@ def _take(change: str, dialect: str | None, schema: "PlannedSchema") -> str | No
         return dialect
     try:
         manifest = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise WrongSetting(f"{change} is no JSON: {error}. Name dbt's target/manifest.json.") from error
     if not is_manifest(manifest):
         raise WrongSetting(

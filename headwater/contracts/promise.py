@@ -1,6 +1,6 @@
 """What a contract promises of datasets, by the standard's YAML, ours or anybody's; what is absent is no promise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.contracts.odcs_document import DATASET, HOLDS, JOBS, LINEAGE, OPAQUE
@@ -75,21 +75,51 @@ def promises_of(document: Json, where: str) -> list[Promise]:
     tables = document.get("schema")
     if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
         raise WrongSetting(f"{where}: `schema` lists no tables. Name at least one, with its `physicalName`.")
+    _refuse_misshapen(document, _OF_DOCUMENT, where)
     return [_promise(document, table, where) for table in tables]
 
 
+_EVERYWHERE = ("tags", "customProperties")
+_OF_DOCUMENT = (*_EVERYWHERE, "slaProperties")
+_OF_TABLE = (*_EVERYWHERE, "properties")
+_OF_COLUMN = (*_EVERYWHERE, "transformSourceObjects")
+
+
+def _refuse_misshapen(member: Json, lists: Sequence[str], where: str) -> None:
+    """Refuse what would be taken for no promise, though somebody meant one; raises WrongSetting."""
+    for key in lists:
+        if not isinstance(member.get(key), list | None):
+            raise WrongSetting(f"{where}: `{key}` of {_called(member)} is no list. Write its members with `- `.")
+
+
+def _refuse_unquoted(member: Json, where: str) -> None:
+    """Refuse names that YAML reads as something else (`no`, `1`); raises WrongSetting."""
+    for key in ("name", "physicalName"):
+        told = member.get(key)
+        if not isinstance(told, str | None):
+            raise WrongSetting(f"{where}: `{key}: {told}` is no text. Put it in quotes.")
+
+
+def _called(member: Json) -> str:
+    return repr(member.get("name") or member.get("physicalName") or member.get("id"))
+
+
 def _promise(document: Json, table: Json, where: str) -> Promise:
+    _refuse_unquoted(table, where)
+    _refuse_misshapen(table, _OF_TABLE, where)
+    columns = _list(table.get("properties"))
+    for each in columns:
+        if not isinstance(each, dict) or each.get("name") is None:
+            raise WrongSetting(f"{where}: a column of {_called(table)} has no `name`. Write how it is called.")
+        _refuse_unquoted(each, where)
+        _refuse_misshapen(each, _OF_COLUMN, where)
     custom = _custom(table)
     jobs = [_whole(each) for each in _list(custom.get(JOBS))]
     opaque = {_whole(each) for each in _list(custom.get(OPAQUE))}
     return Promise(
         _asked(table, where),
         str(document.get("version", "")),
-        tuple(
-            _column(each, is_ours=DATASET in custom)
-            for each in _list(table.get("properties"))
-            if isinstance(each, dict) and each.get("name")
-        ),
+        tuple(_column(each, is_ours=DATASET in custom) for each in columns),
         _texts(table.get("tags")) | _texts(document.get("tags")),
         _owners(document.get("team")),
         frozenset(jobs) if jobs else None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headwater.contracts.promise import dataset_of
+from headwater.contracts.promise import dataset_of, promises_of
 from headwater.declarations.yaml_lines import read_yaml
 from headwater.planning.planned_schema import Lookup, PresentTable
 
@@ -21,7 +21,10 @@ class HeldContract(NamedTuple):
 
 
 def held_contracts(files: Iterable[tuple[str, bytes]], look: Lookup) -> list[HeldContract]:
-    """Return the contracts among YAML files; what is no contract is passed over."""
+    """Return the contracts among YAML files; what is no contract is passed over.
+
+    Raises WrongSetting for a contract that does not have the standard's shape: it would hold nothing.
+    """
     return [found for file, text in files if (found := _held(file, text, look)) is not None]
 
 
@@ -29,8 +32,9 @@ def _held(file: str, text: bytes, look: Lookup) -> HeldContract | None:
     contract = read_yaml(text, file).value
     if not isinstance(contract, dict) or contract.get("kind") != "DataContract":
         return None
+    promises_of(contract, file)
     columns: dict[tuple[str, str], frozenset[str]] = {}
-    for table in contract.get("schema") or ():
+    for table in contract["schema"]:
         called = called_by_contract(table)
         found: PresentTable | None = look(called) if called else None
         if found is not None:

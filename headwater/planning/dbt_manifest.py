@@ -40,7 +40,7 @@ def take_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str)
             f"{file}: its models need each other in a circle: {error.args[1][:3]}. Run dbt parse."
         ) from None
     for key in order:
-        _take(nodes[key], dialect, schema)
+        _take(key, nodes[key], dialect, schema)
 
 
 def dialect_of(manifest: Mapping[str, Any]) -> str:
@@ -55,11 +55,13 @@ def _needs(node: Mapping[str, Any]) -> list[str]:
     return listed if isinstance(listed, list) else []
 
 
-def _take(node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
+def _take(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
     config = node.get("config") if isinstance(node.get("config"), dict) else {}
     if (config or {}).get("materialized") == "ephemeral" or node.get("resource_type") == "seed":
         return
     called = ".".join(str(part) for part in (node.get("database"), node.get("schema"), node.get("alias")) if part)
+    if not called:
+        raise WrongSetting(f"The manifest does not say which table {key!r} makes: it has no `alias`. Run dbt parse.")
     schema.make(called, *_columns(node, config or {}, dialect, schema))
 
 

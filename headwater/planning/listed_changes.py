@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from headwater.contracts.promise import promises_of
 from headwater.declarations.yaml_lines import YamlText, read_yaml
 from headwater.errors import WrongSetting
 from headwater.planning.contracts_held import called_by_contract
@@ -89,10 +90,8 @@ def _take_listed(value: Any, schema: PlannedSchema, file: str, read: YamlText, a
 
 
 def _take_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) -> None:
-    listed = contract.get("schema")
-    if not isinstance(listed, list):
-        raise WrongSetting(f"{file} is a contract without `schema`. Name its tables and their properties there.")
-    for table in listed:
+    promises_of(contract, file)
+    for table in contract["schema"]:
         called = called_by_contract(table)
         properties = table.get("properties") if isinstance(table, dict) else None
         if called and isinstance(properties, list):

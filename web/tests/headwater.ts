@@ -17,6 +17,24 @@ sinks:
   archive: {type: file, folder: FOLDER, every: 1s}
   catalog: {type: datahub, url: 'http://127.0.0.1:9', every: 1s}
 `;
+/** Files of the folder of contracts: one that is kept, one that is broken, one that nobody can read, and policies. */
+export const CONTRACTS: Record<string, string> = {
+  'kept.yml': contract('{name: customer_email, physicalType: string}'),
+  'broken.yml': contract('{name: customer_email, physicalType: int}, {name: fax}'),
+  'unreadable.yml': 'kind: [',
+  'policies.yml': 'version: 1\npolicies:\n  mail is masked: {masked: ["*/bronze/customers#customer_email"]}\n',
+};
+
+function contract(properties: string): string {
+  return `apiVersion: v3.1.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+schema: [{name: customers, physicalName: 3eb04867-0000-4000-8000-0000000000b1/Tables/bronze/customers, properties: [${properties}]}]
+`;
+}
+
 const WAIT_MS = 60_000;
 const REST_MS = 20; // who looks again and again takes the processor from whom it waits for
 
@@ -27,10 +45,12 @@ export class Headwater {
   private port = 0;
   private readonly folder = mkdtempSync(join(tmpdir(), 'headwater-page-'));
 
-  /** sinks: what sinks.yml says. */
-  constructor(private readonly environment: Record<string, string> = {}, sinks = '') {
+  /** sinks: what sinks.yml says; contracts: files of their folder. */
+  constructor(private readonly environment: Record<string, string> = {}, sinks = '', contracts: Record<string, string> = {}) {
     mkdirSync(join(this.folder, 'rules'));
     writeFileSync(join(this.folder, 'rules/tags.yaml'), TAGS);
+    mkdirSync(join(this.folder, 'contracts'));
+    for (const [name, text] of Object.entries(contracts)) writeFileSync(join(this.folder, 'contracts', name), text);
     if (sinks) writeFileSync(join(this.folder, 'sinks.yml'), sinks.replace('FOLDER', join(this.folder, 'archive')));
   }
 

@@ -3,7 +3,7 @@ import type { TestProject } from 'vitest/node';
 
 import { circle, consumers } from './cases';
 import { generated, hostile, recorded } from './events';
-import { Headwater, SINKS } from './headwater';
+import { CONTRACTS, Headwater, SINKS } from './headwater';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const headwater = await new Headwater({}, SINKS).start();
+  const headwater = await new Headwater({}, SINKS, CONTRACTS).start();
   await headwater.post(recorded());
   await headwater.post([...generated(60), ...hostile(), ...circle(), ...consumers(60)]);
   project.provide('url', headwater.url);

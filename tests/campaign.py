@@ -28,7 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.lake_check import check_audit, check_lake
 from tests.parsing import take_last_notes
 from tests.producers import CLAIM_BYTES, Producers
-from tests.running import TIMEOUT_S, Running, headwater
+from tests.running import Running, headwater
 
 _ENVIRONMENT = {
     "HEADWATER_TICK_S": "0.05",
@@ -38,6 +38,10 @@ _ENVIRONMENT = {
 }
 _DISK_BYTES = 1 << 30
 _RECOVERED_S = 120.0
+_RECOVERED_CPU_S = 60.0
+_STUCK_S = 1200.0
+"""A station that does not go on is stuck when two minutes have passed *and* all stations together have had a minute of
+CPU: on a busy machine two minutes alone may be a few seconds of it. One that waits for nothing is found by the last."""
 STATIONS = ("serve", "parser", "index")
 
 
@@ -98,7 +102,7 @@ class Campaign(RuleBasedStateMachine):
         self._disk = Disk()
         self._folder = self._disk.folder / "data"
         self._index_copy = self._disk.folder / "index of earlier"
-        self._running = Running(self._folder, environment=_ENVIRONMENT)
+        self._running = Running(self._folder, environment=_ENVIRONMENT, timeout_s=_STUCK_S)
         self._producers = Producers(self._running.port, seed, self._folder)
         self._producers.start()
         self._await_progress()
@@ -194,7 +198,7 @@ class Campaign(RuleBasedStateMachine):
         command = [sys.executable, "-c", code, str(self._folder), str(steps)]
         done = subprocess.run(
             command, cwd=Path(__file__).parents[1], env={**os.environ, **_ENVIRONMENT}, capture_output=True,
-            text=True, timeout=TIMEOUT_S, check=False,
+            text=True, timeout=_STUCK_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0 or "Retry" in done.stderr, done.stderr
 
@@ -202,7 +206,7 @@ class Campaign(RuleBasedStateMachine):
     def second_up(self) -> None:
         """Start a second Headwater on the same folder: it refuses and does no harm."""
         self._note("second `up`")
-        done = headwater("up", "--data", self._folder, "--port", "0", environment=_ENVIRONMENT)
+        done = headwater("up", "--data", self._folder, "--port", "0", environment=_ENVIRONMENT, timeout_s=_STUCK_S)
         assert done.returncode != 0
         assert "Traceback" not in done.stderr
 
@@ -212,6 +216,11 @@ class Campaign(RuleBasedStateMachine):
             return
         try:
             self._reckon()
+        except BaseException as error:
+            kept = Path(tempfile.mkdtemp(prefix="headwater-campaign-failed-")) / "data"
+            shutil.copytree(self._folder, kept)
+            error.add_note(f"What it left is in {kept}.")
+            raise
         finally:
             with suppress(AssertionError, psutil.Error):
                 if self._running.process.poll() is None:
@@ -219,18 +228,21 @@ class Campaign(RuleBasedStateMachine):
             self._disk.close()
 
     def _reckon(self) -> None:
-        self._producers.stop()
+        self._producers.stop(_STUCK_S)
         url, ledger = self._running.url, self._producers.ledger
         self._await_all_parsed()
-        _await(lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 200, "it is not ready")
+        _await(
+            lambda: httpx.get(f"{url}/health/ready", timeout=30).status_code == 200, "it is not ready", self._running
+        )
         self._running.stop()
         take_last_notes(self._folder)
-        audit = headwater("audit", "--json", "--data", self._folder, environment=_ENVIRONMENT)
+        audit = headwater("audit", "--json", "--data", self._folder, environment=_ENVIRONMENT, timeout_s=_STUCK_S)
         check_audit(self._folder, json.loads(audit.stdout))
         stored = check_lake(self._folder, ledger)
         self.chronicle.episodes += 1
         self.chronicle.acknowledged += sum(sent.acknowledged for sent in ledger.events.values())
         self.chronicle.stored += len(stored.events)
+        sys.stdout.write(f"episode {self.chronicle.episodes}: {self.chronicle.kills} kills so far\n")
 
     def _await_all_parsed(self) -> None:
         """Wait until nothing is pending, however slow the machine: a stretch in which nothing was parsed fails."""
@@ -249,7 +261,7 @@ class Campaign(RuleBasedStateMachine):
             pending = last["pending"]
 
     def _start(self) -> None:
-        self._running = Running(self._folder, port=self._running.port, environment=_ENVIRONMENT)
+        self._running = Running(self._folder, port=self._running.port, environment=_ENVIRONMENT, timeout_s=_STUCK_S)
 
     def _cut(self, name: str, *, is_all: bool) -> None:
         self._note(name)
@@ -317,12 +329,15 @@ def _tried(is_so: Callable[[], bool]) -> bool:
     return False
 
 
-def _await(is_so: Callable[[], bool], otherwise: str, running: Running | None = None) -> None:
-    deadline = time.monotonic() + _RECOVERED_S
+def _await(is_so: Callable[[], bool], otherwise: str, running: Running) -> None:
+    began, cpu_s = time.monotonic(), running.cpu_s()
     while not _tried(is_so):
-        assert running is None or running.process.poll() is None, f"`up` ended: {running.stderr[-2000:]}"
-        more = f" Errors: {running.stderr[-3000:]}" if running else ""
-        assert time.monotonic() < deadline, f"After {_RECOVERED_S:.0f} s {otherwise}.{more}"
+        assert running.process.poll() is None, f"`up` ended: {running.stderr[-2000:]}"
+        waited = time.monotonic() - began
+        if waited > _RECOVERED_S:
+            had = running.cpu_s() - cpu_s
+            is_slow = had < _RECOVERED_CPU_S and waited < _STUCK_S
+            assert is_slow, f"After {waited:.0f} s and {had:.0f} s of CPU {otherwise}. Errors: {running.stderr[-3000:]}"
         time.sleep(0.05)  # only its answers tell
 
 

@@ -55,7 +55,7 @@ def check_audit(folder: Path, found: Mapping[str, Any]) -> None:
     """The audit accounts for every record, and counts as lost exactly those whose bodies were taken away."""
     taken = [row["sequence"] for row in rows(folder, "rejected") if row["reason"] == "claim_missing"]
     places = ("stored", "removed", "duplicates", "rejected", "pending", "lost")
-    assert found["received"] == sum(found[place] for place in places)
+    assert found["received"] == sum(found[place] for place in places), found
     assert (found["trouble"], found["pending"], found["lost"]) == (None, 0, len(taken))
     assert {each["from_sequence"] for each in found["lost_ranges"]} == set(taken)
     assert found["balanced"] is (not taken)

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,11 @@ def take_last_notes(folder: Path) -> None:
 
     Nobody waits for a note: it is no event, and none is pending for it.
     """
-    parser = World(folder).parser()
-    while parser.step():
-        pass
+    world = World(folder)
+    with closing(SqliteLogReader(world.log)) as reader:
+        parser = world.parser(reader)
+        while parser.step():
+            pass
 
 
 class World:
@@ -100,8 +103,10 @@ class World:
     def reader(self) -> SqliteLogReader:
         return until_end(SqliteLogReader(self.log))
 
-    def parser(self) -> Parser:
-        return Parser(self.reader(), self.bronze, open_claims(self.settings), OWNER, self.settings.record_cpu_s)
+    def parser(self, reader: SqliteLogReader | None = None) -> Parser:
+        return Parser(
+            reader or self.reader(), self.bronze, open_claims(self.settings), OWNER, self.settings.record_cpu_s
+        )
 
     def records(self, first: int, last: int) -> list[LoggedRecord]:
         return self.reader().read(first - 1, limit=last - first + 1, max_bytes=1 << 30)

@@ -75,11 +75,11 @@ class Producers:
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = 30.0) -> None:
         """Let every request that is on its way have its answer, then end."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(timeout_s)
         assert not self.ledger.unanswered, f"{len(self.ledger.unanswered)} events never got an answer"
 
     def _take_claims_away(self) -> None:

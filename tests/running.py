@@ -45,7 +45,8 @@ def started(*arguments: str | Path, environment: Mapping[str, str] | None = None
 class Running:
     """`headwater up` on a free port (or `port`) and a folder; leaving the `with` block stops what still runs.
 
-    environment: added to ours, such as HEADWATER_TICK_S; url: where it listens; folder: its data.
+    environment: added to ours, such as HEADWATER_TICK_S; url: where it listens; folder: its data; timeout_s: how long
+    it may take to listen, to start a station again and to end.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Running:
         environment: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
         cwd: Path | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self.folder = folder
+        self._timeout_s = timeout_s
         self._lines: list[str] = []
         self._ended = False
         self._more = threading.Condition()
@@ -106,11 +109,11 @@ class Running:
         """What it and its children have printed on standard error so far."""
         return "".join(self._errors)
 
-    def wait_line(self, text: str, *, timeout_s: float = TIMEOUT_S) -> str:
+    def wait_line(self, text: str, *, timeout_s: float | None = None) -> str:
         """Wait until a line that contains `text` is printed; return it."""
         return self.wait_next(text, after=0, timeout_s=timeout_s)[1]
 
-    def wait_next(self, text: str, *, after: int, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
+    def wait_next(self, text: str, *, after: int, timeout_s: float | None = None) -> tuple[int, str]:
         """Wait for a line with `text` behind the first `after` lines; return its number, from 1, and it."""
 
         def found() -> tuple[int, str] | None:
@@ -118,7 +121,7 @@ class Running:
             return next((numbered for numbered in lines if text in numbered[1]), None)
 
         with self._more:
-            self._more.wait_for(lambda: found() or self._ended, timeout_s)
+            self._more.wait_for(lambda: found() or self._ended, timeout_s or self._timeout_s)
             line = found()
         assert line, f"`headwater up` never printed {text!r}. It printed {self._lines}. Errors: {self.stderr}"
         return line
@@ -127,16 +130,29 @@ class Running:
         """Read who plays a role, `serve` or `parser`; it may have died since it wrote that."""
         return int((self.folder / "run" / f"{name}.pid").read_text())
 
-    def wait_pid(self, name: str, *, other_than: int = 0, timeout_s: float = TIMEOUT_S) -> int:
+    def wait_pid(self, name: str, *, other_than: int = 0, timeout_s: float | None = None) -> int:
         """Wait until a living child of ours, not the process `other_than`, plays a role."""
-        deadline = time.monotonic() + timeout_s
+        patience = timeout_s or self._timeout_s
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             with contextlib.suppress(FileNotFoundError, psutil.NoSuchProcess):
                 pid = self.pid(name)
                 if pid != other_than and psutil.Process(pid).ppid() == self.process.pid:
                     return pid
             time.sleep(0.01)  # a file tells nobody that it was replaced
-        raise AssertionError(f"No new {name} within {timeout_s:.0f} s. Errors: {self.stderr}")
+        raise AssertionError(f"No new {name} within {patience:.0f} s. Errors: {self.stderr}")
+
+    def cpu_s(self) -> float:
+        """Return the CPU time that it and its children have had, those that ended included."""
+        spent = 0.0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            of = psutil.Process(self.process.pid).cpu_times()
+            spent = float(of.user + of.system + of.children_user + of.children_system)
+        for child in self._descendants():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                of = child.cpu_times()
+                spent += of.user + of.system
+        return spent
 
     def children(self) -> list[psutil.Process]:
         """Return the supervisor's living children."""
@@ -164,8 +180,8 @@ class Running:
         self._await(children, status)
 
     def _await(self, children: Sequence[psutil.Process], status: int) -> None:
-        found = self.process.wait(TIMEOUT_S)
-        alive = [child for child in children if not _ends(child.pid)]
+        found = self.process.wait(self._timeout_s)
+        alive = [child for child in children if not _ends(child.pid, self._timeout_s)]
         self._close()
         assert not alive, f"Children outlived the supervisor: {alive}. Errors: {self.stderr}"
         assert found == status, f"`headwater up` ended with {found}. Errors: {self.stderr}"
@@ -175,7 +191,7 @@ class Running:
 
     def _close(self) -> None:
         for thread in self._threads:
-            thread.join(TIMEOUT_S)
+            thread.join(self._timeout_s)
         for stream in (self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()
@@ -199,7 +215,7 @@ def _lines(stream: IO[str] | None) -> IO[str]:
     return stream
 
 
-def _ends(pid: int) -> bool:
+def _ends(pid: int, timeout_s: float) -> bool:
     """Wait until a process that may not be our child has ended."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -208,7 +224,7 @@ def _ends(pid: int) -> bool:
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(TIMEOUT_S * 1000))
+        return bool(poll.poll(timeout_s * 1000))
     finally:
         os.close(descriptor)
 

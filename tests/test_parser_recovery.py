@@ -3,13 +3,17 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from headwater.errors import InvalidEvent, LakeUnavailable
-from headwater.eventlog import RecordKind
+from headwater.eventlog import LoggedRecord, RecordKind
+from headwater.eventlog.sqlite_reader import SqliteLogReader
+from headwater.parser.log_ingest import Parser
+from headwater.runtime.storage import OWNER, open_claims
 from tests.parsing import World, event, note
 
 pytestmark = pytest.mark.slow
@@ -161,6 +165,57 @@ def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp
     assert [(each["from_sequence"], each["to_sequence"]) for each in audit["lost_ranges"]] == [(3, 3)]
 
 
+class _OvertakenReader(SqliteLogReader):
+    """Lets another parser be faster once, between a look at the watermark and a look at what is stored."""
+
+    world: World | None = None
+
+    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        found = super().read(after, limit=limit, max_bytes=max_bytes)
+        if (world := self.world) is not None:
+            self.world = None
+            world.parser().step()
+        return found
+
+
+def test_what_another_parser_stored_meanwhile_is_no_repeat_of_itself(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(*map(event, range(5)), event(0))
+    reader = _OvertakenReader(world.log)
+    reader.world = world
+    Parser(reader, world.bronze, open_claims(world.settings), OWNER).step()
+    reader.close()
+    assert world.sequences("duplicates") == [6]
+    assert world.placed() == [1, 2, 3, 4, 5, 6]
+    assert world.audit()["balanced"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_claim_that_vanishes_for_one_of_two_parsers_leaves_its_event_in_one_table(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    claim = world.claim(event(2))
+    world.append(b"{}", event(3))
+    halt = {**os.environ, "HEADWATER_FAILPOINT": "parser.after_rejected:halt"}
+    first = world.step_elsewhere(halt)
+    await_halt(first)
+    claim.unlink()
+    second = world.step_elsewhere(halt)
+    await_halt(second)
+    first.send_signal(signal.SIGCONT)
+    assert first.wait(60) == 0
+    assert world.placed() == [1, 2, 2, 3, 4]
+    second.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
+    second.wait(60)
+    if is_killed:
+        world.parser().step()
+    assert world.placed() == [1, 2, 3, 4]
+    assert world.reasons() == {3: "shape"}
+    assert world.audit()["balanced"]
+
+
 @pytest.mark.parametrize("commit", ["rejected", "duplicates"])
 def test_a_record_that_kills_the_parser_between_two_commits_is_rejected_once(tmp_path: Path, commit: str) -> None:
     world = World(tmp_path)
@@ -263,6 +318,12 @@ def test_a_lake_that_fails_for_a_while_is_tried_again_and_nothing_is_lost(tmp_pa
     assert world.placed() == list(range(1, 8))
     assert world.sequences("events") == [1, 4, 7]
     assert world.audit()["balanced"]
+
+
+def await_halt(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process stands still at its failpoint."""
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
 
 
 def crash(world: World, point: str, *batches: int) -> None:

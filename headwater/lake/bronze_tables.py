@@ -11,6 +11,7 @@ from headwater.events.rows import Row
 from headwater.failpoints import reach
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
+from headwater.lake.query_rows import QueryRows
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
@@ -129,8 +130,11 @@ class Bronze:
         if SHAPES.name in ready:
             append(SHAPES.name)
         beside_last = [(_count_id(source), acknowledged)] if acknowledged else []
+        own = [sequence for name in beside if name in _ONE_ROW_EACH for sequence in ready[name].sequences]
         self.events.append_once(source.app_id, ready[EVENTS.name], last, beside_last)
         reach(f"parser.after_{EVENTS.name}")
+        if own and (self.events.passed or 0) >= min(own):
+            self.take_back(source, min(own) - 1, max(own))
 
     def stored_at(self, source: Source, sequence: int) -> Stored | None:
         """Return what the lake holds of one record, None where that was lost or is not there."""
@@ -162,12 +166,39 @@ class Bronze:
         names = ("incarnation", "partition", "sequence", "to_sequence")
         return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
-    def recent_ids(self, source: Source, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
-        """Return the newest event ids of a partition, oldest first, with the time each was received (us)."""
+    def take_back(self, source: Source, after: int, last: int) -> None:
+        """Delete what says of a record, behind one sequence number up to another, that it is no event, and it is one.
+
+        Two parsers can judge a record differently: its claim vanished, or its CPU time was spent, for one of them
+        only. Whoever moved the watermark over it has decided; who came later takes back what it has put beside.
+        """
+        place = f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}'"
+        found = {
+            name: _sequences(self.tables[name].query(
+                f"SELECT sequence FROM t WHERE {place} AND sequence > {after} AND sequence <= {last}{only}"
+            ))
+            for name, only in ((DUPLICATES.name, ""), (REJECTED.name, " AND reason NOT IN ('gap', 'hole')"))
+        }  # fmt: skip
+        if not (beside := found[DUPLICATES.name] | found[REJECTED.name]):
+            return
+        between = f"{place} AND sequence BETWEEN {min(beside)} AND {max(beside)}"
+        decided = _sequences(self.events.query(f"SELECT sequence FROM t WHERE {between}"))
+        for name, sequences in found.items():  # of two that say that it is no event the first counts
+            if doubled := sorted(sequences & decided):
+                self.tables[name].delete(f"{place} AND sequence IN ({', '.join(map(str, doubled))})")
+            decided |= sequences
+
+    def recent_ids(self, source: Source, watermark: int, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
+        """Return the newest event ids of a partition, oldest first, with the time each was received (us).
+
+        None beyond the watermark: what another parser has stored meanwhile is no repeat when it is looked at again.
+        """
         found = self.events.query(
             "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
             f"WHERE log = '{source.log}' AND partition = '{source.partition}' "
-            f"AND received_at >= to_timestamp_micros({since_us}) ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
+            f"AND received_at >= to_timestamp_micros({since_us}) "
+            f"AND NOT (incarnation = '{source.epoch}' AND sequence > {watermark}) "
+            f"ORDER BY received_at DESC, sequence DESC LIMIT {limit}"
         )
         times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
@@ -247,6 +278,10 @@ class Bronze:
     def _number(self, table: Table, expression: str, condition: str) -> int:
         found = self.tables[table.name].query(f"SELECT {expression} AS n FROM t WHERE {condition}")
         return found.column("n")[0].as_py() or 0
+
+
+def _sequences(rows: QueryRows) -> set[int]:
+    return set(rows.column("sequence").to_pylist())
 
 
 def _count_id(source: Source) -> str:

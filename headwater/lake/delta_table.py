@@ -61,7 +61,12 @@ class Prepared:
 
 
 class LakeTable(OpenTable):
-    """A table of the lake that is written to."""
+    """A table of the lake that is written to.
+
+    passed: the watermark that the last append found, None before the first commit of its app.
+    """
+
+    passed: int | None = None
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Create the table unless it is there; one that an older version made gets the columns that came since."""
@@ -182,7 +187,7 @@ class LakeTable(OpenTable):
 
         handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
         for _ in range(_RACES):
-            done = self._transaction(handle, app_id)
+            done = self.passed = self._transaction(handle, app_id)
             fresh = batch if done is None else rows_where(batch, absent(handle, done))
             if done is not None and done >= last and not fresh.num_rows:
                 return 0

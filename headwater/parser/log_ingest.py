@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
+LOOK_BACK = 100_000
+"""Records behind the watermark among which a parser that begins looks for what another one left in two tables."""
 _UNKNOWN = -1
 REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
 GAP = (
@@ -164,8 +166,10 @@ class Parser:
             if received_us is None:
                 newest = self._reader.read(watermark, limit=1, max_bytes=1)
                 received_us = newest[0].received_us if newest else MAX_AGE_US
-            self._window = DedupeWindow(self._bronze.recent_ids(self._source, received_us - MAX_AGE_US, MAX_IDS))
+            since_us = received_us - MAX_AGE_US
+            self._window = DedupeWindow(self._bronze.recent_ids(self._source, watermark, since_us, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
+            self._bronze.take_back(self._source, watermark - LOOK_BACK, watermark)  # of a parser that was killed
             self._decided = self._bronze.decided(self._source, watermark)
             self.committed = watermark
         return watermark

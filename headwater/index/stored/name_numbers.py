@@ -15,6 +15,7 @@ class NameNumbers:
         self._names: dict[int, Name] = {}
         self._generations: dict[Name, list[Name]] = {}
         self._newest = 0
+        self._before = self._last = 0
         self.refresh()
 
     def refresh(self) -> None:
@@ -25,6 +26,14 @@ class NameNumbers:
         for number, *parts in rows:
             self._newest = max(self._newest, number)
             self._keep(Name(*parts), number)
+
+    def begin(self) -> None:
+        """Begin a batch: the names that are known now are not new in it."""
+        self._before = self._last
+
+    def is_new(self, number: int) -> bool:
+        """Tell whether this batch is the first that has a name."""
+        return number > self._before
 
     def number(self, name: Name) -> int:
         """Return the number of a name, a new one where it has none."""
@@ -40,6 +49,7 @@ class NameNumbers:
         return self._generations.get(name.plain, [])
 
     def _keep(self, name: Name, number: int) -> None:
+        self._last = max(self._last, number)
         self._numbers[name] = number
         self._names[number] = name
         self._generations.setdefault(name.plain, []).append(name)

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from headwater.index.stored.database import chunks, marks, one_value
 from headwater.index.stored.index_packing import encode, pack_content, packed_facts_from, use_from, versions_from
@@ -178,8 +178,7 @@ class _Numbered(Generic[T]):
                 self._numbers.clear()
             packed = self._pack(value)
             digest = blake2b(packed, digest_size=16).digest()
-            row: Any = self._sql.execute(f"SELECT id FROM {self._table} WHERE digest = ?", (digest,)).fetchone()
-            found = self._numbers[value] = int(row[0]) if row else self._add(digest, packed)
+            found = self._numbers[value] = self._add(digest, packed)
         return found
 
     def value(self, number: int) -> T:
@@ -193,4 +192,7 @@ class _Numbered(Generic[T]):
         return found
 
     def _add(self, digest: bytes, packed: bytes) -> int:
-        return int(self._sql.execute(f"INSERT INTO {self._table} VALUES (NULL, ?, ?)", (digest, packed)).lastrowid or 0)
+        made = self._sql.execute(f"INSERT OR IGNORE INTO {self._table} VALUES (NULL, ?, ?)", (digest, packed))
+        if made.rowcount:
+            return int(made.lastrowid or 0)
+        return int(self._sql.execute(f"SELECT id FROM {self._table} WHERE digest = ?", (digest,)).fetchone()[0])

@@ -39,10 +39,12 @@ class SchemaUseTable:
         self._kept: Weighed[Name, list[SeenSchema]] = Weighed()
         self._waiting: dict[Name, list[SeenSchema]] = {}
         self._fresh: dict[Name, list[SeenSchema]] = {}
+        self._written: set[Name] = set()
 
     def begin(self) -> None:
         """Begin a batch: its runs are not among those of `uses` yet."""
         self._fresh.clear()
+        self._written.clear()
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
         """Keep mentions."""
@@ -80,6 +82,7 @@ class SchemaUseTable:
                 self._add(name, seen)
             else:
                 self._merge(name, sorted(set(seen)), gone, come)
+        self._written.update(waiting)
         self._sql.executemany(_DELETE, gone)
         self._sql.executemany(_INSERT, come)
 
@@ -110,8 +113,10 @@ class SchemaUseTable:
         """Return what is kept under a name of which mentions are left out, oldest first."""
         found = self._kept.get(name)
         if found is None:
-            rows = self._sql.execute(_ROWS, (self._names.number(name),))
-            found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
+            number, found = self._names.number(name), []
+            if name in self._written or not self._names.is_new(number):
+                rows = self._sql.execute(_ROWS, (number,))
+                found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
             self._kept.keep(name, found, len(found))
         return found
 

@@ -42,15 +42,18 @@ class SearchTable:
         self._vocabulary: set[str] = set()
         self._new: list[tuple[int, Thing]] = []
 
+    def begin(self) -> None:
+        """Begin a batch; in it every name of which it was said that it is in use stays known."""
+        if len(self._known) > _KNOWN:
+            self._known.clear()
+
     def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
         """Note a job or dataset in use at a time, by so many datasets or jobs that it was not used with before."""
         number = self._names.number(name)
         if (kind, number) not in self._known:
-            if len(self._known) > _KNOWN:
-                self._known.clear()
             self._known.add((kind, number))
             known = "SELECT 1 FROM things WHERE name = ? AND kind = ? AND owner = ''"
-            if not self._sql.execute(known, (number, kind)).fetchone():
+            if self._names.is_new(number) or not self._sql.execute(known, (number, kind)).fetchone():
                 self._put([Thing(kind, number, "", "", name.name, name.namespace)])
         uses, newest = self._weights.get((number, kind), (0, time_us))
         self._weights[number, kind] = (uses + partners, max(newest, time_us))

@@ -80,6 +80,8 @@ class Indexer:
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._generation += 1
+            self._names.begin()
+            self._store.search.begin()
             self._store.history.generation = self._facets.generation = self._generation
             with paused():
                 self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told

@@ -60,14 +60,24 @@ def outcome(
     For some, `candidates` has theirs, and of what their job says of other generations, and a statement's execution of
     its output, all that could count.
     """
+    explains = _Explains(content_of, relations)
+    if (alone := _alone(candidates)) and (of is None or alone[0] in of):
+        job_output, candidate = alone
+        return {job_output: [EdgeSet(candidate.lineage, True, True, True, *explains.of(*alone, candidates))]}
     reading = _reading(candidates)
     return {
-        job_output: _edge_sets(
-            job_output, candidates[job_output], candidates, _Explains(content_of, relations), reading
-        )
+        job_output: _edge_sets(job_output, candidates[job_output], candidates, explains, reading)
         for job_output in (candidates if of is None else of)
         if job_output in candidates
     }
+
+
+def _alone(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
+    """Return the only candidate that there is, which counts in each way; None where there are others."""
+    if len(candidates) != 1:
+        return None
+    job_output, own = next(iter(candidates.items()))
+    return (job_output, own[0]) if len(own) == 1 else None
 
 
 def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:

@@ -168,7 +168,9 @@ class _Inputs(NamedTuple):
 
 
 def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules: EdgeRules) -> OutputLineage:
-    edges = tuple(dict.fromkeys(_edges(run, output, lines, rules)))
+    edges = tuple(_edges(run, output, lines, rules))
+    if len(edges) > 1:
+        edges = tuple(dict.fromkeys(edges))
     named = dict.fromkeys(edge.source for edge in edges)
     who, source_of = run.speaker, rules.naming.input
     bare = ((line.source, at) for line, at in lines if line.source and line.column is None)

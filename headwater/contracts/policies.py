@@ -24,9 +24,6 @@ class Policies(NamedTuple):
     owner: dict[str, tuple[str, ...]]
 
 
-NO_POLICIES = Policies({}, {}, {})
-
-
 def load_policies(path: Path) -> Policies:
     """Read policies from a file; raises WrongSetting naming what is wrong with it."""
     return read_policies(text_of(path, f"the policies in {path}", "Split it."), str(path))

@@ -77,7 +77,7 @@ class StepAges:
         stretches: dict[tuple[Line, Transformation], list[ValidityInterval[int]]] = {}
         for each in [*history.ended, *history.standing]:
             if each.edge not in said:
-                said[each.edge] = remask(output, runs.said(each.edge))
+                said[each.edge] = remask(output, runs.output_lineage(each.edge))
             for edge in said[each.edge].edges:
                 line = (edge.source.plain, edge.column, edge.target)
                 stretches.setdefault((line, edge.transformation), []).append(each)

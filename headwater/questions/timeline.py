@@ -83,7 +83,7 @@ def _lines(
     found: set[_Line] = set()
     for interval in intervals:
         if interval.edge not in known:
-            known[interval.edge] = frozenset(_lines_of(runs.said(interval.edge)))
+            known[interval.edge] = frozenset(_lines_of(runs.output_lineage(interval.edge)))
         found |= known[interval.edge]
     return found
 

@@ -156,7 +156,7 @@ class RunHistory:
                 rows = self._sql.execute(_VOTES, (job_output,))
                 yield layer, self._names.name(job), [Candidate._make((*row[:-1], row[-1:])) for row in rows]
 
-    def said(self, edge_set: int) -> OutputLineage:
+    def output_lineage(self, edge_set: int) -> OutputLineage:
         """Return an edge set by its number."""
         row = self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (edge_set,)).fetchone()
         return unpack_edges(row[0])

@@ -78,8 +78,8 @@ _KNOWN = (
     ),
     (
         "AuthenticationFailed|NoAuthenticationInformation",
-        "the key or signature is wrong or expired (403)",
-        "Correct the credentials in `lake_options`, or leave them out for a managed identity",
+        "the key or signature is wrong or expired, or this machine's clock is (403)",
+        "Correct the credentials in `lake_options`, or leave them out for a managed identity; look at the clock",
     ),
     (
         "loading credentials|no credentials found|/latest/api/token|/latest/meta-data|Unable to locate credentials",
@@ -119,6 +119,21 @@ _KNOWN = (
         "InvalidAccessKeyId|SignatureDoesNotMatch",
         "the access key is unknown, or its secret is wrong (403)",
         "Correct the credentials",
+    ),
+    (
+        "RequestTimeTooSkewed|RequestExpired",
+        "this machine's clock and the store's are too far apart (403)",
+        "Let this machine's clock be kept right (NTP); it goes on by itself",
+    ),
+    (
+        "redirect without LOCATION|PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraint",
+        "the bucket is in another region",
+        "Set `aws_region` in the options to the bucket's own",
+    ),
+    (
+        "UnknownIssuer|invalid peer certificate|CERTIFICATE_VERIFY_FAILED|self.signed certificate",
+        "its certificate is not trusted by this machine",
+        "Put the authority that signed it, the store's or a proxy's, among this machine's certificates",
     ),
     (
         "NoSuchBucket|The specified bucket does not exist",

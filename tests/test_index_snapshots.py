@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headwater.errors import Behind, LakeUnavailable
+from headwater.errors import Behind, LakeUnavailable, Retry
 from headwater.failpoints import VARIABLE
 from headwater.index.snapshots.index_snapshots import IndexSnapshots
 from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, read_manifest, write_manifest
@@ -30,6 +31,7 @@ from headwater.runtime.logs import log_readers
 from headwater.runtime.snapshot_opening import open_snapshots
 from headwater.runtime.snapshot_timer import snapshot_once
 from tests.asking import ask
+from tests.full_disk import small_disk
 from tests.parsing import World, event
 from tests.reference.world_events import at, uuid
 from tests.shop import EVENTS, bodies
@@ -84,9 +86,7 @@ class Machine:
         return World(self.folder / name, lake=str(self.lake))
 
     def snapshots(self) -> IndexSnapshots:
-        found = open_snapshots(self.world.settings, self.world.folder)
-        assert found
-        return found
+        return beginning(self.world)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +188,7 @@ def rewrite(**told: Any) -> Callable[[Machine], None]:
         (lose, "is missing"),
         (cut_manifest, "manifest cannot be read"),
         (rewrite(format=1), "in format 1"),
+        (rewrite(format=9_999), "in format 9999"),
         (rewrite(rules="0" * 32), "other rules"),
         (rewrite(lake="another"), "another lake"),
         (rewrite(forgotten="some"), "has erased something"),
@@ -382,6 +383,30 @@ def test_a_damaged_snapshot_is_not_taken_again_and_again(shop: Machine, caplog: 
         pass
     follower.close()
     assert answers(other) == from_nothing(shop, "three")
+
+
+def test_a_machine_whose_disk_is_full_waits_and_begins_with_it_once_there_is_room(
+    shop: Machine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = from_nothing(shop, "three")
+    with small_disk(tmp_path, mebibytes=8) as disk:
+        cold = World(disk.data, lake=str(shop.lake))
+        with closing(IndexFollower(open_index_home(cold.folder), cold.bronze, beginning=beginning(cold))) as follower:
+            disk.fill()
+            for _ in range(2):
+                with pytest.raises(Retry, match="the disk is full"):
+                    follower.step(default_rules())
+            disk.free()
+            took, _ = begun_by(cold, caplog)
+        assert took
+        assert answers(cold) == expected
+        assert not list((cold.folder / "index").glob("*.fetched"))
+
+
+def beginning(world: World) -> IndexSnapshots:
+    found = open_snapshots(world.settings, world.folder)
+    assert found
+    return found
 
 
 def test_until_it_is_there_answers_are_behind_by_what_is_not_seen(shop: Machine) -> None:

@@ -86,10 +86,14 @@ def test_a_file_is_created_once_listed_with_its_time_and_deleted_however_often(w
     check(ObjectStore(*lake_place(writer.settings)))
 
 
-def test_so_it_is_in_s3_and_options_of_delta_rs_alone_do_no_harm() -> None:
+def test_so_it_is_in_s3_with_versions_and_without_and_options_of_delta_rs_alone_do_no_harm() -> None:
     with S3Server().start() as server:
         beside = {"allow_http": "true", "AWS_S3_ALLOW_UNSAFE_RENAME": "true", "timeout": "60s", "max_retries": "2"}
-        check(ObjectStore(f"s3://{server.bucket()}/lake", {**server.options("x"), **beside}))
+        bucket = server.bucket()
+        store = ObjectStore(f"s3://{bucket}/lake", {**server.options("x"), **beside})
+        check(store)
+        server.client().put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+        check(store)  # a name that was deleted may be created again, though its versions stay
 
 
 def check(store: ObjectStore) -> None:

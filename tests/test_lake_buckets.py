@@ -1,13 +1,16 @@
 """The lake and its large bodies in a bucket: S3 as far as moto is it, Google's by a stand-in; nothing lost or twice."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable, WrongSetting
+from headwater.errors import GiveUp, LakeUnavailable, LogUnavailable, Retry, WrongSetting
 from headwater.eventlog import Claims
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact, vacuum
@@ -172,6 +175,62 @@ def test_what_is_wrong_is_one_line_with_its_fix_and_without_a_secret(
     assert all(word in told for word in words), told
     assert SECRET not in told
     assert "\n" not in told
+
+
+@contextmanager
+def refusing(status: int, code: str) -> Iterator[dict[str, str]]:
+    """Give the options of a store that refuses every request as S3 does."""
+
+    class Refuser(BaseHTTPRequestHandler):
+        def refuse(self) -> None:
+            body = f"<Error><Code>{code}</Code><Message>It is refused.</Message></Error>".encode()
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(b"" if self.command == "HEAD" else body)
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = refuse  # noqa: N815 - as http.server calls them
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuser) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {
+            "aws_endpoint_url": f"http://127.0.0.1:{server.server_port}", "aws_allow_http": "true", "max_retries": "0",
+            "aws_region": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": SECRET,
+        }  # fmt: skip
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (403, "RequestTimeTooSkewed", ["clock", "NTP"]),
+        (403, "AccessDenied", ["lack the right", "`s3:PutObject`"]),
+        (403, "SignatureDoesNotMatch", ["secret is wrong"]),
+        (301, "PermanentRedirect", ["another region", "`aws_region`"]),
+        (400, "AuthorizationHeaderMalformed", ["another region", "`aws_region`"]),
+        (503, "SlowDown", ["throttles"]),
+    ],
+)
+def test_what_s3_refuses_is_waited_for_and_told_by_delta_and_by_our_own_files_alike(
+    tmp_path: Path, status: int, code: str, words: list[str]
+) -> None:
+    with refusing(status, code) as options:
+        world = World(tmp_path, lake="s3://bucket/lake", lake_options=options)
+        world.append(event(1))
+        store, claims = ObjectStore("s3://bucket/lake", options), claims_at("s3://bucket/claims", options)
+        asks: list[Callable[[], object]] = [
+            world.parser, lambda: store.create("a", b"b"), lambda: store.files("a"), lambda: claims.put(b"x")
+        ]  # fmt: skip
+        for ask in asks:
+            with pytest.raises(Retry) as caught:
+                ask()
+            told = str(caught.value)
+            assert all(word in told for word in words), told
+            assert SECRET not in told
+            assert "\n" not in told
 
 
 def test_a_bucket_that_is_not_there_is_waited_for(bucket: Bucket, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 // Deploy with small.bicepparam or standard.bicepparam; docs/azure.md says how, and what it costs.
 targetScope = 'resourceGroup'
 
-@description('Begins every name; lower-case letters and digits.')
-@minLength(3)
+@description('Begins every name; lower-case letters and digits, a letter first.')
+@minLength(2)
 @maxLength(6)
 param prefix string = 'hw'
 
@@ -45,9 +45,11 @@ param capture bool
 param lakeSku string
 
 @description('Days captured raw events are kept: what is ingested anew must be there still.')
+@minValue(1)
 param captureDays int = 30
 
-@description('Days a body too large for the hub is kept; longer than the hub keeps its pointer.')
+@description('Days a body too large for the hub is kept; longer than the hub keeps its pointer, which is 7 days at most.')
+@minValue(8)
 param claimDays int = 14
 
 @description('Seconds for which the host gathers the events of a partition before the parser commits them: freshness against cost.')
@@ -64,6 +66,8 @@ param flushSeconds int
 param receiverMemory int
 
 @description('Instances of the receiver that never sleep: a producer that meets a cold start may lose its event.')
+@minValue(0)
+@maxValue(20)
 param receiverAlwaysReady int = 1
 
 @description('Requests that an instance of the receiver takes at a time: each waits for the hub most of its time.')

@@ -124,9 +124,28 @@ def _problems(declared: dict[str, Any], value: Any) -> list[str]:
     limits = {item["type"]: item.get("argument") for item in declared["decorators"]}
     if value not in limits.get("allowed", [value]):
         found.append(f"not among {limits['allowed']}")
-    if isinstance(value, int) and not limits.get("min_value", value) <= value <= limits.get("max_value", value):
-        found.append("outside its limits")
+    for least, most, size in (("min_value", "max_value", value), ("min_length", "max_length", len(str(value)))):
+        if least in limits or most in limits:
+            found += [] if limits.get(least, size) <= size <= limits.get(most, size) else ["outside its limits"]
     return found
+
+
+def test_what_is_left_out_is_within_its_own_limits() -> None:
+    """Azure holds defaults against them, too: one outside ends every deployment that does not name the parameter."""
+    for symbol, declared in template(MAIN)["parameters"].items():
+        value = declared["default"]
+        if isinstance(value, int | str) and value not in template(MAIN)["parameters"] and "(" not in str(value):
+            assert _problems(declared, value) == [], symbol
+
+
+def test_days_and_instances_have_limits_so_that_no_value_of_theirs_loses_an_event() -> None:
+    limits = {
+        name: {item["type"]: item["argument"] for item in template(MAIN)["parameters"][name]["decorators"]}
+        for name in ("hubRetentionDays", "claimDays", "captureDays", "receiverAlwaysReady")
+    }
+    assert limits["claimDays"]["min_value"] > limits["hubRetentionDays"]["max_value"], "a body outlives its pointer"
+    assert limits["captureDays"]["min_value"] == 1, "0 would delete at once"
+    assert limits["receiverAlwaysReady"]["min_value"] == 0
 
 
 def test_every_resource_has_a_known_type_and_version() -> None:

@@ -124,6 +124,9 @@ def test_wrong_settings_and_missing_folders_are_one_line(tmp_path: Path) -> None
     fails_in_one_line(commanded("validate", "missing.json", cwd=tmp_path), "missing.json")
     nobody = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", "http://127.0.0.1:9", "--json", cwd=tmp_path)
     fails_in_one_line(nobody, "No answer from http://127.0.0.1:9", "--to")
+    for wrong in ("localhost:5000", "http://", "http://[::1", "http://127.0.0.1:99999", "http://127.0.0.1:0"):
+        none = commanded("send", EVENTS / "spec-full-event.ndjson", "--to", wrong, cwd=tmp_path)
+        fails_in_one_line(none, "is no address of a Headwater", "Write it like http://127.0.0.1:5000")
 
 
 def test_the_version_is_that_of_the_project(tmp_path: Path) -> None:

@@ -313,5 +313,6 @@ def test_the_command_lists_what_does_not_fare_well_and_refuses_what_is_both(worl
     assert json.loads(listed.output)["totalCount"] > 0
     assert listed.exit_code == 1
     assert "team:sales" in CliRunner().invoke(app, ["health", "--job", "load_base", "--data", str(world.folder)]).output
+    assert "Not well, " in CliRunner().invoke(app, ["health", "--data", str(world.folder)]).output
     both = CliRunner().invoke(app, ["health", "base", "--job", "x", "--data", str(world.folder)])
     assert "Both dataset= and job=" in str(both.exception)

@@ -91,6 +91,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (("surface", "--since", at(100)), 0, ("0 of 0",), {"items"}),
         (("unused", "landing/customers"), 0, ("4 used, 1 unused, 0 unknown: 5 of 5", "notes"), {"items", "verdicts"}),
         (("unused", "--limit", "2"), 0, ("2 of",), {"items"}),
+        (("health",), 0, ("Nothing failed, is late or stale.",), {"items", "statuses"}),
         (("coverage",), 0, ("datasets.column lineage", "jobs.column lineage", "export/dump"), {"datasets", "items"}),
         (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2", "masks"),
          {"added"}),

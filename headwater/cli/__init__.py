@@ -46,7 +46,7 @@ from headwater.cli.question_commands import (
     option,
     other_commands,
 )
-from headwater.cli.server_answers import LOCAL, asked_server
+from headwater.cli.server_answers import asked_server
 from headwater.durations import seconds
 from headwater.errors import HeadwaterError
 from headwater.extras import extra
@@ -54,6 +54,7 @@ from headwater.questions import declared
 from headwater.questions.declaring import read_as
 from headwater.questions.parameters import At
 from headwater.runtime.private import keep_private
+from headwater.server_address import LOCAL
 from headwater.settings import Settings, load_settings
 from headwater.storage_faults import on_disk
 

@@ -13,8 +13,8 @@ import typer
 
 from headwater.cli.printing import pairs, show
 from headwater.cli.question_commands import FEED, Json, example
-from headwater.cli.server_answers import LOCAL
 from headwater.durations import read_since, seconds
+from headwater.server_address import LOCAL
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:

@@ -113,8 +113,10 @@ def _show_failures(found: Any) -> None:
 
 def _health(found: Any, as_json: bool, given: Given) -> None:
     is_one = bool(given["dataset"] or given["job"])
-    title = "Health" if is_one else f"Not well, {_counted(found['statuses'])}"
-    show(found, as_json, lambda: table(title, found, _HEALTH, {"last_run.job.name": "of job"}))
+    unwell = _counted({status: many for status, many in found["statuses"].items() if many})
+    title = "Health" if is_one else f"Not well, {unwell}"
+    listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
+    show(found, as_json, listed if is_one or unwell else lambda: "Nothing failed, is late or stale.")
     if not as_json:
         about, waiting = found["about"] or {}, {"items": found["not_refreshed"]}
         lists = {"owners": "name", "tags": "key"}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -13,9 +13,9 @@ import msgspec
 from headwater.api.api_routes import BASE
 from headwater.errors import HeadwaterError, Retry, ServerRefusal, WrongQuestion, WrongSetting
 from headwater.questions.declaring import Question
+from headwater.server_address import LOCAL, server_address
 from headwater.sinks.connecting.kept_connection import trust
 
-LOCAL = "http://127.0.0.1:5000"
 PATIENCE_S = 10.0
 """How long a server that says when to ask again is asked again."""
 
@@ -41,17 +41,11 @@ class ServerAnswers:
         patience_s: float = PATIENCE_S, max_bytes: int = MAX_BYTES,
     ) -> None:  # fmt: skip
         """Ask nothing yet; raises WrongSetting for no address. say: is told why it takes longer."""
-        if not url.startswith(("http://", "https://")):
-            raise WrongSetting(f"{url!r} is no address of a Headwater. Write it like {LOCAL}.")
         own = {"user-agent": f"headwater/{version('headwater')}"} | ({"authorization": f"Bearer {key}"} if key else {})
-        self.url, self._say, self._patience_s, self._max_bytes = url.rstrip("/"), say, patience_s, max_bytes
+        self.url, self._say, self._patience_s, self._max_bytes = server_address(url), say, patience_s, max_bytes
         try:
-            urlsplit(url).port  # noqa: B018, it raises where there is no such port
             self._client = httpx.Client(base_url=self.url, headers=own, timeout=_TIMEOUT, verify=trust())
-        except (
-            httpx.InvalidURL,
-            ValueError,
-        ) as error:  # ValueError: a port, a proxy of the environment, a key with odd letters
+        except (httpx.InvalidURL, ValueError) as error:  # a proxy of the environment, a key with odd letters
             raise WrongSetting(f"Cannot ask {url!r}: {error}. Write it like {LOCAL}.") from error
 
     def ask(self, question: Question, asked: Mapping[str, Any], **path: str) -> Any:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from headwater.errors import Retry, WrongSetting
+from headwater.server_address import server_address
 from headwater.sinks.connecting.http_post import retry_after
 from headwater.sinks.connecting.kept_connection import HttpAnswer, KeptConnection, trust
 
@@ -93,8 +94,7 @@ class BatchSender:
 @contextmanager
 def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
     """Open what asks a running Headwater, connected with the first request; raises WrongSetting for no address."""
-    if not url.startswith(("http://", "https://")):
-        raise WrongSetting(f"{url!r} is no address of a Headwater. Write it like http://127.0.0.1:5000.")
+    address = server_address(url)
     own = {"content-type": "application/json", "user-agent": "headwater"}
     own |= {"authorization": f"Bearer {key}"} if key else {}
 
@@ -104,7 +104,7 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
         except Retry as error:
             raise Retry(f"{error}. Start `headwater up`, or name it with --to.") from error
 
-    with closing(KeptConnection(url.rstrip("/"), timeout_s=30.0, context=trust())) as connection:
+    with closing(KeptConnection(address, timeout_s=30.0, context=trust())) as connection:
         yield ask
 
 

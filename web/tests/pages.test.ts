@@ -26,6 +26,18 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });
 
+test.each(['lineage', 'job-graph'])('%s: the graph is in sight on a small screen, and what is asked of it behind a button', async (name) => {
+  const page = await open(url + (PAGES[name] ?? ''), { width: 390, height: HEIGHT });
+  await settled(page);
+  await drawn(page);
+  expect((await page.locator('.graph').boundingBox())?.y).toBeLessThan(HEIGHT / 2);
+  const asked = page.getByRole('group', { name: 'What is shown' });
+  expect(await asked.isVisible()).toBe(false);
+  await page.getByRole('button', { name: 'What is shown' }).click();
+  await asked.getByRole('button', { name: 'SVG' }).waitFor();
+  expect(await wrong(page)).toEqual([]);
+});
+
 test('settings show what is in force and no way to change it', async () => {
   const page = await open(`${url}/settings`);
   const row = page.getByRole('row').filter({ has: page.getByText('tick_s', { exact: true }) });

@@ -7,6 +7,7 @@ import { useQuestion } from '../api/hooks';
 import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
+import { Controls } from '../graph/Controls';
 import { FlowList } from '../graph/FlowList';
 import { captionOfJobs } from '../graph/frame';
 import { ChosenJob } from '../graph/JobPanel';
@@ -50,20 +51,22 @@ export function JobGraph() {
   const about = JSON.stringify([namespace, job, granularity, shown]);
   return (
     <Page title={title} hint={job ? <bdi className="mono">{namespace}</bdi> : 'Which job feeds which by data, and which waits for which.'}>
-      <div className="toolbar" role="group" aria-label="What is shown">
-        <GranularitySwitch standing="application" />
-        <label>
-          Edges{' '}
-          <select value={shown} onChange={(event) => state.set({ flow: event.target.value === 'both' ? '' : event.target.value })}>
-            {SHOWN.map((each) => <option key={each} value={each}>{each === 'both' ? 'data and control' : each}</option>)}
-          </select>
-        </label>
-        {job && <><Far title="Before" value={up} onChange={(next) => state.set({ up: next })} /><Far title="Behind" value={down} onChange={(next) => state.set({ down: next })} /></>}
-        {job && <Link className="button quiet" to="/job-graph">All jobs</Link>}
-        {state.all('pin').length > 0 && <button type="button" onClick={() => state.set({ pin: '' })}>Fold as at first</button>}
-        <button type="button" className="quiet" onClick={() => save('svg')}>SVG</button>
-        <button type="button" className="quiet" onClick={() => save('png')}>PNG</button>
-      </div>
+      <Controls>
+        <div className="toolbar" role="group" aria-label="What is shown">
+          <GranularitySwitch standing="application" />
+          <label>
+            Edges{' '}
+            <select value={shown} onChange={(event) => state.set({ flow: event.target.value === 'both' ? '' : event.target.value })}>
+              {SHOWN.map((each) => <option key={each} value={each}>{each === 'both' ? 'data and control' : each}</option>)}
+            </select>
+          </label>
+          {job && <><Far title="Before" value={up} onChange={(next) => state.set({ up: next })} /><Far title="Behind" value={down} onChange={(next) => state.set({ down: next })} /></>}
+          {job && <Link className="button quiet" to="/job-graph">All jobs</Link>}
+          {state.all('pin').length > 0 && <button type="button" onClick={() => state.set({ pin: '' })}>Fold as at first</button>}
+          <button type="button" className="quiet" onClick={() => save('svg')}>SVG</button>
+          <button type="button" className="quiet" onClick={() => save('png')}>PNG</button>
+        </div>
+      </Controls>
       {found.error && <Failure error={found.error} />}
       {unsaved && <Failure error={unsaved} />}
       {found.data?.truncated && <p className="state" role="status">{count(found.data.nodes.length)} of {count(found.data.totalCount)} jobs are drawn, some that hang together: draw what they are part of, or what is around one, from its page.</p>}

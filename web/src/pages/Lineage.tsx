@@ -5,6 +5,7 @@ import { Link, useNavigate } from 'react-router';
 import { GatheredContext } from '../graph/badges';
 import type { Acts } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
+import { Controls } from '../graph/Controls';
 import { DrawnList } from '../graph/DrawnList';
 import { Legend } from '../graph/Legend';
 import { ColumnList } from '../graph/ColumnList';
@@ -21,7 +22,7 @@ import { useDrawn } from '../graph/useDrawn';
 import { useView, type View } from '../graph/view';
 import { WayList } from '../graph/WayList';
 import { headingOf, subtitleOf } from '../graph/words';
-import { count } from '../parts/format';
+import { count, time } from '../parts/format';
 import { shortName, to as linkTo } from '../parts/links';
 import { Page } from '../parts/Page';
 import { Empty, Failure, Loading } from '../parts/States';
@@ -43,8 +44,10 @@ export function Lineage() {
   const { save, unsaved } = useSaving(laid, opened, (saved) => captionOf(view, title, saved), parts, ofMany);
   return (
     <Page title={title} hint={hintOf(view)}>
-      <Toolbar view={view} folded={folded} onSave={save} />
-      <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
+      <Controls said={view.asOf && `as of ${time(view.asOf)} UTC`}>
+        <Toolbar view={view} folded={folded} onSave={save} />
+        <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
+      </Controls>
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}

@@ -1,8 +1,10 @@
 // How a dataset or a job fares, and what is said of it beside lineage: whose it is, where its code lies, its tags.
+import { useState } from 'react';
+
 import type { Answer, Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from './DataTable';
-import { duration, time } from './format';
+import { count, duration, time } from './format';
 import type { Faring } from './health';
 import { Chip, DatasetLink, RunLink } from './Names';
 import { Section } from './Page';
@@ -51,11 +53,26 @@ export function AboutList({ about }: { about: Schemas['About'] }) {
   if (!description && !owners.length && !source && !tags.length) return null;
   return (
     <dl className="about">
-      {description && <><dt>Description</dt><dd><bdi>{description}</bdi></dd></>}
+      {description && <><dt>Description</dt><dd><Description text={description} /></dd></>}
       {owners.length > 0 && <><dt>Owners</dt><dd>{owners.map((owner, at) => <bdi key={at} className="chip" title={owner.type ?? ''}>{owner.name}</bdi>)}</dd></>}
       {source && <><dt>Code</dt><dd><Code source={source} /></dd></>}
       {tags.length > 0 && <><dt>Tags</dt><dd>{tags.map((tag, at) => <bdi key={at} className="chip">{tag.value && tag.value !== 'true' ? `${tag.key}: ${tag.value}` : tag.key}</bdi>)}</dd></>}
     </dl>
+  );
+}
+
+const SHOWN_AT_FIRST = 400;
+
+/** A description may be a page of text: what opens is its beginning. */
+function Description({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const letters = Array.from(text);
+  if (letters.length <= SHOWN_AT_FIRST) return <bdi>{text}</bdi>;
+  return (
+    <>
+      <bdi>{isWhole ? text : `${letters.slice(0, SHOWN_AT_FIRST).join('')} …`}</bdi>{' '}
+      <button type="button" className="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>{isWhole ? 'less' : `more (${count(letters.length)} characters)`}</button>
+    </>
   );
 }
 

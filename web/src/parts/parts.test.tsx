@@ -11,6 +11,7 @@ import { csv } from './csv';
 import { facetText } from './Facets';
 import { duration, fieldOf, isoOf, tick, time } from './format';
 import { shortName, to } from './links';
+import { AboutList } from './HealthSection';
 import { DatasetLink } from './Names';
 import { Failure, NothingYet } from './States';
 import { changed } from './useAddressState';
@@ -156,4 +157,15 @@ test('another key is told of, and a question that was left comes back with it on
   expect([key.wanted()?.why, key.get(), told.mock.calls.length]).toEqual(['Headwater has keys.', null, 2]);
   key.leave();
   unheard();
+});
+
+test('of a long description the beginning is shown, and all of it when asked', () => {
+  const long = '\u{1F389}'.repeat(5_000);
+  const about = { description: long, owners: [], source: null, tags: [] };
+  const { container, rerender } = render(<AboutList about={about} />);
+  expect(container.querySelector('bdi')?.textContent).toBe(`${'\u{1F389}'.repeat(400)} …`);
+  fireEvent.click(screen.getByRole('button', { name: 'more (5,000 characters)' }));
+  expect(container.querySelector('bdi')?.textContent).toBe(long);
+  rerender(<AboutList about={{ ...about, description: 'x'.repeat(400) }} />);
+  expect([container.querySelector('bdi')?.textContent.length, screen.queryByRole('button')]).toEqual([400, null]);
 });

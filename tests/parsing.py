@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,14 +28,14 @@ from tests.lake_check import rows_at
 from tests.until_end import until_end
 
 _STEP = """
-import sys, time
+import json, sys, time
 from pathlib import Path
 from tests.parsing import World
-world = World(Path(sys.argv[1]))
+world = World(Path(sys.argv[1]), **json.loads(sys.argv[3]))
 while time.time() < float(sys.argv[2]):
     pass
 parser = world.parser()
-for last in sys.argv[3:]:
+for last in sys.argv[4:]:
     parser.take(world.records(1, int(last)))
 parser.step()
 """
@@ -51,6 +53,21 @@ def take_last_notes(folder: Path) -> None:
             pass
 
 
+class OvertakenReader(SqliteLogReader):
+    """Lets another parser be faster once: `rival` runs when the log has been read, before anything is done with it."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self.rival: Callable[[], object] | None = None
+
+    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
+        found = super().read(after, limit=limit, max_bytes=max_bytes)
+        if (rival := self.rival) is not None:
+            self.rival = None
+            rival()
+        return found
+
+
 class World:
     """The data folder as `headwater up` lays it out."""
 
@@ -59,6 +76,7 @@ class World:
         self.folder = prepare_folder(self.settings)
         self._lake = self.settings.lake or str(folder / "lake")
         self._options = more.get("lake_options")
+        self._more = more
         self.bronze = open_bronze(self.settings)
 
     @property
@@ -103,6 +121,9 @@ class World:
     def reader(self) -> SqliteLogReader:
         return until_end(SqliteLogReader(self.log))
 
+    def overtaken(self) -> OvertakenReader:
+        return until_end(OvertakenReader(self.log))
+
     def parser(self, reader: SqliteLogReader | None = None) -> Parser:
         return Parser(
             reader or self.reader(), self.bronze, open_claims(self.settings), OWNER, self.settings.record_cpu_s
@@ -119,8 +140,8 @@ class World:
         self, environment: dict[str, str], *batches: int, start_at: float = 0.0
     ) -> subprocess.Popen[bytes]:
         """Let another process parse what there is, first in batches that end at these sequences."""
-        command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at), *map(str, batches)]
-        return subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
+        command = [sys.executable, "-c", _STEP, str(self.folder), str(start_at), json.dumps(self._more)]
+        return subprocess.Popen([*command, *map(str, batches)], env=environment, cwd=Path(__file__).parents[1])
 
     def sequences(self, table: str) -> list[int]:
         return sorted(row["sequence"] for row in self._rows(table, ["sequence"]))
@@ -160,3 +181,9 @@ def note(count: object = 1) -> bytes:
     return json.dumps(
         {"status": 400, "reason": "shape", "first_us": 1, "count": count, **dict.fromkeys(names)}
     ).encode()
+
+
+def crash(world: World, point: str, *batches: int) -> None:
+    """Parse in another process, which a power cut ends at a named point."""
+    killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point}, *batches)
+    assert killed.wait(60) == -signal.SIGKILL

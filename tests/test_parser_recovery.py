@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import InvalidEvent, LakeUnavailable
-from headwater.eventlog import LoggedRecord, RecordKind
-from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.parser.log_ingest import Parser
-from headwater.runtime.storage import OWNER, open_claims
-from tests.parsing import World, event, note
+from headwater.eventlog import RecordKind
+from tests.parsing import World, crash, event, note
 
 pytestmark = pytest.mark.slow
 
@@ -165,26 +162,13 @@ def test_a_claim_that_vanishes_between_two_attempts_costs_only_its_own_event(tmp
     assert [(each["from_sequence"], each["to_sequence"]) for each in audit["lost_ranges"]] == [(3, 3)]
 
 
-class _OvertakenReader(SqliteLogReader):
-    """Lets another parser be faster once, between a look at the watermark and a look at what is stored."""
-
-    world: World | None = None
-
-    def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        found = super().read(after, limit=limit, max_bytes=max_bytes)
-        if (world := self.world) is not None:
-            self.world = None
-            world.parser().step()
-        return found
-
-
 def test_what_another_parser_stored_meanwhile_is_no_repeat_of_itself(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(*map(event, range(5)), event(0))
-    reader = _OvertakenReader(world.log)
-    reader.world = world
-    Parser(reader, world.bronze, open_claims(world.settings), OWNER).step()
-    reader.close()
+    reader = world.overtaken()
+    parser = world.parser(reader)
+    reader.rival = world.parser().step
+    parser.step()
     assert world.sequences("duplicates") == [6]
     assert world.placed() == [1, 2, 3, 4, 5, 6]
     assert world.audit()["balanced"]
@@ -324,9 +308,3 @@ def await_halt(process: subprocess.Popen[bytes]) -> None:
     """Wait until a process stands still at its failpoint."""
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status), status
-
-
-def crash(world: World, point: str, *batches: int) -> None:
-    """Parse in another process, which a power cut ends at a named point."""
-    killed = world.step_elsewhere({**os.environ, "HEADWATER_FAILPOINT": point}, *batches)
-    assert killed.wait(60) == -signal.SIGKILL

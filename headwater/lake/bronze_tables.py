@@ -18,6 +18,7 @@ Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
+_HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
 """Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
@@ -118,8 +119,7 @@ class Bronze:
         }
 
         def append(name: str) -> None:
-            table = self.tables[name]
-            (table.append_missing if name in _ONE_ROW_EACH else table.append_once)(source.app_id, ready[name], last)
+            self.tables[name].append_missing(source.app_id, ready[name], last, _HASHES.get(name))
             reach(f"parser.after_{name}")
 
         if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:

@@ -109,17 +109,19 @@ class LakeTable(OpenTable):
         fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
         return self._append(app_id, rows.batch, last, fresh, beside)
 
-    def append_missing(self, app_id: str, rows: Prepared, last: int) -> int:
+    def append_missing(self, app_id: str, rows: Prepared, last: int, key: str | None = None) -> int:
         """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.
 
-        For tables that a cut-off attempt may have passed without these rows: a record can be rejected the second
-        time only, because its claim has vanished or because it killed the process.
+        For tables that another attempt may have passed without these rows: a record can be rejected by one attempt
+        only, because its claim has vanished, because it took too long or because it killed the process.
+        key: column that tells which rows these are, the sequence number within the partition where it is not given.
         """
 
         def absent(handle: DeltaTable, done: int) -> list[bool]:
-            old = [sequence for sequence in rows.sequences if sequence <= done]
-            present = self._present(handle, rows.batch, old) if old else set()
-            return [sequence not in present for sequence in rows.sequences]
+            keys = rows.batch.column(key).to_pylist() if key else rows.sequences
+            old = {each for each, sequence in zip(keys, rows.sequences, strict=True) if sequence <= done}
+            present = self._present(handle, rows.batch, key, old) if old else set()
+            return [each not in present for each in keys]
 
         return self._append(app_id, rows.batch, last, absent)
 
@@ -197,13 +199,16 @@ class LakeTable(OpenTable):
             handle = self.reopen()
         raise self._overtaken()
 
-    def _present(self, handle: DeltaTable, batch: "pa.RecordBatch", sequences: Sequence[int]) -> set[int]:
-        """Tell which of these sequences of the batch's partition the table holds, on the handle that will commit."""
-        same = " AND ".join(f"{name} = '{batch.column(name)[0]}'" for name in ("log", "incarnation", "partition"))
-        between = f"sequence BETWEEN {min(sequences)} AND {max(sequences)}"
-        sql = f"SELECT sequence FROM t WHERE {same} AND {between}"
-        found = self._guarded(lambda: query(handle, sql))
-        return set(found.column("sequence").to_pylist())
+    def _present(self, handle: DeltaTable, batch: "pa.RecordBatch", key: str | None, asked: set[Any]) -> set[Any]:
+        """Tell which of these keys the table holds, on the handle that will commit; sequences are of one partition."""
+        if key:
+            quoted = ", ".join(f"'{each}'" for each in sorted(asked))
+            where = f"{key} IN ({quoted})"
+        else:
+            where = " AND ".join(f"{name} = '{batch.column(name)[0]}'" for name in ("log", "incarnation", "partition"))
+            where += f" AND sequence BETWEEN {min(asked)} AND {max(asked)}"
+        found = self._guarded(lambda: query(handle, f"SELECT DISTINCT {key or 'sequence'} AS key FROM t WHERE {where}"))
+        return set(found.column("key").to_pylist())
 
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transactions: list[Transaction]) -> bool:
         """Commit one append; False if another commit was faster.

@@ -15,9 +15,9 @@ from headwater.cli.asking import AnswerSource, address_asked, asking
 from headwater.cli.failing import warn
 from headwater.cli.printing import show, table
 from headwater.cli.question_commands import FEED, Data, Json, Key, example
-from headwater.cli.server_answers import LOCAL
 from headwater.errors import Retry, WrongSetting
 from headwater.questions import declared
+from headwater.server_address import LOCAL
 from headwater.settings import load_settings
 
 if TYPE_CHECKING:

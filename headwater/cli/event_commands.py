@@ -23,7 +23,8 @@ from headwater.cli.question_commands import (
     example,
     option,
 )
-from headwater.cli.server_answers import LOCAL, asked_server
+from headwater.cli.server_answers import asked_server
+from headwater.server_address import LOCAL
 
 app = typer.Typer()
 

@@ -9,6 +9,7 @@ are shown. Recorded statements are compared twice: as recorded, and like with li
 """
 
 import argparse
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +38,8 @@ RUN = "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566"
 NOW_US = 2_000_000_000_000_000
 PRECISION, RECALL = 0.97, 0.85
 
+_EXPANDING = re.compile(r"(?i)\b(rollup|cube|grouping\s+sets)\b")
+
 
 class Measured(NamedTuple):
     """One statement: its edges as inferred and as observed, the CPU that reading it took (s), why it was not read."""
@@ -47,7 +50,8 @@ class Measured(NamedTuple):
     cpu_s: float
     unread: str | None
     key: str
-    merges: bool
+    merges: bool = False
+    expands: bool = False
 
 
 def run() -> list[Figure]:
@@ -91,25 +95,28 @@ def measure_truth(statement: TrueStatement) -> Measured:
     before = time.process_time()
     inferred, unread = edges_of(statement.event)
     cpu_s = time.process_time() - before
-    return Measured(statement.dialect, inferred, statement.edges, cpu_s, unread, statement.name, merges=False)
+    return Measured(statement.dialect, inferred, statement.edges, cpu_s, unread, statement.name)
 
 
 def like_with_like(each: Measured) -> Measured:
     """Leave out edges of a kind that one side never says, however right they are.
 
     A column of a table that stays as it is (MERGE, UPDATE, `INSERT INTO t SELECT * FROM t`): the rules say that only
-    beside other edges. What a MERGE compares and filters: Spark's listener looks at neither ON nor WHEN. A column that
+    beside other edges. Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them where rows are
+    expanded. What a MERGE compares and filters: Spark's listener looks at neither ON nor WHEN. A column that
     a filter fixes to one value: Hive's optimizer makes a constant of it, which comes from nowhere.
     """
     filtering = {edge[:2] for edge in each.observed if edge[2] == "*"}
     named = {target for _, _, target, _ in each.observed}
+    sources = {edge[:2] for edge in each.observed}
 
     def is_said(edge: Edge) -> bool:
         source, column, target, kind = edge
         stays = target == f"{source}.{column}"
         compared = each.merges and kind == "indirect"
         fixed = each.dialect == "hive" and edge[:2] in filtering and target not in named
-        return not (stays or compared or fixed)
+        lost = each.expands and edge[:2] not in sources
+        return not (stays or compared or fixed or lost)
 
     inferred, observed = (frozenset(filter(is_said, edges)) for edges in (each.inferred, each.observed))
     return each._replace(inferred=inferred, observed=observed)
@@ -127,7 +134,8 @@ def measure(statement: Statement) -> Measured:
     namespaces = [each["namespace"] for each in (*event["outputs"], *event.get("inputs", []))]
     dialect = dialect_of(sql.get("dialect"), namespaces, event.get("producer") or "")
     merges = sql["query"].lstrip()[:5].casefold() == "merge"
-    return Measured(dialect or "any", inferred, observed, cpu_s, unread, statement.key, merges)
+    expands = dialect == "spark" and bool(_EXPANDING.search(sql["query"]))
+    return Measured(dialect or "any", inferred, observed, cpu_s, unread, statement.key, merges, expands)
 
 
 def without_lineage(event: dict[str, Any]) -> dict[str, Any]:

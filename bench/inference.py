@@ -102,8 +102,8 @@ def like_with_like(each: Measured) -> Measured:
     """Leave out edges of a kind that one side never says, however right they are.
 
     A column of a table that stays as it is (MERGE, UPDATE, `INSERT INTO t SELECT * FROM t`): the rules say that only
-    beside other edges. Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them where rows are
-    expanded. What a MERGE compares and filters: Spark's listener looks at neither ON nor WHEN. A column that
+    beside other edges. Columns that a ROLLUP, CUBE or GROUPING SETS groups by: Spark's listener loses them as it
+    expands rows. What a MERGE compares and filters: Spark's listener looks at neither ON nor WHEN. A column that
     a filter fixes to one value: Hive's optimizer makes a constant of it, which comes from nowhere.
     """
     filtering = {edge[:2] for edge in each.observed if edge[2] == "*"}

@@ -67,7 +67,7 @@ SAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("the order within an aggregate",
      "INSERT INTO out (a) SELECT array_agg(name ORDER BY id) FROM customers", {"a": "id? name+"}),
     ("EXISTS asks whether there is a row, not what is in it",
-     "INSERT INTO out (a) SELECT name FROM customers c WHERE EXISTS (SELECT * FROM orders o WHERE o.customer_id = c.id)",
+     "INSERT INTO out (a) SELECT name FROM customers c WHERE EXISTS (SELECT * FROM orders WHERE customer_id = c.id)",
      {"a": "name", "*": "customer_id? id?"}),
     ("a semi join only decides which rows stay",
      "INSERT INTO out SELECT id, name FROM customers c LEFT SEMI JOIN orders o ON o.customer_id = c.id",

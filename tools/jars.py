@@ -65,8 +65,8 @@ def connector_path() -> str:
     Raises Missing if the connector was not built or the jars were not fetched.
     """
     is_4 = _of_this_spark() == SPARK4
-    listed = [*_listed(BASE), *_listed(SPARK4)]
-    wanted = [CACHE / path for path in listed if path.parts[0] in ("spark-extension", "iceberg4" if is_4 else "iceberg")]
+    folders = "spark-extension", "iceberg4" if is_4 else "iceberg"
+    wanted = [CACHE / path for path in (*_listed(BASE), *_listed(SPARK4)) if path.parts[0] in folders]
     absent = [path for path in wanted if not path.exists()]
     if absent:
         raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")

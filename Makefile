@@ -12,7 +12,7 @@ AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 # each Maven alone: they share a repository (so does tools/jars.py)
 MAVEN := mkdir -p .cache && flock .cache/maven.lock mvn -B -q
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade rule_cases,tests/test_spark_$(of).py) tests/test_notebooks.py \
-	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py
+	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py tests/test_spark_iceberg.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
 JARS4 := jvm/connector/target/headwater-connector-spark4.jar

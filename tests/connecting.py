@@ -17,8 +17,6 @@ ROOT = Path(__file__).parents[1]
 Json = dict[str, Any]
 NEWEST = "1.53.0"
 OLDER = tuple(version for version in listeners() if version != NEWEST)  # for Spark 4 there is none
-HAS_ICEBERG = bool(OLDER)
-"""Of Iceberg's runtimes only that for Spark 3.5 is fetched."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def _spark(folder: Path, listener: str) -> dict[str, str]:
         **CONF,
         "spark.master": "local[1]",
         "spark.driver.memory": "1g",
-        "spark.driver.extraClassPath": os.pathsep.join([class_path(listener), connector_path(iceberg=HAS_ICEBERG)]),
+        "spark.driver.extraClassPath": os.pathsep.join([class_path(listener), connector_path()]),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.shuffle.partitions": "1",
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
@@ -98,15 +96,14 @@ def _spark(folder: Path, listener: str) -> dict[str, str]:
         "spark.openlineage.transport.location": str(folder / "events.ndjson"),
     }
     del settings["spark.sql.catalog.spark_catalog"]
-    if HAS_ICEBERG:
-        extensions.append("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
-        settings |= {
-            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.ice.type": "hadoop",
-            "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
-            "spark.sql.catalog.mem": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.mem.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
-            "spark.sql.catalog.mem.warehouse": str(folder / "mem"),
-            "spark.sql.catalog.mem.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
-        }
+    extensions.append("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
+    settings |= {
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(folder / "ice"),
+        "spark.sql.catalog.mem": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.mem.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+        "spark.sql.catalog.mem.warehouse": str(folder / "mem"),
+        "spark.sql.catalog.mem.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+    }
     return settings | {"spark.sql.extensions": ",".join(extensions)}

@@ -23,9 +23,7 @@ def main(settings: str, folder: str) -> None:
     spark.sql("SELECT id, concat('a', id) AS email, id * 2.5D AS amount FROM range(3)").write.parquet(
         str(at / "landing")
     )
-    steps = journals(spark, at)
-    if spark.conf.get("spark.sql.catalog.ice", None):
-        steps |= iceberg(spark, at)
+    steps = journals(spark, at) | iceberg(spark, at)
     told = {name: _told(spark, at / "events.ndjson", step) for name, step in steps.items()}
     spark.stop()
     (at / "steps.json").write_text(json.dumps(told))

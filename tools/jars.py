@@ -22,7 +22,7 @@ CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
 SPARK4 = "spark4"
-_SIZES_MB = {BASE: 184, SPARK4: 63, "runtimes": 6, "java-client": 8}
+_SIZES_MB = {BASE: 184, SPARK4: 116, "runtimes": 6, "java-client": 8}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 
@@ -59,17 +59,18 @@ def class_path(listener: str) -> str:
     return os.pathsep.join(map(str, wanted))
 
 
-def connector_path(*, iceberg: bool) -> str:
-    """Return what goes beside a listener on the class path for our connector, and Iceberg's runtime for Spark 3.5.
+def connector_path() -> str:
+    """Return what goes beside a listener on the class path for our connector, and Iceberg's runtime for this Spark.
 
     Raises Missing if the connector was not built or the jars were not fetched.
     """
-    folders = ("spark-extension", "iceberg") if iceberg else ("spark-extension",)
-    wanted = [CACHE / path for path in _listed(BASE) if path.parts[0] in folders]
+    is_4 = _of_this_spark() == SPARK4
+    folders = "spark-extension", "iceberg4" if is_4 else "iceberg"
+    wanted = [CACHE / path for path in (*_listed(BASE), *_listed(SPARK4)) if path.parts[0] in folders]
     absent = [path for path in wanted if not path.exists()]
     if absent:
         raise Missing(f"{absent[0].name} is not in {CACHE.relative_to(ROOT)}. Run `make setup`.")
-    return os.pathsep.join(map(str, [built(CONNECTOR4 if _of_this_spark() == SPARK4 else CONNECTOR), *wanted]))
+    return os.pathsep.join(map(str, [built(CONNECTOR4 if is_4 else CONNECTOR), *wanted]))
 
 
 def listeners() -> tuple[str, ...]:

@@ -51,9 +51,8 @@ def made_of(
                 add(made, found, how)
         elif isinstance(one, exp.Dot) and (path := _path(one)) and (field := scope.path(path)) is not None:
             add(made, field, how)
-        elif isinstance(one, exp.Exists) and isinstance(
-            one.this, exp.Query
-        ):  # whether there is a row, not what is in it
+        elif isinstance(one, exp.Exists) and isinstance(one.this, exp.Query):
+            # whether there is a row, not what is in it
             add(made, query(one.this, scope).whole, how)
         elif isinstance(one, exp.Query):
             _add_query(made, query(one, scope), how, budget)

@@ -44,12 +44,11 @@ def run(rounds: int, only: str = "") -> list[Figure]:
             figures.append(Figure(f"{name}: longest task", found[key], "ms", LONGEST_TASK_MS))
             figures.append(Figure("  of the processor", found[f"{key}Cpu"], "ms", LONGEST_TASK_MS))
     if "heapAfter" in found:
-        figures.append(Figure("memory after 20,000 live messages", found["heapBefore"], "MB"))
-        figures.append(Figure("memory after 1,000,000", found["heapAfter"], "MB", found["heapBefore"] * 1.1))
-        figures.append(Figure("  without compiled code, after 20,000", found["dataBefore"], "MB"))
-        figures.append(
-            Figure("  without compiled code, after 1,000,000", found["dataAfter"], "MB", found["dataBefore"] * 1.1)
-        )
+        for of, said in (("heap", "memory"), ("data", "  without compiled code")):
+            goal = found[f"{of}First"] * 1.1
+            figures.append(Figure(f"{said}, after 20,000 live messages", found[f"{of}First"], "MB"))
+            figures.append(Figure(f"{said}, after 300,000", found[f"{of}Before"], "MB"))
+            figures.append(Figure(f"{said}, after 1,000,000", found[f"{of}After"], "MB", goal))
     return figures
 
 

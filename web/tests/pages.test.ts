@@ -26,7 +26,7 @@ test.each(Object.keys(PAGES))('%s is usable on a small screen and at 200 %%, and
   await page.getByRole('heading', { name: 'Settings' }).waitFor();
 });
 
-test.each(['lineage', 'job-graph'])('%s: the graph is in sight on a small screen, and what is asked of it behind a button', async (name) => {
+test.each(['columns', 'job-graph'])('%s: the graph is in sight on a small screen, and what is asked of it behind a button', async (name) => {
   const page = await open(url + (PAGES[name] ?? ''), { width: 390, height: HEIGHT });
   await settled(page);
   await drawn(page);

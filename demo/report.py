@@ -29,7 +29,8 @@ def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
     """Read the tables of a data folder and print them, with an audit that was asked over HTTP."""
     settings = load_settings({"data": data})[0]
     console.print(_table("Events landed", ("kind", "type", "events"), _by_kind(open_bronze(settings))))
-    counts = {name: found for name, found in audit.items() if name not in ("removed", "index", "lost_ranges", "trouble")}
+    left_out = "removed", "index", "lost_ranges", "trouble"
+    counts = {name: found for name, found in audit.items() if name not in left_out}
     console.print(_table("Audit", tuple(counts), [tuple(counts.values())]))
     open_views = open_view_opener(settings, data)
     title = f"Where does {_name(SOURCE)} end up?"

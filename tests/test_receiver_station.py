@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import itertools
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from headwater.access import Key
-from headwater.eventlog import LoggedRecord
+from headwater.eventlog import LoggedRecord, RecordKind
 from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
@@ -37,6 +39,7 @@ class Station:
     """A receiver on a real log, with four keys."""
 
     receiver: Receiver
+    claims: ClaimCheck
     log: SqliteLog
     reader: SqliteLogReader
 
@@ -69,7 +72,7 @@ def _station(folder: Path, *, min_free_bytes: int = 0) -> Iterator[Station]:
     reader = until_end(SqliteLogReader(folder / "log"))
     claims = ClaimCheck(log, FolderClaims(folder / "claims"), 32 << 10)
     receiver = Receiver(claims, Access([WRITER, READER, ADMIN, FENCED]), RequestLimits(max_body_bytes=MAX_BODY))
-    yield Station(receiver, log, reader)
+    yield Station(receiver, claims, log, reader)
     reader.close()
     log.close()
 
@@ -233,6 +236,28 @@ def test_a_refusal_never_repeats_what_the_event_says_because_it_may_be_a_secret(
     asyncio.run(station.receiver.flush_refusals())
     assert len(station.logged()) > 0
     assert not any(b"hunter2" in record.body or "hunter2" in record.http for record in station.logged())
+
+
+def test_notes_of_refusals_wait_for_a_slow_log_and_are_written_once(station: Station, tmp_path: Path) -> None:
+    station.receiver = Receiver(station.claims, Access([WRITER]), RequestLimits(deadline_s=0.05))
+    (segment,) = (tmp_path / "log").glob("*.sqlite")
+
+    async def post_while_the_log_is_held_up() -> None:
+        for _ in range(3):
+            assert (await _answer(station.receiver.one, Request("POST", {}, "", _chunks(b"", 1)))).status == 401
+        with closing(sqlite3.connect(segment, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            flush = asyncio.create_task(station.receiver.flush_refusals())
+            await asyncio.sleep(0)  # it is on its way
+            event = Request("POST", {"authorization": "Bearer writer-key"}, "", _chunks(body(run_event()), 4096))
+            assert (await station.receiver.one(event)).status == 503, "a caller does not wait as long"
+            other.execute("ROLLBACK")
+        await flush
+        await station.receiver.flush_refusals()
+
+    asyncio.run(post_while_the_log_is_held_up())
+    notes = [json.loads(each.body) for each in station.logged() if each.kind is RecordKind.REFUSAL]
+    assert sorted((note["reason"], note["count"]) for note in notes) == [("credentials", 3), ("log_unavailable", 1)]
 
 
 def test_bodies_up_to_the_limit_are_taken_and_one_byte_more_is_413(station: Station) -> None:

@@ -183,8 +183,8 @@ async def run(settings: Settings, folder: Path, listener: socket.socket, parser:
     try:
         await server.serve(sockets=[listener])
     finally:
+        await serve.receiver.flush_refusals()  # behind the one that housekeeping may be at: cancelled, it would be lost
         housekeeping.cancel()
-        await serve.receiver.flush_refusals()
         await event_log.aclose()
 
 

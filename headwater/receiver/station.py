@@ -27,6 +27,8 @@ from headwater.receiver.body import check_headers, read_body
 from headwater.receiver.refusals import Refusals
 
 MAX_BATCH = 10_000
+NOTES_DEADLINE_S = 60.0
+"""No caller waits for notes, and notes have no id by which a second copy, sent too early, would be known."""
 LARGE = 1 << 20  # bodies above it are checked on a thread, so that small ones do not wait
 
 RECEIVED = Counter("headwater_events_acknowledged", "Events that were answered with 2xx.")
@@ -60,6 +62,7 @@ class Receiver:
         self._access = access
         self._limits = limits
         self.refusals = Refusals()
+        self._flushing = asyncio.Lock()
 
     async def one(self, request: Request) -> Answer:
         """Take one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is no event."""
@@ -94,12 +97,13 @@ class Receiver:
 
     async def flush_refusals(self) -> None:
         """Send the collected notes of refusals to the log; a log that does not take them gets them next time."""
-        notes = self.refusals.take()
-        if notes:
-            try:
-                await self._log.append(notes, timeout_s=self._limits.deadline_s)
-            except LogUnavailable:
-                self.refusals.give_back(notes)
+        async with self._flushing:
+            notes = self.refusals.take()
+            if notes:
+                try:
+                    await self._log.append(notes, timeout_s=NOTES_DEADLINE_S)
+                except LogUnavailable:
+                    self.refusals.give_back(notes)
 
     async def _admit(self, request: Request) -> Caller:
         if request.method != "POST":

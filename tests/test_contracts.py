@@ -210,6 +210,7 @@ TABLE = "kind: DataContract\napiVersion: v3.1.0\nid: x\nschema: [%s]"
         (TABLE % "{name: t, properties: [{name: no}]}", "`name: False` is no text"),
         (TABLE % "{name: t, properties: [{name: id, tags: pii}]}", "`tags` of 'id' is no list"),
         (TABLE % "{name: t, physicalName: [1]}", "is no text"),
+        (TABLE % "{name: t}" + "\nschema: []", "'schema' is given twice"),
         (TABLE % "{name: t}" + "\nslaProperties: {latency: 1}", "`slaProperties` of 'x' is no list"),
     ],
 )  # fmt: skip
@@ -226,12 +227,31 @@ def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> No
         "version: 1\npolicies: {a: {tag: pii}}",
         "version: 1\npolicies: {a: {masked: ['*/gold']}}",
         "version: 1\npolicies: {a: {owner: gold}}",
+        "version: 1\npolicies: {a: {owner: []}}",
         "version: 1\npolicies: {}\nmore: 1",
     ],
 )
 def test_what_is_no_policy_is_refused_with_its_form(text: str) -> None:
     with pytest.raises(WrongSetting, match=r"Write|names no column"):
         read_policies(text, "policies.yml")
+
+
+def test_a_policy_that_fits_nothing_is_not_kept(world: World, tmp_path: Path) -> None:
+    file, seen = tmp_path / "policies.yml", f"{LAKE}/mask/gold"
+    file.write_text(
+        f"""
+version: 1
+policies:
+  tagged: {{tag: PII2, stays_in: []}}
+  hashed: {{masked: ["*/mask/glod#email", "{seen}#emial", "{seen}#email"]}}
+  owned: {{owner: ["*/glod", "{seen}"]}}
+"""
+    )
+    found = commanded("contract", "check", "--policies", file, tmp_path, "--data", world.settings.data, "--json")
+    assert found.returncode == 1
+    assert [each["dataset"] for each in json.loads(found.stdout)["items"] if each["kind"] == "policy.unmatched"] == [
+        "PII2", "*/mask/glod#email", f"{seen}#emial", "*/glod",
+    ]  # fmt: skip
 
 
 def test_contracts_of_others_promise_what_they_say_and_nothing_else(sources: Sources) -> None:

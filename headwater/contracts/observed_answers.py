@@ -54,7 +54,7 @@ class ObservedAnswers:
         return self.of(dataset.namespace, dataset.dataset)
 
     def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
-        """Yield the columns that hold a tag's values in the clear; none of a tag that nobody knows."""
+        """Yield the columns that hold a tag's values in the clear; raises NotKnown for a tag that nobody knows."""
         for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
             yield Dataset(each["namespace"], each["dataset"]), each["column"] or ""
 
@@ -70,11 +70,9 @@ class ObservedAnswers:
         while True:
             try:
                 found = self._ask(question, {**asked, **page})
-            except NotKnown:
-                return
             except ServerRefusal as error:
                 if "nearest" in error.said and "behind" not in error.said:
-                    return
+                    raise NotKnown("tag", asked.get("tag", ""), error.said["nearest"]) from error
                 raise
             yield from found["items"]
             if not found["next"]:

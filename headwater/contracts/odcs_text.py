@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from headwater.contracts.odd_yaml import refuse_odd
+from headwater.contracts.odd_yaml import composed
 from headwater.errors import WrongSetting
 
 LARGEST = 32 << 20
@@ -43,8 +43,8 @@ def text_of(path: Path, shown: str, too_long: str) -> str:
 def read_yaml(text: str, where: str) -> Json:
     """Return a document that is a mapping; raises WrongSetting naming where it lies."""
     try:
-        refuse_odd(text, _LOADER)
-        found = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader, by C where there is one
+        node = composed(text, _LOADER)
+        found = None if node is None else _LOADER("").construct_document(node)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise WrongSetting(f"{where} is no YAML: {str(error)[:500]}. Correct it.") from error
     if not isinstance(found, dict):

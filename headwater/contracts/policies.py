@@ -48,7 +48,7 @@ def fits(patterns: tuple[str, ...], name: str) -> bool:
 
 def _take(found: Policies, name: str, told: Any, where: str) -> None:
     if isinstance(told, dict) and told.keys() == {"tag", "stays_in"} and isinstance(told["tag"], str):
-        found.tags[name] = told["tag"], _patterns(told["stays_in"], name, where)
+        found.tags[name] = told["tag"], _patterns(told["stays_in"], name, where, or_none=True)
     elif isinstance(told, dict) and told.keys() == {"masked"}:
         found.masked[name] = _patterns(told["masked"], name, where)
         if not all("#" in pattern for pattern in found.masked[name]):
@@ -59,7 +59,7 @@ def _take(found: Policies, name: str, told: Any, where: str) -> None:
         raise WrongSetting(f"{where}: policy {name!r} is none of the three. {_FORM}")
 
 
-def _patterns(told: Any, name: str, where: str) -> tuple[str, ...]:
-    if not isinstance(told, list) or not all(isinstance(each, str) for each in told):
+def _patterns(told: Any, name: str, where: str, *, or_none: bool = False) -> tuple[str, ...]:
+    if not isinstance(told, list) or not all(isinstance(each, str) for each in told) or not (told or or_none):
         raise WrongSetting(f"{where}: policy {name!r} lists no patterns. {_FORM}")
     return tuple(told)

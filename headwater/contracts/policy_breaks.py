@@ -10,6 +10,8 @@ from headwater.errors import NotKnown
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.contract_answers import Broke, ContractColumn, ContractFacts
 
+_UNMATCHED = "policy.unmatched"
+
 
 class KnownDataset(NamedTuple):
     """A dataset of the list of all, who owns it, and by which run it was written last."""
@@ -23,7 +25,7 @@ class Observed(Protocol):
     """What policies are held against."""
 
     def exposed(self, tag: str) -> Iterable[tuple[Dataset, str]]:
-        """Yield the columns that hold a tag's values in the clear."""
+        """Yield the columns that hold a tag's values in the clear; raises NotKnown for a tag that nobody knows."""
 
     def datasets(self) -> Iterable[KnownDataset]:
         """Yield every dataset."""
@@ -33,18 +35,24 @@ class Observed(Protocol):
 
 
 def policy_breaks(policies: Policies, observed: Observed) -> list[Break]:
-    """Return what breaks policies, by policy and place."""
+    """Return what breaks policies, by policy and place; so does a tag or pattern that fits nothing."""
     found = [*_exposed(policies, observed)]
     known = list(observed.datasets()) if policies.masked or policies.owner else []
-    found += _without_owner(policies, known)
-    found += _not_masked(policies, known, observed)
-    return found
+    fitting: set[tuple[str, str]] = set()
+    found += _without_owner(policies, known, fitting)
+    found += _not_masked(policies, known, observed, fitting)
+    return [*found, *_unmatched(policies, fitting)]
 
 
 def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
     facts: dict[str, ContractFacts] = {}
     for name, (tag, patterns) in policies.tags.items():
-        for dataset, column in sorted(observed.exposed(tag), key=lambda each: (dataset_text(each[0]), each[1])):
+        try:
+            columns = sorted(observed.exposed(tag), key=lambda each: (dataset_text(each[0]), each[1]))
+        except NotKnown:
+            yield Break(_UNMATCHED, tag, None, f"policy {name}: nobody knows this tag, so nothing shows where it stays")
+            continue
+        for dataset, column in columns:
             text = dataset_text(dataset)
             if not fits(patterns, text):
                 if text not in facts:
@@ -59,15 +67,19 @@ def _since_exposed(facts: ContractFacts, column: str, tag: str) -> Broke:
     return next((each.since for each in exposures), Broke(None, None, None))
 
 
-def _without_owner(policies: Policies, known: Iterable[KnownDataset]) -> Iterator[Break]:
+def _without_owner(policies: Policies, known: Iterable[KnownDataset], fitting: set[tuple[str, str]]) -> Iterator[Break]:
     for each in known:
         text = dataset_text(each.dataset)
-        for name, patterns in policies.owner.items() if not each.owners else ():
-            if fits(patterns, text):
+        for name, patterns in policies.owner.items():
+            found = [pattern for pattern in patterns if fits((pattern,), text)]
+            fitting.update((name, pattern) for pattern in found)
+            if found and not each.owners:
                 yield Break("policy.owner", text, None, f"policy {name}: nobody owns it", each.written)
 
 
-def _not_masked(policies: Policies, known: Iterable[KnownDataset], observed: Observed) -> Iterator[Break]:
+def _not_masked(
+    policies: Policies, known: Iterable[KnownDataset], observed: Observed, fitting: set[tuple[str, str]]
+) -> Iterator[Break]:
     for each in known:
         text = dataset_text(each.dataset)
         asked = {name: patterns for name, own in policies.masked.items() if (patterns := _about(own, text))}
@@ -78,14 +90,23 @@ def _not_masked(policies: Policies, known: Iterable[KnownDataset], observed: Obs
                 continue  # of which no column is known
             for name, patterns in asked.items():
                 for column in facts.columns:
-                    if fits(patterns, column.name):
+                    found = [pattern for pattern in patterns if fits((pattern.rpartition("#")[2],), column.name)]
+                    fitting.update((name, pattern) for pattern in found)
+                    if found:
                         yield from _clear(name, text, column)
 
 
 def _about(patterns: Iterable[str], dataset: str) -> tuple[str, ...]:
-    """Return the column's part of the patterns whose dataset's part fits."""
-    parts = (pattern.rpartition("#") for pattern in patterns)
-    return tuple(column for table, _, column in parts if fits((table,), dataset))
+    """Return the patterns whose dataset's part fits."""
+    return tuple(pattern for pattern in patterns if fits((pattern.rpartition("#")[0],), dataset))
+
+
+def _unmatched(policies: Policies, fitting: set[tuple[str, str]]) -> Iterator[Break]:
+    for what, asked in (("no column", policies.masked), ("no dataset", policies.owner)):
+        for name, patterns in asked.items():
+            for pattern in patterns:
+                if (name, pattern) not in fitting:
+                    yield Break(_UNMATCHED, pattern, None, f"policy {name}: {what} that is known fits this pattern")
 
 
 def _clear(name: str, dataset: str, column: ContractColumn) -> Iterator[Break]:

@@ -1,11 +1,11 @@
 """YAML whose every part knows its line: texts as written, no key twice, no aliases."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
-from headwater.contracts.odd_yaml import found_at, refuse_odd
+from headwater.contracts.odd_yaml import composed
 from headwater.errors import WrongSetting
 
 MAX_BYTES = 16 << 20
@@ -36,10 +36,7 @@ def read_yaml(text: bytes, file: str) -> YamlText:
     if len(text) > MAX_BYTES:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: {MAX_BYTES:,} are taken at most.")
     try:
-        refuse_odd(text, yaml.CBaseLoader)
-        node = yaml.compose(text, Loader=yaml.CBaseLoader)
-        for key in _twice(node):
-            raise found_at(key.start_mark, f"{str(key.value)[:100]!r} is given twice, keep one")
+        node = composed(text, yaml.CBaseLoader)
         return YamlText(None if node is None else yaml.CBaseLoader("").construct_document(node), node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -47,20 +44,3 @@ def read_yaml(text: bytes, file: str) -> YamlText:
         raise WrongSetting(f"{file}, line {line}: no YAML: {error.problem}. Correct it there.") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise WrongSetting(f"{file}: no YAML: {str(error).splitlines()[0]}. Correct it.") from error
-
-
-def _twice(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Yield keys that a mapping has already."""
-    todo = [] if root is None else [root]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, yaml.SequenceNode):
-            todo += node.value
-        elif isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in seen:
-                        yield key
-                    seen.add(key.value)
-                todo.append(value)

@@ -177,6 +177,14 @@ def test_a_log_that_cannot_be_opened_is_named_for_nothing_is_known_of_its_applic
         read(f"eventlogs:{tmp_path}")
 
 
+def test_a_folder_without_a_log_is_named_for_of_none_nobody_is_missing(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").touch()
+    (tmp_path / "spark-events").mkdir()
+    (tmp_path / "spark-events" / "app-1").write_text("\n".join(log_lines("app-1")))
+    with pytest.raises(WrongSetting, match="No event log of Spark lies in"):
+        read(f"eventlogs:{tmp_path}")
+
+
 def test_gzip_of_several_members_is_read_to_its_end(tmp_path: Path) -> None:
     lines = log_lines("app-joined")
     (tmp_path / "app-joined.gz").write_bytes(packed(lines[:2], "gz") + packed(lines[2:], "gz"))

@@ -23,16 +23,26 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
     """Yield the applications of a folder; logs that nobody wrote to since the span began are not opened.
 
     A log without its beginning stands for the application that it is named after. Raises WrongSetting where there is no
-    folder, or a log in a codec that cannot be read, or that may not be read.
+    folder, or nothing in it that could be a log, or a log in a codec that cannot be read, or that may not be read.
     """
     folder = Path(place.place).expanduser()
     if not folder.is_dir():
         raise WrongSetting(
             f"{folder} is no folder. Name the one that spark.eventLog.dir names, as it is seen from here."
         )
-    for log in sorted(folder.iterdir()):
-        if not log.name.startswith(".") and (found := _looked_at(log, span)):
+    logs = [log for log in sorted(folder.iterdir()) if not log.name.startswith(".") and _could_be(log)]
+    if not logs:  # of which nobody could be missing, whoever did not report
+        raise WrongSetting(
+            f"No event log of Spark lies in {folder}. Name the folder that spark.eventLog.dir names, and see that "
+            "spark.eventLog.enabled is true."
+        )
+    for log in logs:
+        if found := _looked_at(log, span):
             yield found
+
+
+def _could_be(log: Path) -> bool:
+    return log.name.startswith("eventlog_v2_") or not log.is_dir()
 
 
 def _looked_at(log: Path, span: HistorySpan) -> HistoryEntry | None:

@@ -84,8 +84,8 @@ function Figures({ answer }: { answer: Numbers }) {
         {sums(answer.rejected) > 0 && <Chart title="Rejected by reason" series={answer.rejected} window={window} empty="" />}
         {sums(answer.refused) > 0 && <Chart title="Refused by reason" series={answer.refused} window={window} empty="" />}
       </div>
-      <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} empty="No run failed in this window." />
-      <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} empty="No run is lost." />
+      <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} total={(runs?.states.FAIL ?? 0) + (runs?.states.ABORT ?? 0)} empty="No run failed in this window." />
+      <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} total={runs?.lostCount ?? 0} empty="No run is lost." />
     </>
   );
 }
@@ -123,12 +123,12 @@ function Chart({ title, series, window, empty }: { title: string; series: Record
   );
 }
 
-function Runs({ id, title, runs, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; empty: string }) {
+function Runs({ id, title, runs, total, empty }: { id: string; title: string; runs: Schemas['OverviewRun'][]; total: number; empty: string }) {
   return (
     <div id={id}>
       <Section title={title}>
         <DataTable
-          name={title.toLowerCase()} rows={runs} empty={empty}
+          name={title.toLowerCase()} rows={runs} total={Math.max(total, runs.length)} empty={empty}
           columns={[
             { id: 'state', title: 'State', value: (row) => row.state, width: '7rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
             { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row) => <JobLink id={row.job} /> },

@@ -14,6 +14,11 @@ export interface ColumnRow {
   exposure: string;
 }
 
+/** What only filters, joins or sorts is in no value; where no step is told, it may be. */
+function isDirect({ transformations }: Schemas['MarquezInputField']): boolean {
+  return !transformations.length || transformations.some((each) => each.type !== 'INDIRECT');
+}
+
 /** Join schema, column lineage, verdicts and masking surface by column, in any case, in the schema's order. */
 export function columnsOf(
   dataset: Pick<Dataset, 'namespace' | 'name' | 'fields' | 'columnLineage'>,
@@ -33,7 +38,7 @@ export function columnsOf(
     type: type ?? '',
     tags,
     description: description ?? '',
-    madeOf: (sources(name)?.inputFields ?? []).map((from) => `${shortName(from.dataset)}.${from.field}`),
+    madeOf: (sources(name)?.inputFields ?? []).filter(isDirect).map((from) => `${shortName(from.dataset)}.${from.field}`),
     verdict: judged(name)?.verdict ?? '',
     reason: judged(name)?.reason ?? '',
     exposure: exposed(name)?.exposure ?? (tagged(name) ? 'tagged' : ''),

@@ -89,7 +89,9 @@ test('what was opened of late is kept once, newest first, eight at most', () => 
 test('columns are joined in any case, and those that only lineage knows are added', () => {
   const field = { name: 'Email', type: 'string', tags: ['pii'], description: null };
   const by = { transformationDescription: null, transformationType: 'IDENTITY' };
-  const from = [{ namespace: 'n', name: 'x/y/src', dataset: 'x/y/src', field: 'mail', transformations: [], ...by }];
+  const mail = { namespace: 'n', name: 'x/y/src', dataset: 'x/y/src', field: 'mail', transformations: [], ...by };
+  const step = (type: 'DIRECT' | 'INDIRECT') => ({ type, subtype: 'JOIN', description: null, masking: false });
+  const from = [mail, { ...mail, field: 'key', transformations: [step('INDIRECT')] }, { ...mail, field: 'name', transformations: [step('INDIRECT'), step('DIRECT')] }];
   const dataset = {
     namespace: 'n', name: 'd', fields: [field],
     columnLineage: [{ name: 'email', inputFields: from, ...by }, { name: 'gone', inputFields: [], ...by }],
@@ -100,7 +102,7 @@ test('columns are joined in any case, and those that only lineage knows are adde
     items: [surface, { ...surface, dataset: 'd', exposure: 'masked' }], sources: [{ namespace: 'n', dataset: 'd', column: 'GONE' }],
   }); // prettier-ignore
   expect(rows.map((row) => [row.name, row.madeOf, row.verdict, row.exposure])).toEqual([
-    ['Email', ['y/src.mail'], 'used', 'masked'], ['gone', [], '', 'tagged'],
+    ['Email', ['y/src.mail', 'y/src.name'], 'used', 'masked'], ['gone', [], '', 'tagged'],
   ]); // prettier-ignore
 });
 

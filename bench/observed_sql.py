@@ -9,6 +9,7 @@ The split was fixed before anything was recorded: by the key of a statement's *n
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,12 +86,13 @@ def _of(group: str) -> tuple[list[TpcTable], list[Query]]:
 
 
 def record(group: str) -> None:
-    """Run the queries of a group that are not recorded yet under Spark and its listener."""
+    """Run the queries of a group under Spark and its listener, from the first one on, whatever was cut off before."""
     from pyspark.sql import SparkSession  # who reads what is recorded needs no Spark
 
     require_java()
     place = RECORDED / group
-    place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
     events = place / "events.ndjson"
     builder = SparkSession.builder.master("local[1]").appName("plain")
     for key, value in _settings(place, events).items():

@@ -355,6 +355,8 @@ def test_a_run_says_who_wrote_what_it_read_and_who_read_what_it_wrote(shop: Aske
     assert [reader["id"] for reader in written["read_by"]] == [uuid(3), uuid(4)]
     assert (answer["children"], answer["truncated"]) == ([], False)
     assert "No run" in shop.refused("runs/nobody/lineage", 404)["error"]
+    shown = uuid(2)[:-1] + "…"  # as pages and tables cut it
+    assert uuid(2) in shop.refused(f"runs/{shown}/lineage", 404)["nearest"]
 
 
 def test_a_run_names_the_runs_that_are_part_of_it(shop: Asker) -> None:

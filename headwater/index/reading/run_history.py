@@ -24,6 +24,9 @@ _LAST = 5
 LOOKED_AT = 5_000
 """Newest runs of a job and output that are looked at."""
 
+_NEAR = 5
+"""Runs that are named where one is not known."""
+
 _VOTES = (
     f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
     f"ORDER BY {NEWEST_CANDIDATE} LIMIT {LOOKED_AT + 1}"
@@ -67,10 +70,16 @@ class RunHistory:
         ).fetchall()
         keys = sorted(key for (key,) in rows)
         if not keys:
-            raise NotKnown("run", run_id, [], "Write the run id as its events do; `headwater events` lists them.")
+            raise NotKnown("run", run_id, self._beginning(run_id), "Write the run id as its events do; `headwater events` lists them.")
         if len(keys) > 1:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])
+
+    def _beginning(self, run_id: str) -> list[str]:
+        """Return runs whose id begins with what was asked for: pages and tables show the beginning alone."""
+        begins = run_id.rstrip("…. ").lower()
+        query = "SELECT key FROM run_keys WHERE key >= ?1 AND key < ?1 || char(0x10FFFF) ORDER BY key LIMIT ?2"
+        return [key for (key,) in self._sql.execute(query, (begins, _NEAR))] if begins else []
 
     def places(self, key: str, limit: int) -> set[Place]:
         """Return where bronze has the newest events of a run."""

@@ -70,7 +70,12 @@ class RunHistory:
         ).fetchall()
         keys = sorted(key for (key,) in rows)
         if not keys:
-            raise NotKnown("run", run_id, self._beginning(run_id), "Write the run id as its events do; `headwater events` lists them.")
+            raise NotKnown(
+                "run",
+                run_id,
+                self._beginning(run_id),
+                "Write the run id as its events do; `headwater events` lists them.",
+            )
         if len(keys) > 1:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])

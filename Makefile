@@ -21,12 +21,14 @@ WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
+.PHONY: help setup spark-jars setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(READY) $(WEB)  ## virtual environment, packages, jars and dashboard; done once
+setup: $(READY) $(WEB) spark-jars  ## virtual environment, packages, jars and dashboard; done once
+
+spark-jars: $(READY)
 	@$(BIN)/python -m tools.jars
 
 web: $(WEB)  ## the dashboard, built from web/ into headwater/web/assets/
@@ -54,8 +56,13 @@ jvm: $(JARS)  ## the jars of the OneLake transport, the Spark plugin and the Spa
 jvm/%.jar: jvm/$$(firstword $$(subst /, ,$$*))/pom.xml $$(shell find jvm/$$(firstword $$(subst /, ,$$*))/src jvm/testing -type f)
 	@command -v mvn >/dev/null || { echo "mvn is missing, which builds our jars: apt-get install openjdk-17-jdk-headless maven"; exit 2; }
 	@echo "Building $(@F) and running its tests (a minute; the first time it fetches Spark and Hadoop)"
-	@$(MAVEN) -f $< $(if $(findstring spark4,$@),-Pspark4) package
+	@$(MAVEN) -f $< $(if $(findstring spark4,$@),-Pspark4) $(BESIDE) package
 	@touch $@
+
+# the tests of these start a Spark: pyspark's own, and Delta
+WITH_SPARK := $(filter-out jvm/connector/%,$(JARS))
+$(WITH_SPARK): BESIDE = -Dmaven.test.additionalClasspath=$$(printf '%s,' $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars/*.jar $(CURDIR)/.cache/jars/delta/*.jar)
+$(WITH_SPARK): | spark-jars
 
 setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, Helm, a judge of what DataHub gets, dbt
 	@$(MAKE) --no-print-directory --jobs 4 setup setup-judges $(JARS)

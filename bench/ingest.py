@@ -1,6 +1,10 @@
-"""`headwater ingest`: rate, memory, the cost of a look at nothing new, and how late an event of a followed file is."""
+"""`headwater ingest`: rate, memory, the cost of a look at nothing new, and how late an event of a followed file is.
+
+`--one-each N`: N files of one small event each in one folder in place of it.
+"""
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -11,12 +15,19 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from uuid import UUID
 
 import httpx
+import psutil
 
 from bench.figures import Figure, middle, percentile, show
 from bench.generate import generate
 from bench.running import headwater
+from headwater.file_intake.batch_sending import BatchSender
+from headwater.file_intake.file_taking import FileTaker
+from headwater.file_intake.sources.local_files import LocalFiles
+from headwater.file_intake.taken_ledger import TakenLedger
+from headwater.sinks.connecting.kept_connection import HttpAnswer
 
 EVENTS, FILES = 100_000, 2_000
 QUICK_EVENTS, QUICK_FILES = 10_000, 200
@@ -55,6 +66,75 @@ def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Fi
         Figure("a followed file: appended to acknowledged, p50", middle(late), "s"),
         Figure("a followed file: appended to acknowledged, highest", percentile(late, 1.0), "s", 2.0),
     ]
+
+
+def run_one_each(files: int) -> list[Figure]:
+    """Take so many files of one event each in one folder, and a tenth of them; then look at them again."""
+    with TemporaryDirectory(prefix="headwater-bench-") as name, headwater() as server:
+        runs = {}
+        for count in (0, files // 10, files):
+            folder, state = Path(name) / f"in{count}", Path(name) / f"state{count}"
+            _write_one_each(folder, count)
+            runs[count] = _ingest(folder, server.url, state)
+        again = _ingest(folder, server.url, state)
+        looks_s, listing_s = _looks_s(folder, next(state.glob("*.sqlite"))), _listing_s(folder)
+        with _following(folder, server.url, state) as process:
+            cores = _cores(process.pid)
+    idle, few, all_ = runs.values()
+    return [
+        Figure(
+            f"{count:,} files of one event",
+            count / (run.wall_s - idle.wall_s),
+            "files/s",
+            cpu_us=(run.cpu_s - idle.cpu_s) / count * 1e6,
+        )
+        for count, run in ((files // 10, few), (files, all_))
+    ] + [
+        Figure("memory", all_.memory_mb, "MB", few.memory_mb * 1.1, floor=idle.memory_mb),
+        Figure("a second run", again.cpu_s - idle.cpu_s, "CPU-s"),
+        Figure("a look of who follows, nothing new", middle(looks_s), "CPU-s", 0.5, floor=listing_s),
+        Figure("who follows, nothing new", cores, "cores", 0.2),
+    ]
+
+
+def _write_one_each(folder: Path, files: int) -> None:
+    folder.mkdir()
+    for number in range(files):
+        name = {"job": {"namespace": "bench", "name": f"job{number % 300}"}, "run": {"runId": str(UUID(int=number))}}
+        event = {"eventType": "START", "eventTime": "2026-03-01T00:00:00Z", "producer": "urn:bench", **name}
+        (folder / f"{number:06}-1events.ndjson").write_bytes(json.dumps(event).encode() + b"\n")
+
+
+def _looks_s(folder: Path, taken: Path) -> list[float]:
+    """Return the CPU time (s) of looks behind the first, in this process."""
+    ledger = TakenLedger(taken)
+    sender = BatchSender(lambda *_: HttpAnswer(500, {}, b""), patience_s=0)  # nothing is sent
+    taker, found = FileTaker(ledger, sender, bytes, lambda _: None), []
+    for _ in range(6):
+        began = time.process_time()
+        taker.take([LocalFiles(folder)])
+        found.append(time.process_time() - began)
+    ledger.close()
+    return found[1:]
+
+
+def _listing_s(folder: Path) -> float:
+    """Return what the system's own listing with sizes and times costs (CPU-s)."""
+    began = time.process_time()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            entry.stat()
+    return time.process_time() - began
+
+
+def _cores(pid: int) -> float:
+    """Return how much of a core a process takes, for half a minute behind its start."""
+    process = psutil.Process(pid)
+    time.sleep(15)
+    before, began = process.cpu_times(), time.perf_counter()
+    time.sleep(30)
+    after = process.cpu_times()
+    return (after.user + after.system - before.user - before.system) / (time.perf_counter() - began)
 
 
 def _write(folder: Path, events: int, files: int, kilobytes: int) -> None:
@@ -101,10 +181,10 @@ def _late_s(path: Path, url: str, state: Path) -> list[float]:
 
 
 @contextmanager
-def _following(path: Path, url: str, state: Path) -> Iterator[None]:
+def _following(path: Path, url: str, state: Path) -> Iterator["subprocess.Popen[bytes]"]:
     process = _started(path, url, state, "--follow")
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
@@ -118,5 +198,9 @@ def _acknowledged(client: httpx.Client) -> float:
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="a tenth of the events")
-    is_quick = arguments.parse_args().quick
-    show("Ingest", run(*((QUICK_EVENTS, QUICK_FILES) if is_quick else (EVENTS, FILES))))
+    arguments.add_argument("--one-each", type=int, metavar="N")
+    given = arguments.parse_args()
+    if given.one_each:
+        show("Ingest, one event a file", run_one_each(given.one_each))
+    else:
+        show("Ingest", run(*((QUICK_EVENTS, QUICK_FILES) if given.quick else (EVENTS, FILES))))

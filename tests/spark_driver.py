@@ -19,12 +19,16 @@ from pyspark.sql import SparkSession
 from headwater import failpoints
 from headwater.errors import LakeUnavailable
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landing_kinds import Landing, take_in
 from headwater.spark.refresh import refresh
 from tests.running import started
 
 REFUSED = 3
 """The status of a command that ends with one of our errors."""
+
+DELETE = "delete"
+"""In place of a lake: deletes the file behind it, if it has the length and time (us) that follow."""
 
 _ROOT = Path(__file__).parents[1]
 
@@ -110,7 +114,9 @@ def main() -> int:
     """Do what is asked for; an error of ours is its last line and its status."""
     _, lake, *places = sys.argv
     try:
-        if places:
+        if lake == DELETE:
+            HadoopFiles(_session()).delete(places[0], *map(int, places[1:]))
+        elif places:
             take_in(_session(), lake, Landing(places[0], "lines"))
         else:
             refresh(_session(), lake, UserRules())

@@ -54,11 +54,15 @@ class Taking:
         on_batch: Callable[[Intake], None] = lambda _: None,
     ) -> Intake:
         """Take what is new; `whole` expects all of it to be events."""
-        sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
-        taker = FileTaker(self.ledger, sender, self._claim, on_batch)
+        taker = self.taker(on_batch)
         taker.take(sources or (LocalFiles(self.folder),), since_us, deletion)
         assert taker.done.is_well or not whole, taker.done.reasons
         return taker.done
+
+    def taker(self, on_batch: Callable[[Intake], None] = lambda _: None) -> FileTaker:
+        """Return what takes files here, look after look."""
+        sender = BatchSender(self._ask, patience_s=self._patience_s, wait=self.waited.append)
+        return FileTaker(self.ledger, sender, self._claim, on_batch)
 
     def write(self, name: str, *bodies: bytes, torn: bytes = b"", append: bool = False) -> Path:
         """Write lines into a file."""

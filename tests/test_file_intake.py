@@ -427,6 +427,29 @@ def test_taken_files_go_once_they_are_in_bronze_and_have_rested(taking: Taking) 
     assert (taken.exists(), torn.exists()) == (False, True)
 
 
+def test_who_follows_asks_the_ledger_for_what_has_changed_alone(taking: Taking) -> None:
+    asked: list[str] = []
+    for number, each in enumerate(events(50)):
+        taking.write(f"{number}.ndjson", each)
+    torn = taking.write("torn.ndjson", torn=b'{"ev')
+    taker, source = taking.taker(), LocalFiles(taking.folder)
+    taker.take([source])
+    taker.take([source])  # what was taken is found as it was
+
+    taking.ledger._file.set_trace_callback(asked.append)
+    taker.take([source])
+    assert (taker.done.files, taker.done.unchanged, taker.done.waiting) == (51, 51, 1)
+    assert [torn.name in each or str(torn.stat().st_ino) in each for each in asked if "SELECT" in each] == [True]
+
+    asked.clear()
+    taking.write("7.ndjson", *events(1), append=True)
+    taker.take([source])
+    assert (taker.done.events, taker.done.unchanged) == (51, 50)
+    taker.take([source], deletion=all_but_certain())
+    assert taker.done.deleted == 50
+    assert [*taking.folder.iterdir()] == [torn]
+
+
 def test_a_file_is_not_deleted_that_has_grown_since_it_was_listed(taking: Taking) -> None:
     path = taking.write("a.ndjson", *events(1))
     source = LocalFiles(taking.folder)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog import RecordKind
 from headwater.events.transport_losses import FACET
 from headwater.spark.landing.file_plans import PART_BYTES
+from headwater.spark.landing.hadoop_files import HadoopFiles
 from headwater.spark.landing.landed_streams import BATCH_RECORDS
 from headwater.spark.landing.landing_job import ingest
 from headwater.spark.landing.landing_kinds import Landing, take_in
@@ -25,7 +27,7 @@ from headwater.spark.one_pass import alone
 from tests.captured import captured
 from tests.lake_check import rows
 from tests.parsing import World, event
-from tests.spark_driver import killed
+from tests.spark_driver import DELETE, driver, killed, standing
 from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [
@@ -240,6 +242,30 @@ def test_many_files_and_an_event_larger_than_a_part_are_taken_and_deleted_once_t
     assert not (lake.files / "many/large.ndjson").exists()
     assert (lake.files / "many/torn.ndjson").exists()
     assert sum(1 for _ in (lake.files / "many").rglob("*.ndjson")) == FILES
+
+
+@pytest.mark.parametrize(
+    ("where", "written", "left"),
+    [
+        ("looked", "ab", {"a.ndjson": b"onetwo"}),
+        ("looked", "wb", {"a.ndjson": b"two"}),
+        ("renamed", "ab", {"a.ndjson": b"two"}),
+    ],
+)
+def test_what_is_written_while_a_file_is_deleted_is_kept(
+    spark: SparkSession, tmp_path: Path, where: str, written: str, left: dict[str, bytes]
+) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(b"one")
+    os.utime(path, (1_000_000, 1_000_000))
+    process = driver(spark, DELETE, f"deletion.{where}:halt", str(path), "3", str(1_000_000 * 1_000_000))
+    with standing(process):
+        with path.open(written) as file:
+            file.write(b"two")
+        process.send_signal(signal.SIGCONT)
+        assert process.communicate(timeout=300)[1] == ""
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == left
+    assert not HadoopFiles(spark).delete(str(tmp_path / "gone"), 3, 0)
 
 
 def test_killed_at_any_step_each_record_has_one_place(taken: TakenFolder) -> None:

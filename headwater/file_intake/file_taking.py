@@ -17,6 +17,8 @@ from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 
 TORN_US = 24 * 3600 * 1_000_000
 """After so long a rest the end of a file that is not whole is rejected: nobody will complete it."""
+_SETTLED = 500_000
+"""Files that are known without a look into the ledger; about 70 bytes each."""
 _REASONS = 20
 _SHOWN = 64 << 10
 """Bytes of a line that is rejected: what is larger than a receiver takes can be looked up in its file."""
@@ -93,6 +95,7 @@ class FileTaker:
         self._on_batch = on_batch
         self.done = Intake()
         self._refused: set[tuple[str, str]] = set()
+        self._settled: set[int] = set()  # hashes of files as they were listed: any change makes it another one
         self._undeletable: HeadwaterError | None = None
         self._begin()
 
@@ -121,6 +124,9 @@ class FileTaker:
 
     def _look(self, source: FileSource, found: FoundFile, deletion: Deletion | None) -> None:
         self.done.files += 1
+        if deletion is None and hash((source.store, found)) in self._settled:
+            self.done.unchanged += 1
+            return
         known = self._ledger.find(source.store, found.identity)
         if known and is_settled(known, found) and not _is_given_up(known, found):
             self._let_be(source, found, known, deletion)
@@ -131,10 +137,17 @@ class FileTaker:
         self.done.unchanged += 1
         if known.torn:
             self.done.wait_for(known)
+        else:
+            self._remember(source, found)
         is_over = deletion and 0 < known.taken_us < min(deletion.rested_us, deletion.in_bronze_us)
         if is_over and not known.torn and not known.refused and self._delete(source, found):
             self._ledger.forget(known)
             self.done.deleted += 1
+
+    def _remember(self, source: FileSource, found: FoundFile) -> None:
+        if len(self._settled) >= _SETTLED:
+            self._settled.clear()  # most of them may be gone
+        self._settled.add(hash((source.store, found)))
 
     def _delete(self, source: FileSource, found: FoundFile) -> bool:
         """Delete a file; where one may not be deleted, no other is tried at this look."""

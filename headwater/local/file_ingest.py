@@ -10,7 +10,8 @@ from headwater.file_intake.sources.file_source import FileSource
 
 PATIENCE_S = 120.0
 """How long a receiver that has answered is waited for, unless files are followed: then for ever."""
-_CONFIRMED_EVERY_S = 60.0
+_DELETED_EVERY_S = 60.0
+"""What is in bronze is asked for, and every file that was taken looked up in the ledger, no more often."""
 _REST = 4.0
 """A look is followed by a rest of so many times the CPU time that it took: looking costs at most a fifth of a core."""
 
@@ -40,14 +41,15 @@ def ingest_files(
     nothing could ever be deleted.
     """
     _check_reach(orders)
-    confirmed = (float("-inf"), 0)
+    confirmed = float("-inf")
     while True:
         began, began_cpu = time.monotonic(), time.process_time()
         try:
-            if orders.keep_s and began >= confirmed[0] + _CONFIRMED_EVERY_S:
-                confirmed = began, in_bronze_us()
-            rested_us = time.time_ns() // 1000 - int((orders.keep_s or 0) * 1e6)
-            taker.take(sources, orders.since_us(), Deletion(rested_us, confirmed[1]) if orders.keep_s else None)
+            deletion = None
+            if orders.keep_s and began >= confirmed + _DELETED_EVERY_S:
+                rested_us = time.time_ns() // 1000 - int(orders.keep_s * 1e6)
+                deletion, confirmed = Deletion(rested_us, in_bronze_us()), began
+            taker.take(sources, orders.since_us(), deletion)
         except Retry as error:
             if not orders.follow:
                 raise

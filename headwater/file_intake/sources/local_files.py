@@ -13,6 +13,7 @@ from headwater.file_intake.sources.file_source import (
     is_earlier_day,
     is_passed_over,
 )
+from headwater.file_intake.sources.unchanged_deletion import delete_unchanged
 
 
 class LocalFiles:
@@ -55,16 +56,17 @@ class LocalFiles:
         return file
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete it unless it has grown or is another."""
+        """Delete it unless it has grown, is another, or is being written."""
         if self.find(found.path) != found:
             return False
         try:
-            Path(found.path).unlink(missing_ok=True)
+            return delete_unchanged(
+                Path(found.path), lambda status: _found(found.path, status)[2:] == found[2:]
+            )  # not its identity: not every mount keeps that over a rename
         except OSError as error:
             raise WrongSetting(
                 f"{found.path} was taken and may not be deleted: {error.strerror}. Leave --keep out, or allow it."
             ) from error
-        return True
 
 
 def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:

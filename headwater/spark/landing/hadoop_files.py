@@ -1,9 +1,15 @@
 """Single files by Spark's own storage layer, whichever that is: heads, ranges, deletions. None of it is a Spark job."""
 
 from typing import Any
+from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from headwater.failpoints import reach
+
+_RENAMED = ("file", "hdfs")
+"""Where a rename is one step that keeps a file's time; elsewhere it is a copy, or not known to."""
 
 
 class HadoopFiles:
@@ -57,17 +63,36 @@ class HadoopFiles:
         return str(system.makeQualified(place).toString())
 
     def delete(self, path: str, length: int, modified_us: int) -> bool:
-        """Delete a file that has not changed since it was listed; tells whether it was deleted."""
+        """Delete a file that has not changed since it was listed; tells whether it was deleted.
+
+        On a disk and HDFS it is renamed first and looked at once more: a writer that comes meanwhile makes another one.
+        Of a deletion that was killed `….deleting` is left, a file like any other.
+        """
         place, system = self._at(path)
+        if not self._is_still(system, place, length, modified_us):
+            return False
+        reach("deletion.looked")
+        if system.getUri().getScheme() not in _RENAMED:
+            return bool(system.delete(place, False))
+        going = self._hadoop.fs.Path(place.getParent(), f"{uuid4()}.deleting")
+        try:
+            if not system.rename(place, going):
+                return False
+        except Py4JJavaError as error:
+            return _gone(error)
+        reach("deletion.renamed")
+        if self._is_still(system, going, length, modified_us):
+            return bool(system.delete(going, False))
+        if not system.exists(place):
+            system.rename(going, place)
+        return False
+
+    def _is_still(self, system: Any, place: Any, length: int, modified_us: int) -> bool:
         try:
             found = system.getFileStatus(place)
         except Py4JJavaError as error:
-            if "FileNotFound" not in str(error):
-                raise
-            return False
-        if (found.getLen(), found.getModificationTime()) != (length, modified_us // 1000):
-            return False
-        return bool(system.delete(place, False))
+            return _gone(error)
+        return bool((found.getLen(), found.getModificationTime()) == (length, modified_us // 1000))
 
     def _at(self, path: str) -> tuple[Any, Any]:
         place = self._hadoop.fs.Path(path)
@@ -75,3 +100,10 @@ class HadoopFiles:
 
     def _bounded(self, file: Any, size: int) -> Any:
         return self._io.input.BoundedInputStream(file, size)
+
+
+def _gone(error: Py4JJavaError) -> bool:
+    """Return false for a file that is not there; raise anything else."""
+    if "FileNotFound" not in str(error):
+        raise error
+    return False

@@ -32,6 +32,9 @@ public final class TroubledFileSystem extends RawLocalFileSystem {
     /** A rename comes through, and its answer is lost. */
     public volatile boolean losesAnswers;
 
+    /** A rename is not done and no error, as of HDFS where the name is taken. */
+    public volatile boolean renamesNothing;
+
     /** A write takes a permit: without permits it waits. */
     public final Semaphore gate = new Semaphore(1_000_000);
 
@@ -76,6 +79,9 @@ public final class TroubledFileSystem extends RawLocalFileSystem {
   @Override
   public boolean rename(Path from, Path to) throws IOException {
     refuse();
+    if (trouble.renamesNothing) {
+      return false;
+    }
     boolean done = super.rename(from, to);
     trouble.landed.release();
     if (trouble.losesAnswers) {

@@ -51,7 +51,9 @@ final class DropCount {
     told.put("transport", "plugin");
     told.put("application", application.id());
     told.put("applicationName", application.name());
-    told.put("namespace", namespace);
+    if (namespace != null) {
+      told.put("namespace", namespace); // a null is none that a reader of such lines takes
+    }
     told.put("dropped", untold);
     told.put("queueFull", untold);
     told.put("unserialisable", 0);

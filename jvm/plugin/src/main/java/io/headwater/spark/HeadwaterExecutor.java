@@ -39,6 +39,7 @@ final class HeadwaterExecutor implements ExecutorPlugin {
         tell(url);
       }
     } catch (IOException | RuntimeException | LinkageError refused) {
+      shutdown();
       LOG.error("Headwater plugin: NO LINEAGE IS TAKEN on this executor: {}.", refused.toString());
     }
   }
@@ -57,10 +58,10 @@ final class HeadwaterExecutor implements ExecutorPlugin {
   }
 
   private static void tell(String url) throws IOException {
-    System.setProperty(PROPERTY, url);
     Path folder = Paths.get(SparkFiles.getRootDirectory());
     Path hidden = Files.createTempFile(folder, "." + FILE, ".tmp");
     Files.writeString(hidden, url);
     Files.move(hidden, folder.resolve(FILE), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    System.setProperty(PROPERTY, url);
   }
 }

@@ -37,8 +37,11 @@ final class LakeFolder {
     try (OutputStream out = files.create(temporary, true)) {
       out.write(Lines.write(batch.bodies()));
     }
-    if (!files.rename(temporary, place) && !files.exists(place)) {
-      throw new IOException("the store does not rename " + temporary.getName());
+    if (!files.rename(temporary, place)) {
+      if (!files.exists(place)) {
+        throw new IOException("the store does not rename " + temporary.getName());
+      }
+      files.delete(temporary, false);
     }
     return place.toString();
   }

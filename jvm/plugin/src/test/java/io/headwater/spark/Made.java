@@ -5,8 +5,10 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 
@@ -32,6 +34,10 @@ final class Made {
     return new PluginSettings(conf);
   }
 
+  static Batch batch(String... texts) {
+    return new Few(UUID.randomUUID().toString(), Arrays.stream(texts).map(Made::body).collect(Collectors.toList()));
+  }
+
   static List<String> texts(List<Body> bodies) {
     return bodies.stream().map(each -> new String(each.bytes, StandardCharsets.UTF_8)).collect(Collectors.toList());
   }
@@ -47,5 +53,29 @@ final class Made {
       System.setErr(before);
     }
     return said.toString(StandardCharsets.UTF_8).lines().collect(Collectors.toList());
+  }
+
+  /** A batch in memory. */
+  static final class Few implements Batch {
+    private final String id;
+    private final List<Body> bodies;
+
+    Few(String id, List<Body> bodies) {
+      this.id = id;
+      this.bodies = bodies;
+    }
+
+    @Override
+    public String id() {
+      return id;
+    }
+
+    @Override
+    public List<Body> bodies() {
+      return bodies;
+    }
+
+    @Override
+    public void discard() {}
   }
 }

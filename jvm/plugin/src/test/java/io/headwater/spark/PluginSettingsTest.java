@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
-import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,21 +35,5 @@ class PluginSettingsTest {
     Exception refused = assertThrows(IllegalArgumentException.class, () -> Made.settings(folder, name, value));
     assertTrue(refused.getMessage().contains(PluginSettings.PREFIX + said), refused.getMessage());
     assertTrue(refused.getMessage().contains("Give "), refused.getMessage());
-  }
-
-  @Test
-  void theListenerIsSentHereUnlessItHasATransport() {
-    SparkConf none = new SparkConf(false);
-    assertTrue(ListenerAddress.set(none, "http://127.0.0.1:1"));
-    assertEquals("http", none.get(ListenerAddress.TYPE));
-    assertEquals("http://127.0.0.1:1", none.get(ListenerAddress.URL));
-    assertTrue(ListenerAddress.set(new SparkConf(false).set(ListenerAddress.TYPE, "HTTP"), "http://127.0.0.1:1"));
-
-    SparkConf other = new SparkConf(false).set(ListenerAddress.TYPE, "onelake");
-    assertFalse(ListenerAddress.set(other, "http://127.0.0.1:1"));
-    assertFalse(other.contains(ListenerAddress.URL));
-    SparkConf elsewhere = new SparkConf(false).set(ListenerAddress.URL, "http://headwater:5000");
-    assertFalse(ListenerAddress.set(elsewhere, "http://127.0.0.1:1"));
-    assertEquals("http://headwater:5000", elsewhere.get(ListenerAddress.URL));
   }
 }

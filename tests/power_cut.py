@@ -22,7 +22,7 @@ def _library() -> Path:
     if compiler is None:
         pytest.skip("cc is missing, which builds tests/power_cut.c: apt-get install gcc libc6-dev")
     library = Path(tempfile.mkdtemp(prefix="headwater-power-cut-")) / "power_cut.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, _SOURCE, "-ldl"]
+    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(_SOURCE), "-ldl"]
     subprocess.run(command, check=True)
     return library
 

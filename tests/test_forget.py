@@ -14,13 +14,16 @@ import pytest
 from headwater.errors import WrongSetting
 from headwater.eventlog import RecordKind
 from headwater.eventlog.body_packing import unpack
+from headwater.eventlog.segments import remove_segment
 from headwater.failpoints import VARIABLE
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
+from headwater.lake.bronze_retention import let_go
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.local.forgetting.one_request import Forgetting
 from headwater.local.forgetting.wanted import WantedName, WantedText
+from headwater.local.log_epochs import begin_epoch
 from headwater.runtime.folders import folder_lock
 from headwater.runtime.indexes import open_view_opener
 from headwater.runtime.sink_opening import open_ledger
@@ -147,6 +150,40 @@ def test_a_dataset_goes_by_any_of_its_names_and_its_neighbour_stays(tmp_path: Pa
     assert world.sequences("events") == [3]
 
 
+def test_what_killed_processes_left_half_written_goes_though_nothing_else_says_it(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(event(1))
+    world.claim(event(2, ("x" * 5000,)))
+    parse(world)
+    torn = tmp_path / "claims" / ("0" * 32)
+    torn.write_bytes(sql_event(WHO)[:-20])  # of a request that was never answered
+    rows = next((tmp_path / "lake" / "bronze" / "events").glob("*/*.parquet"))
+    for left in (
+        rows.with_name(f"{rows.name}#1"),
+        tmp_path / "lake" / "bronze" / "schemas" / "_delta_log" / "1.json#2",
+    ):
+        left.write_text(WHO)
+    done = Forgetting(world.settings, WANTED).forget()
+    assert (done["state"], said_in(tmp_path), torn.exists()) == ("done", [], False)
+    assert len(list((tmp_path / "claims").iterdir())) == 1
+    assert world.sequences("events") == [1, 2]
+
+
+def test_files_of_rows_that_left_by_age_go_too(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append(sql_event(WHO))
+    world.age(40)
+    old = world.append_to_end_of_segment(event(1))
+    world.append(event(2))
+    parse(world)
+    let_go(world.bronze, 30)
+    remove_segment(old)  # as the log's retention did long ago
+    assert said_in(tmp_path)
+    done = Forgetting(world.settings, WANTED).forget()
+    assert (done["state"], set(done["found"].values()), said_in(tmp_path)) == ("done", {0}, [])
+    assert world.sequences("events") == [2, 3]
+
+
 def test_what_is_in_a_file_of_the_user_is_named_and_the_request_stays_open(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.append(sql_event(WHO))
@@ -180,8 +217,6 @@ def test_nothing_is_erased_while_headwater_runs(tmp_path: Path) -> None:
 
 
 def test_a_log_of_which_records_were_erased_can_be_parsed_again(tmp_path: Path) -> None:
-    from headwater.local.log_epochs import begin_epoch
-
     world = World(tmp_path)
     world.append(event(1), sql_event(WHO))
     Forgetting(world.settings, WANTED).forget()

@@ -1,7 +1,9 @@
 """Maintenance keeps content, watermarks and what readers may still need."""
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -99,6 +101,23 @@ def test_vacuum_deletes_the_files_that_were_replaced_before_that(tmp_path: Path)
     vacuum(lake, hours=24)
     assert len(data_files(files)) == 1
     assert len(by_sequence(tmp_path)) == 5
+
+
+def test_vacuum_deletes_what_killed_writers_left_a_day_ago_and_nothing_younger(tmp_path: Path) -> None:
+    lake = World(tmp_path).bronze
+    table = small_commits(lake, 2)
+    for path in Path(table.uri).glob("*.parquet"):
+        os.utime(path, (1, 1))
+    compact(lake)  # they are old, and went out of use this minute
+    kept = data_files(ObjectStore(table.uri, {}))
+    for name in ("part-0.parquet", "part-1.parquet#1", "_delta_log/part.json#3"):
+        for age_s in (0, 90_000):
+            left = Path(table.uri, name.replace("part", f"part-{age_s}"))
+            left.write_bytes(b"PAR1")
+            os.utime(left, (time.time() - age_s,) * 2)
+    vacuum(lake, hours=24)
+    found = {path.name for path in Path(table.uri).rglob("*") if path.name.startswith("part") or "#" in path.name}
+    assert found == {*kept, "part-0-0.parquet", "part-0-1.parquet#1", "part-0.json#3"}
 
 
 def test_both_delta_writers_can_use_every_table(tmp_path: Path) -> None:

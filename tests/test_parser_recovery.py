@@ -11,6 +11,7 @@ import pytest
 
 from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.eventlog import RecordKind
+from headwater.eventlog.segments import open_writable
 from tests.parsing import World, crash, event, note
 
 pytestmark = pytest.mark.slow
@@ -179,6 +180,34 @@ def test_a_claim_that_vanishes_for_one_of_two_parsers_leaves_its_event_in_one_ta
     tmp_path: Path, is_killed: bool
 ) -> None:
     world = World(tmp_path)
+    second = judged_twice(world)
+    second.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
+    second.wait(60)
+    if is_killed:
+        world.parser().step()
+    assert world.placed() == [1, 2, 3, 4]
+    assert world.reasons() == {3: "shape"}
+    assert world.audit()["balanced"]
+
+
+def test_what_a_killed_parser_left_is_found_however_many_records_came_since(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    second = judged_twice(world)
+    second.kill()
+    second.wait(60)
+    world.append(event(5))
+    newest = open_writable(max(world.log.glob("*.sqlite")))
+    newest.execute("UPDATE records SET sequence = sequence + 150000 WHERE sequence = 5")
+    newest.close()
+    world.uncount()
+    world.bronze.commit(world.reader().source, {}, 150_004)  # of a parser that was at work before, and goes on
+    world.parser().step()
+    assert world.sequences("events") == [1, 2, 4, 150_005]
+    assert world.reasons() == {3: "shape"}
+
+
+def judged_twice(world: World) -> subprocess.Popen[bytes]:
+    """Let two parsers judge record 2: the first has stored it; the other, which stands still, has rejected it."""
     world.append(event(1))
     claim = world.claim(event(2))
     world.append(b"{}", event(3))
@@ -191,13 +220,7 @@ def test_a_claim_that_vanishes_for_one_of_two_parsers_leaves_its_event_in_one_ta
     first.send_signal(signal.SIGCONT)
     assert first.wait(60) == 0
     assert world.placed() == [1, 2, 2, 3, 4]
-    second.send_signal(signal.SIGKILL if is_killed else signal.SIGCONT)
-    second.wait(60)
-    if is_killed:
-        world.parser().step()
-    assert world.placed() == [1, 2, 3, 4]
-    assert world.reasons() == {3: "shape"}
-    assert world.audit()["balanced"]
+    return second
 
 
 @pytest.mark.parametrize("commit", ["rejected", "duplicates"])

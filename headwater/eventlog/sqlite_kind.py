@@ -26,6 +26,17 @@ class SqliteSettings(LogSettings):
     )
 
 
+def unnamed_bodies(folder: Path, claims: FolderClaims) -> Leftovers:
+    """Return the large bodies that are there now and of which no record tells; they were never acknowledged."""
+    from headwater.eventlog.sqlite_reader import SqliteLogReader
+
+    def named() -> Sequence[bytes]:
+        with closing(SqliteLogReader(folder / "log")) as reader:
+            return reader.claims()
+
+    return Leftovers(claims, named)
+
+
 class SqliteKind(LogKind):
     """SQLite files of one machine, in the folder `log`."""
 
@@ -42,7 +53,6 @@ class SqliteKind(LogKind):
         log was not held against the lake, they stay, and so does everything that retention would take.
         """
         from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-        from headwater.eventlog.sqlite_reader import SqliteLogReader
 
         limits = LogLimits(
             settings.segment_bytes, settings.queued_bytes, settings.min_free_bytes,
@@ -51,11 +61,7 @@ class SqliteKind(LogKind):
         if not isinstance(claims, FolderClaims):
             return SqliteLog(folder / "log", limits, on_commit=on_commit, lake=lake)
 
-        def named() -> Sequence[bytes]:
-            with closing(SqliteLogReader(folder / "log")) as reader:
-                return reader.claims()
-
-        leftovers = Leftovers(claims, named)
+        leftovers = unnamed_bodies(folder, claims)
         return SqliteLog(
             folder / "log", limits,
             on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,

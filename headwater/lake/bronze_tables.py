@@ -4,20 +4,24 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.failpoints import reach
-from headwater.lake.delta_table import LakeTable
+from headwater.lake.delta_table import Beside, LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
 from headwater.lake.query_rows import QueryRows
+from headwater.lake.settling import JUDGED, Attempt, Settled, attempts_so_far, lowest_unsettled
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
+_AT_ONCE = 100_000
+"""Sequence numbers that are looked at at once for what is in two tables."""
 _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
@@ -106,10 +110,13 @@ class Bronze:
         """Return how far the log had acknowledged when it was read last, 0 where it does not count."""
         return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
 
-    def commit(self, source: Source, rows: Rows, last: int, acknowledged: int = 0) -> None:
+    def commit(
+        self, source: Source, rows: Rows, last: int, acknowledged: int = 0, settled: Settled | None = None
+    ) -> Settled:
         """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
 
-        acknowledged: how far the log has counted, kept beside the watermark: it outlives the log.
+        acknowledged: how far the log has counted, kept beside the watermark: it outlives the log. settled: of `settle`
+        or the commit before; what comes back goes into the next. Without it nothing is noted as settled.
         Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
         """
         ready = {
@@ -118,8 +125,11 @@ class Bronze:
             if rows.get(name) or name == EVENTS.name
         }
 
+        attempt = Attempt(source, settled or Settled(0, {}))
+
         def append(name: str) -> None:
-            self.tables[name].append_missing(source.app_id, ready[name], last, _HASHES.get(name))
+            beside: Beside = partial(attempt.count, name) if name in JUDGED else lambda _: ()
+            self.tables[name].append_missing(source.app_id, ready[name], last, _HASHES.get(name), beside)
             reach(f"parser.after_{name}")
 
         if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
@@ -129,12 +139,15 @@ class Bronze:
                 one.result()
         if SHAPES.name in ready:
             append(SHAPES.name)
-        beside_last = [(_count_id(source), acknowledged)] if acknowledged else []
+        counted = [(_count_id(source), acknowledged)] if acknowledged else []
         own = [sequence for name in beside if name in _ONE_ROW_EACH for sequence in ready[name].sequences]
+        beside_last: Beside = lambda read: [*counted, *(attempt.note(read) if settled else ())]  # noqa: E731
         self.events.append_once(source.app_id, ready[EVENTS.name], last, beside_last)
         reach(f"parser.after_{EVENTS.name}")
-        if own and (self.events.passed or 0) >= min(own):
-            self.take_back(source, min(own) - 1, max(own))
+        passed = self.events.passed or 0
+        if own and passed >= min(own):
+            self._take_back(source, min(own) - 1, max(own))
+        return attempt.done(last, passed)
 
     def stored_at(self, source: Source, sequence: int) -> Stored | None:
         """Return what the lake holds of one record, None where that was lost or is not there."""
@@ -166,7 +179,18 @@ class Bronze:
         names = ("incarnation", "partition", "sequence", "to_sequence")
         return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
-    def take_back(self, source: Source, after: int, last: int) -> None:
+    def settle(self, source: Source, watermark: int) -> Settled:
+        """Take back what parsers that were killed have left in a second table; they may still be at work.
+
+        Costs four looks at the tables' logs where nobody left anything, also after a kill.
+        """
+        attempts = attempts_so_far(self.tables, source)
+        lowest = lowest_unsettled(self.tables, self.events, source, attempts)
+        for after in range(watermark if lowest is None else lowest - 1, watermark, _AT_ONCE):
+            self._take_back(source, after, min(after + _AT_ONCE, watermark))
+        return Settled(watermark, attempts)
+
+    def _take_back(self, source: Source, after: int, last: int) -> None:
         """Delete what says of a record, behind one sequence number up to another, that it is no event, and it is one.
 
         Two parsers can judge a record differently: its claim vanished, or its CPU time was spent, for one of them
@@ -228,7 +252,7 @@ class Bronze:
     def decided(self, source: Source, watermark: int) -> set[int]:
         """Return the sequences beyond the watermark that a batch cut off before its last commit has put in a table."""
         found: set[int] = set()
-        for name in (REJECTED.name, DUPLICATES.name):
+        for name in JUDGED:
             if (self.tables[name].watermark(source.app_id) or 0) > watermark:
                 rows = self.tables[name].query(
                     f"SELECT sequence FROM t WHERE log = '{source.log}' AND incarnation = '{source.epoch}' "

@@ -48,6 +48,9 @@ _HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
 _Absent = Callable[[DeltaTable, int], list[bool]]
 """Tells which rows of a batch the version lacks that the handle is at, given the watermark of its commits."""
 
+Beside = Callable[[Callable[[str], int | None]], Sequence[tuple[str, int]]]
+"""Gives transactions that a commit sets, too, from those of the version that it follows; others may commit first."""
+
 NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
 """Rows, each beside its sequence number."""
 
@@ -97,10 +100,10 @@ class LakeTable(OpenTable):
 
         return Prepared([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
 
-    def append_once(self, app_id: str, rows: Prepared, last: int, beside: Sequence[tuple[str, int]] = ()) -> int:
+    def append_once(self, app_id: str, rows: Prepared, last: int, beside: Beside = lambda _: ()) -> int:
         """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
 
-        beside: transactions that the same commit sets; nobody but the caller writes under their names.
+        beside: transactions that the same commit sets; nobody writes under their names but with `app_id`.
 
         Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
         A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
@@ -109,7 +112,9 @@ class LakeTable(OpenTable):
         fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
         return self._append(app_id, rows.batch, last, fresh, beside)
 
-    def append_missing(self, app_id: str, rows: Prepared, last: int, key: str | None = None) -> int:
+    def append_missing(
+        self, app_id: str, rows: Prepared, last: int, key: str | None = None, beside: Beside = lambda _: ()
+    ) -> int:
         """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.
 
         For tables that another attempt may have passed without these rows: a record can be rejected by one attempt
@@ -123,7 +128,7 @@ class LakeTable(OpenTable):
             present = self._present(handle, rows.batch, key, old) if old else set()
             return [each not in present for each in keys]
 
-        return self._append(app_id, rows.batch, last, absent)
+        return self._append(app_id, rows.batch, last, absent, beside)
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Append rows that have no place in a log; after LakeUnavailable they may be there or not."""
@@ -182,9 +187,7 @@ class LakeTable(OpenTable):
         handle = self.handle()
         self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
 
-    def _append(
-        self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, beside: Sequence[tuple[str, int]] = ()
-    ) -> int:
+    def _append(self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, beside: Beside) -> int:
         from headwater.lake.arrow_batches import rows_where  # noqa: PLC0415 - see the module
 
         handle = self._handle if self._handle is not None and self.commits < REOPEN_AFTER else self.reopen()
@@ -193,7 +196,8 @@ class LakeTable(OpenTable):
             fresh = batch if done is None else rows_where(batch, absent(handle, done))
             if done is not None and done >= last and not fresh.num_rows:
                 return 0
-            moved = [Transaction(app_id, max(last, done or 0)), *(Transaction(*each) for each in beside)]
+            others = beside(partial(self._transaction, handle))
+            moved = [Transaction(app_id, max(last, done or 0)), *(Transaction(*each) for each in others)]
             if self._commit(handle, fresh, moved):
                 return int(fresh.num_rows)
             handle = self.reopen()

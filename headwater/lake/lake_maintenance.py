@@ -10,6 +10,7 @@ from deltalake.exceptions import DeltaError
 from headwater.errors import LakeUnavailable
 from headwater.failpoints import reach
 from headwater.lake.delta_table import WRITER, LakeTable
+from headwater.lake.half_written import remove_half_written
 from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ def compact(kept: TableGroup) -> None:
 def vacuum(kept: TableGroup, hours: int) -> None:
     """Delete files that no version younger than `hours` uses, and log entries past their retention.
 
+    Also files that no version uses because who wrote them was killed, as old as that.
     hours: at least 24: a reader that began before a compaction still needs the files it replaced.
     """
     _each_table("Vacuum", kept, partial(_vacuum, hours=max(24, hours)))
@@ -60,8 +62,9 @@ def _compact(table: LakeTable) -> None:
 
 def _vacuum(table: LakeTable, hours: int) -> None:
     handle = table.reopen()
-    handle.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+    handle.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
     handle.cleanup_metadata()
+    remove_half_written(table.uri, hours)
 
 
 def _each_table(what: str, kept: TableGroup, work: Callable[[LakeTable], None]) -> None:

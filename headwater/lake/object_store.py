@@ -49,7 +49,7 @@ class ObjectStore:
         Raises WrongSetting for an option that is no number or time where it should be one.
         """
         check_options(options, f"options of `{setting}`")
-        self._address = address
+        self.address = address
         self._setting = setting
         self._store = self._guarded(lambda: _open(address, options))
 
@@ -105,7 +105,7 @@ class ObjectStore:
         except (BaseError, OSError) as error:
             if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(str(error)):
                 raise
-            raise LakeUnavailable(f"Cannot use {self._address}: {explain(error, self._setting)}") from error
+            raise LakeUnavailable(f"Cannot use {self.address}: {explain(error, self._setting)}") from error
 
 
 def _open(address: str, options: Mapping[str, str]) -> Any:

@@ -92,8 +92,8 @@ class StoreFiles(ObjectStore):
     def __init__(self, settings: Settings):
         """Ask for nothing yet; raises WrongSetting where the address is none."""
         self.options: Mapping[str, str]
-        self.address, self.options = lake_place(settings)
-        super().__init__(self.address, self.options)
+        address, self.options = lake_place(settings)
+        super().__init__(address, self.options)
 
     def names(self, folder: str) -> list[str]:
         """List the files below a folder, in the order of their names."""

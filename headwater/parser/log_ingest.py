@@ -12,6 +12,7 @@ from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
 from headwater.lake.attempts import BATCH_RECORDS
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.settling import Settled
 from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.parser.log_match import check_log_matches
@@ -21,8 +22,6 @@ log = logging.getLogger(__name__)
 
 BATCH_BYTES = 16 << 20
 MAX_HASHES = 500_000
-LOOK_BACK = 100_000
-"""Records behind the watermark among which a parser that begins looks for what another one left in two tables."""
 _UNKNOWN = -1
 REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
 GAP = (
@@ -50,6 +49,7 @@ class Parser:
         self._window = DedupeWindow()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
+        self._settled = Settled(0, {}, is_sure=False)
         self._begun = RunsBegun(bronze.begun_in)
         self.committed = _UNKNOWN
         """The newest sequence in the lake, as of this process's last commit or look."""
@@ -145,7 +145,8 @@ class Parser:
         self._put(batch)
 
     def _put(self, batch: BronzeBatch) -> None:
-        self._bronze.commit(self._source, batch.rows, batch.last, self._reader.acknowledged())
+        acknowledged = self._reader.acknowledged()
+        self._settled = self._bronze.commit(self._source, batch.rows, batch.last, acknowledged, self._settled)
         self._window.add(batch.received_us, list(batch.ids))
         self._hashes |= batch.hashes
         self._begun.remember(batch.begun)
@@ -162,14 +163,14 @@ class Parser:
         received_us: when what comes next was received; without it the log is asked, which may open a link to it.
         """
         watermark = self._bronze.watermark(self._source)
-        if watermark != self.committed:
+        if watermark != self.committed or not self._settled.is_sure:
             if received_us is None:
                 newest = self._reader.read(watermark, limit=1, max_bytes=1)
                 received_us = newest[0].received_us if newest else MAX_AGE_US
             since_us = received_us - MAX_AGE_US
             self._window = DedupeWindow(self._bronze.recent_ids(self._source, watermark, since_us, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
-            self._bronze.take_back(self._source, watermark - LOOK_BACK, watermark)  # of a parser that was killed
+            self._settled = self._bronze.settle(self._source, watermark)  # before what was decided is read
             self._decided = self._bronze.decided(self._source, watermark)
             self.committed = watermark
         return watermark

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from headwater.failpoints import reach
 from headwater.index.snapshots.snapshot_manifest import Manifest, read_manifest, write_manifest
+from headwater.lake.half_written import remove_half_written
 from headwater.lake.object_store import ObjectStore, StoredFile
 
 FOLDER = "index"
@@ -107,6 +108,7 @@ class Shelf:
             if now_us - max(each.at_us for each in of_other) > _OTHER_RULES_US:
                 gone += of_other
         self._store.delete([each.name for each in sorted(gone, key=lambda each: not each.name.endswith(".json"))])
+        remove_half_written(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
 
     def _now_us(self, own: str) -> int:
         """Return the time by the store's clock, by which files are dated."""

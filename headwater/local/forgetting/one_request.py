@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import WrongSetting
+from headwater.eventlog.folder_claims import FolderClaims
+from headwater.eventlog.sqlite_kind import unnamed_bodies
 from headwater.failpoints import reach
 from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
 from headwater.index.snapshots.snapshot_shelf import FORGOTTEN
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import remove_unnamed
+from headwater.lake.delta_table import LakeTable
+from headwater.lake.half_written import is_half_written
 from headwater.local.forgetting.lake_erasing import LakeFound, drop_history
 from headwater.local.forgetting.log_erasing import count_in_log, erase_in_log
 from headwater.local.forgetting.receipts import Receipt
@@ -78,16 +82,19 @@ class Forgetting:
             found, rows = self._look()
             noted = receipt.begin(found)
             self._drop_snapshots()
+            self._drop_unfinished()
             files = self._count_files()
             if any(noted.values()):
                 self._erase(rows)
             remains, looked = self._search()
-            done = receipt.end(
+            if any(self._is_of_tables(each) for each in remains):  # of rows that went before, by age
+                self._drop_unused()
+                remains, looked = self._search()
+            self._note(receipt.said)  # before it is done: who is killed in between says it twice, and not never
+            return receipt.end(
                 files={"before": files, "after": self._count_files()}, left=self._left(),
                 proof={"files": looked, "found": len(remains), "in": remains},
             )  # fmt: skip
-            self._note(done)
-        return done
 
     def _check_remote(self, stopped: bool) -> None:
         if not is_lake_remote(self._settings):
@@ -115,14 +122,30 @@ class Forgetting:
         erase_in_log(self._folder / "log", claims_folder(self._settings), self._wanted)
         reach("forget.after_log")
         rows.erase()
-        remove_unnamed(self._bronze, [reader.source for reader in self._readers()])
         self._lake.delete(self._of_layers())
         shutil.rmtree(self._folder / "index", ignore_errors=True)
         (self._folder / "run" / "sinks.json").unlink(missing_ok=True)
+        self._drop_unused()
+
+    def _tables(self) -> list[LakeTable]:
         kept = self._bronze.tables if self._bronze.exists() else {}
-        for table in (*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())):
+        return [*kept.values(), *(self._ledger.tables.values() if self._ledger.exists() else ())]
+
+    def _drop_unused(self) -> None:
+        """Delete what no event names any more, and every file of an older version."""
+        remove_unnamed(self._bronze, [reader.source for reader in self._readers()])
+        for table in self._tables():
             drop_history(table, self._lake)
             reach("forget.after_history")
+
+    def _is_of_tables(self, file: str) -> bool:
+        return any(file.startswith(f"{table.uri}/") for table in self._tables())
+
+    def _drop_unfinished(self) -> None:
+        """Delete what killed processes never ended to write, which no search can decode: it was never anybody's."""
+        self._lake.delete(name for name in self._lake.names("") if is_half_written(name.rpartition("/")[2]))
+        if self._settings.log == "sqlite" and is_log_made(self._settings, self._folder):
+            unnamed_bodies(self._folder, FolderClaims(claims_folder(self._settings))).sweep()
 
     def _drop_snapshots(self) -> None:
         """Delete the copies of the index, whatever is found: they are compressed, and may hold what bronze let go."""
@@ -180,7 +203,7 @@ class Forgetting:
         kept = [_KEPT_BY_STORES] if is_lake_remote(self._settings) else []
         return [*_LEFT, *elsewhere, *claims, *kept]
 
-    def _note(self, done: dict[str, Any]) -> None:
-        counts = ", ".join(f"{name} {count}" for name, count in done["found"].items() if count)
-        actor = Actor(done["by"])
-        record_admin(open_admin_log(*lake_place(self._settings)), actor, "forget", done["id"], detail=counts)
+    def _note(self, said: dict[str, Any]) -> None:
+        counts = ", ".join(f"{name} {count}" for name, count in said["found"].items() if count)
+        actor = Actor(said["by"])
+        record_admin(open_admin_log(*lake_place(self._settings)), actor, "forget", said["id"], detail=counts)

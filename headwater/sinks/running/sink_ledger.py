@@ -130,7 +130,7 @@ class Ledger:
         now_us = time.time_ns() // 1000
         rows = sorted((each.payload.event.head.sequence, _row(sink, each, now_us)) for each in refused)
         beside = [(f"sink/{sink}/{name}", number) for name, number in counts._asdict().items()]
-        self._table.append_once(_app(sink, orders.resets, source), self._table.prepare(rows), until, beside)
+        self._table.append_once(_app(sink, orders.resets, source), self._table.prepare(rows), until, lambda _: beside)
 
     def failures(self, sink: str, limit: int) -> list[dict[str, Any]]:
         """List the dead letters of a sink, oldest first, each once."""

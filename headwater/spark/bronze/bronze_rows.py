@@ -32,6 +32,16 @@ ROWS = StructType(
 )
 """One row of one table, in the column of its name; `place` is its partition, `number` the sequence it belongs to."""
 
+ARROW_ROWS = pa.schema(
+    [
+        ("place", pa.string()),
+        ("number", pa.int64()),
+        ("table", pa.string()),
+        *((table.name, pa.struct(list(arrow_schema(table)))) for table in BRONZE),
+    ]
+)
+"""`ROWS`, as tasks give them."""
+
 _CHUNK = 512
 _KINDS = {kind.value: kind for kind in RecordKind}
 
@@ -63,35 +73,44 @@ class BronzeRows:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take batches of `RECORDS`, give batches of `ROWS`."""
-        reached: dict[str, int] = {}
+        task = RowsOfTask(self)
         for batch in batches:
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             for partition, found in groupby(rows, key=lambda row: row[0]):
-                start = self.starts[partition]
-                yield from self._partition(partition, start, list(found), reached)
+                yield from task.rows(partition, list(found))
 
-    def _partition(
-        self, partition: str, start: Start, rows: Sequence[tuple[Any, ...]], reached: dict[str, int]
-    ) -> Iterator[pa.RecordBatch]:
-        making = _Making(self, Source(self.log, self.epoch, partition), start)
-        watermark = reached.get(partition, start.watermark)
-        records = list(_records(rows, watermark, start.head))
-        making.claims.bodies.update({row[5]: row[6] for row in rows if row[6] is not None})
-        for first in range(0, len(records), _CHUNK):
-            chunk = records[first : first + _CHUNK]
+
+class RowsOfTask:
+    """Makes the rows of one task's records, in which each facet has its rows once."""
+
+    def __init__(self, to: BronzeRows):
+        """Begin with no record; to: what the rows are of."""
+        self._to = to
+        self._reached: dict[str, int] = {}
+        self._seen: set[bytes] = set()
+
+    def rows(self, partition: str, records: Sequence[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+        """Give batches of `ROWS` for some of a partition's `RECORDS`, each a tuple; those before come before."""
+        start = self._to.starts[partition]
+        making = _Making(self._to, Source(self._to.log, self._to.epoch, partition), start, self._seen)
+        watermark = self._reached.get(partition, start.watermark)
+        found = list(_records(records, watermark, start.head))
+        making.claims.bodies.update({row[5]: row[6] for row in records if row[6] is not None})
+        for first in range(0, len(found), _CHUNK):
+            chunk = found[first : first + _CHUNK]
             yield from making.rows(chunk, watermark)
             if start.head is not None:
-                watermark = reached[partition] = chunk[-1].sequence
+                watermark = self._reached[partition] = chunk[-1].sequence
 
 
 class _Making:
-    """One partition's records, chunk by chunk."""
+    """One partition's records, chunk by chunk; seen: facets whose rows the task has made."""
 
-    def __init__(self, to: BronzeRows, source: Source, start: Start):
+    def __init__(self, to: BronzeRows, source: Source, start: Start, seen: set[bytes]):
         self._source = source
         self._start = start
         self._stored: Collection[bytes] = to.hashes.value
-        self._seen: set[bytes] = set()
+        self._seen = seen
         self._made: list[pa.RecordBatch] = []
         self.claims = CarriedClaims()
 
@@ -167,16 +186,11 @@ def _records(rows: Iterable[tuple[Any, ...]], watermark: int, head: int | None) 
 def _in_its_column(table: Table, partition: str, rows: Sequence[tuple[int, Row]]) -> pa.RecordBatch:
     count = len(rows)
     found = arrow_batch(table, [row for _, row in rows])
-    columns = [
-        pa.array([partition] * count, pa.string()),
-        pa.array([number for number, _ in rows], pa.int64()),
-        pa.array([table.name] * count, pa.string()),
-    ]
-    for each in BRONZE:
-        fields = list(arrow_schema(each))
-        columns.append(
-            pa.StructArray.from_arrays(found.columns, fields=fields)
-            if each is table
-            else pa.nulls(count, pa.struct(fields))
-        )
-    return pa.RecordBatch.from_arrays(columns, names=ROWS.names)
+    said = {
+        "place": pa.array([partition] * count, pa.string()),
+        "number": pa.array([number for number, _ in rows], pa.int64()),
+        "table": pa.array([table.name] * count, pa.string()),
+        table.name: pa.StructArray.from_arrays(found.columns, fields=list(found.schema)),
+    }
+    columns = [said[field.name] if field.name in said else pa.nulls(count, field.type) for field in ARROW_ROWS]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_ROWS)

@@ -1,7 +1,8 @@
 """A batch of a log's records into bronze, each once: the parser's order of commits, with Spark's hands."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -19,6 +20,9 @@ Tables = Mapping[str, Collection[str]]
 
 _PLACE = ["place", "number"]
 _PLACE_TYPES = "place string, number long"
+
+RowsBy = Callable[[BronzeRows], DataFrame]
+"""Gives the rows of a batch as a step makes them, kept: `ROWS`, and what else their reader has to say."""
 
 Stored = Callable[[int], DataFrame]
 """Gives, for the time of the oldest record (us), the events that may come again: `place`, `event_id`."""
@@ -67,21 +71,34 @@ class Ingest:
     def take(
         self, records: DataFrame, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
     ) -> None:
+        """Commit what is new of a batch of `RECORDS` without their `claim`; as `take_rows`."""
+
+        def rows_by(step: BronzeRows) -> DataFrame:
+            new = records.where(F.col("partition").isin([*step.starts]))
+            claims = frozenset[bytes]().union(*(ranges[name].claims for name in step.starts))
+            return with_claims(self._spark, new, self._claims, claims).mapInArrow(step, ROWS).persist()
+
+        self.take_rows(rows_by, ranges, heads, stored)
+
+    def take_rows(
+        self, rows_by: RowsBy, ranges: Mapping[str, Range], heads: Callable[[], Mapping[str, int]], stored: Stored
+    ) -> bool:
         """Commit what is new of a batch, partition by partition, `events` last: its transaction is the watermark.
 
-        heads: asks which sequence each partition of the log begins with; none where numbers are left out at will.
+        rows_by: is asked only if there is anything new; returns whether there was. heads: asks which sequence each
+        partition of the log begins with; none where numbers are left out at will.
         """
         marks = self._bronze.watermarks([self.source(name) for name in ranges])
         new = {source: mark for source, mark in marks.items() if ranges[source.partition].last > mark}
         if not new:
-            return
+            return False
         left, before = self._bronze.left(new), heads()
         names = [source.partition for source in new]
         starts = {
             source.partition: Start(mark, before.get(source.partition), _decided(left, source.partition))
             for source, mark in new.items()
         }
-        rows = self._rows(records.where(F.col("partition").isin(names)), [ranges[name] for name in names], starts)
+        rows = rows_by(BronzeRows(self._log, self._epoch, starts, self._known()))
         try:
             tables = _tables(rows)
             _check_kept(before, heads(), new)
@@ -89,14 +106,13 @@ class Ingest:
             self._commit(rows, tables, _Marks(new, last, left), stored(min(ranges[name].received_us for name in names)))
         finally:
             rows.unpersist()
+        return True
 
-    def _rows(self, records: DataFrame, new: Sequence[Range], starts: Mapping[str, Start]) -> DataFrame:
+    def _known(self) -> Any:
+        """Return the facets whose rows are stored, broadcast."""
         if self._hashes is None:
             self._hashes = self._bronze.hashes(MAX_HASHES)
-        keys = frozenset[bytes]().union(*(found.claims for found in new))
-        known = self._spark.sparkContext.broadcast(frozenset(self._hashes))
-        step = BronzeRows(self._log, self._epoch, starts, known)
-        return with_claims(self._spark, records, self._claims, keys).mapInArrow(step, ROWS).persist()
+        return self._spark.sparkContext.broadcast(frozenset(self._hashes))
 
     def _commit(self, rows: DataFrame, tables: Tables, marks: "_Marks", stored: DataFrame) -> None:
         self._commit_contents(rows, tables)
@@ -143,7 +159,7 @@ class _Marks:
 def _tables(rows: DataFrame) -> Tables:
     """Work the rows out, and tell which there are."""
     content_hash = F.coalesce(*(F.col(f"{table.name}.{column}") for table, column in HASHED))
-    found = rows.groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
+    found = rows.where("table IS NOT NULL").groupBy("table").agg(F.collect_set(content_hash).alias("hashes")).collect()
     return {row.table: row.hashes for row in found}
 
 

@@ -2,9 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -12,23 +12,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.file_intake.file_forms import FilePlace
+from headwater.spark.bronze.bronze_rows import BronzeRows
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.bronze.spark_ingest import Ingest, Range
 from headwater.spark.delta.spark_delta import settings
 from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.landing.backfilled_files import seed
-from headwater.spark.landing.file_ledger import FileBatch, FileLedger
+from headwater.spark.landing.file_ledger import FileBatch, FileLedger, state_of
 from headwater.spark.landing.file_plans import FEW_LISTERS, FilePlans, escaped, listed
 from headwater.spark.landing.hadoop_files import HadoopFiles
-from headwater.spark.landing.landed_part import LANDED, OTHER, FilePart, LandedParts, Taken
+from headwater.spark.landing.landed_part import LANDED, OTHER, PARTITION, FilePart, LandedParts, Taken
 
 WHOLE_BYTES = 256 << 20
 """Of gzip, and of a document or list over several lines, no part can be read alone: what is larger is passed over."""
 
-_ONE_BY_ONE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1", **FEW_LISTERS}
-"""While files are read whole: some of them at once would be too much for Python."""
+_WHOLE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1", "spark.sql.files.openCostInBytes": str(64 << 10)}
+"""While files are read whole: some at once would be too much for Python; small ones share a task by their bytes.
 
-_RECORD = ("partition", "sequence", "received_us", "kind", "http", "body")
+Spark counts 4 MiB for each, and a task makes the rows of all facets that it meets.
+"""
+
 _HANDS = 16
 
 log = logging.getLogger(__name__)
@@ -90,41 +93,46 @@ class LandedFiles:
         """Bring a batch into the lake, and say so in the ledger."""
         taken = {part.file: state for part in batch.parts if (state := _unread(part)) is not None}
         read = [part for part in batch.parts if part.file not in taken]
-        found = self._read({self._copy_of(part, batch) or part.file: part for part in read})
-        if found is not None:
-            taken |= self._store(found.persist(), batch)
+        contents = self._read([self._copy_of(part, batch) or part.file for part in read])
+        if contents is not None:
+            taken |= self._store(contents, batch)
         self._ledger.take(batch, taken)
         StoragePlace(self._spark, self._copies).remove(str(batch.number))
         return taken
 
-    def _store(self, found: DataFrame, batch: FileBatch) -> Mapping[str, Taken]:
-        try:
-            with settings(self._spark, _ONE_BY_ONE):
-                rows = found.where("partition IS NULL").collect()
-            first, oldest_us = (
-                min(each) for each in zip(*((part.first, part.modified_us) for part in batch.parts), strict=True)
-            )
-            range_ = Range(first, _behind(batch) - 1, oldest_us, frozenset())
-            records = found.where("partition IS NOT NULL").select(*_RECORD)
-            self._ingest.take(records, {"0": range_}, dict, self._bronze.known)
-        finally:
-            found.unpersist()
-        return {row.file: Taken(FilePlace(row.form, row.position, row.line), row.mark, row.whole) for row in rows}
+    def _store(self, contents: DataFrame, batch: FileBatch) -> Mapping[str, Taken]:
+        """Bring what was read of files into the lake; returns how far each is taken."""
+        parts = {self._copy_of(part, batch) or part.file: part for part in batch.parts}
+        taken: dict[str, Taken] = {}
 
-    def _read(self, paths: Mapping[str, FilePart]) -> DataFrame | None:
-        """Return LANDED of parts, by the path that is read; of those that are still there, None where none is."""
+        def rows_by(step: BronzeRows | None) -> DataFrame:
+            rows = contents.mapInArrow(LandedParts(parts, step), LANDED).persist()
+            try:
+                with settings(self._spark, _WHOLE):
+                    taken.update({row.file: state_of(row) for row in rows.where("file IS NOT NULL").collect()})
+            except Exception:
+                rows.unpersist()
+                raise
+            return rows
+
+        first, oldest_us = min(part.first for part in batch.parts), min(part.modified_us for part in batch.parts)
+        range_ = Range(first, _behind(batch) - 1, oldest_us, frozenset())
+        if not self._ingest.take_rows(rows_by, {PARTITION: range_}, dict, self._bronze.known):
+            rows_by(None).unpersist()  # an attempt before has brought all into the lake
+        return taken
+
+    def _read(self, paths: Sequence[str]) -> DataFrame | None:
+        """Return `path`, `content` of files: of those that are still there, None where none is."""
         reader = self._spark.read.format("binaryFile").option("ignoreMissingFiles", "true")
         while paths:
             try:
                 with settings(self._spark, FEW_LISTERS):
-                    found = reader.load([escaped(path) for path in paths]).select("path", "content")
-                return found.mapInArrow(LandedParts(paths), LANDED)
+                    return reader.load([escaped(path) for path in paths]).select("path", "content")
             except AnalysisException as error:
                 if error.getErrorClass() != "PATH_NOT_FOUND":
                     raise
                 with ThreadPoolExecutor(_HANDS) as pool:
-                    there = list(pool.map(self._hadoop.exists, paths))
-                paths = {path: part for (path, part), is_there in zip(paths.items(), there, strict=True) if is_there}
+                    paths = list(compress(paths, pool.map(self._hadoop.exists, paths)))
         return None
 
     def _copy(self, batch: FileBatch) -> None:

@@ -1,6 +1,10 @@
-"""A part of a file to records, where the task runs: from where it was left to where it ended when it was listed."""
+"""A part of a file to rows of bronze, where the task runs: from where it was left to its end when it was listed.
 
-from collections.abc import Iterable, Iterator, Mapping
+In one step: what is read of a file never leaves the task, only the rows do, which are a tenth of it.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
@@ -8,10 +12,12 @@ from typing import Any, NoReturn
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from headwater.errors import GiveUp
 from headwater.events.transport_losses import loss_event
 from headwater.file_intake.file_forms import FilePlace, NoEvents, read_pieces
+from headwater.spark.bronze.bronze_rows import ARROW_ROWS, ROWS, BronzeRows, RowsOfTask
 
 MARK_BYTES = 512
 """What stands before the place to which a file of lines was read tells it from another one under its name."""
@@ -22,24 +28,21 @@ SPREAD = 400
 OTHER = "other"
 """Form of a file that holds no lines of events: a picture, Parquet, Avro."""
 
-_FIELDS = {
-    "partition": ("string", pa.string()),
-    "sequence": ("long", pa.int64()),
-    "received_us": ("long", pa.int64()),
-    "kind": ("int", pa.int32()),
-    "http": ("binary", pa.binary()),
-    "body": ("binary", pa.binary()),
-    "file": ("string", pa.string()),
-    "form": ("string", pa.string()),
-    "position": ("long", pa.int64()),
-    "line": ("long", pa.int64()),
-    "mark": ("string", pa.string()),
-    "whole": ("boolean", pa.bool_()),
-}
-LANDED = ", ".join(f"{name} {kind}" for name, (kind, _) in _FIELDS.items())
-"""Records; and behind those of a file a row without partition, that says how far the file is taken."""
+PARTITION = "0"
+"""Of the log that files make up, the only one."""
 
-_SCHEMA = pa.schema([(name, kind) for name, (_, kind) in _FIELDS.items()])
+_STATE = {
+    "file": (StringType(), pa.string()),
+    "form": (StringType(), pa.string()),
+    "position": (LongType(), pa.int64()),
+    "line": (LongType(), pa.int64()),
+    "mark": (StringType(), pa.string()),
+    "whole": (BooleanType(), pa.bool_()),
+}
+LANDED = StructType([*ROWS, *(StructField(name, kind) for name, (kind, _) in _STATE.items())])
+"""Rows of bronze; and for each file a row without table, that says how far the file is taken."""
+
+_SCHEMA = pa.schema([*ARROW_ROWS, *((name, kind) for name, (_, kind) in _STATE.items())])
 _CHUNK = 512
 _CHUNK_BYTES = 8 << 20
 
@@ -81,15 +84,44 @@ class FilePart:
 
 @dataclass(frozen=True)
 class LandedParts:
-    """Makes records of parts; parts: by the path that is read."""
+    """Makes rows of parts.
+
+    parts: by the path that is read; step: makes rows of records, None where only asked is how far each file goes.
+    """
 
     parts: Mapping[str, FilePart]
+    step: BronzeRows | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take batches of `path`, `content`, give batches of LANDED."""
+        states: list[_State] = []
+        records = self._records(batches, states)
+        if self.step is None:
+            deque(records, maxlen=0)
+        else:
+            task = RowsOfTask(self.step)
+            for some in _chunks(records):
+                yield from map(_landed, task.rows(PARTITION, some))
+        columns = list(zip(*states, strict=True)) or [()] * len(_STATE)
+        said = {name: pa.array(values, kind) for values, (name, (_, kind)) in zip(columns, _STATE.items(), strict=True)}
+        yield _landed(pa.RecordBatch.from_pydict(said))
+
+    def _records(self, batches: Iterable[pa.RecordBatch], states: list["_State"]) -> Iterator[tuple[Any, ...]]:
         for batch in batches:
             for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
-                yield from _batches(_rows(self.parts[path.as_py()], content.as_py()))
+                part = self.parts[path.as_py()]
+                taken = yield from _records_of(part, content.as_py())
+                states.append((part.file, *taken.place, taken.mark, taken.whole))
+
+
+_State = tuple[str, str, int, int, str, bool]
+
+
+def _landed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Give a batch all columns; those that it lacks are null."""
+    known = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = [known[field.name] if field.name in known else pa.nulls(batch.num_rows, field.type) for field in _SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 def mark_of(content: bytes, end: int) -> str:
@@ -109,8 +141,8 @@ def marked(place: FilePlace, length: int) -> int:
     return place.position if place.form in ("", "lines") else min(MARK_BYTES, length)
 
 
-def _rows(part: FilePart, content: bytes) -> Iterator[tuple[Any, ...]]:
-    """Yield the records of a part, and how far that is."""
+def _records_of(part: FilePart, content: bytes) -> Generator[tuple[Any, ...], None, Taken]:
+    """Yield the records of a part; returns how far that is."""
     place, whole, number = part.before.place, True, part.first
     if place.position and not (part.offset or fits(content, marked(place, part.end), part.before.mark)):
         place = FilePlace()  # another file under this name
@@ -122,16 +154,12 @@ def _rows(part: FilePart, content: bytes) -> Iterator[tuple[Any, ...]]:
             if piece.behind.position:  # else it is the word on why a whole file cannot be read
                 place = _moved(piece.behind, part.offset)
             http = msgspec.json.encode({"origin": f"{part.file}:{piece.line}"})
-            yield "0", number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, *_NO_FILE
+            yield PARTITION, number, part.modified_us, 0, http, loss_event(piece.text) or piece.text, None
             number += 1
     except NoEvents:
         place = FilePlace(OTHER, part.end)
     mark = mark_of(content, marked(place, part.end) - part.offset) if place != part.before.place else part.before.mark
-    yield *_NO_RECORD, part.file, *place, mark, whole
-
-
-_NO_FILE = (None,) * 6
-_NO_RECORD = (None,) * 6
+    return Taken(place, mark, whole)
 
 
 def _moved(place: FilePlace, by: int) -> FilePlace:
@@ -143,20 +171,14 @@ def _no_claim(_: bytes) -> NoReturn:
     raise GiveUp("Files of lines name no large bodies.")
 
 
-def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+def _chunks(records: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     some: list[tuple[Any, ...]] = []
     size = 0
-    for row in rows:
-        some.append(row)
-        size += len(row[5] or b"")
+    for record in records:
+        some.append(record)
+        size += len(record[5])
         if len(some) == _CHUNK or size > _CHUNK_BYTES:
-            yield _batch(some)
+            yield some
             some, size = [], 0
     if some:
-        yield _batch(some)
-
-
-def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+        yield some

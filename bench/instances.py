@@ -101,7 +101,7 @@ def run(steady_s: float = STEADY_S, renew_s: float = RENEW_S, expire_s: float = 
     with _fleet(renew_s, expire_s) as (fleet, floor_s):
         members = [fleet.start(), fleet.start()]
         with fleet.load(_posts(), _POST / RATE):
-            _wait_shared(members)
+            _wait_shared(members, renew_s)
             fleet.wait_stored()  # what was behind while they came
             follower = Follower(fleet)
             began = time.time()
@@ -112,7 +112,7 @@ def run(steady_s: float = STEADY_S, renew_s: float = RENEW_S, expire_s: float = 
             members[0].kill()
             members[1].wait_delivers(fleet.partitions)
             new = fleet.start()
-            _wait_shared([members[1], new])
+            _wait_shared([members[1], new], renew_s)
             fleet.wait_stored()
             replaced = time.time()
             members[1].drain()
@@ -180,10 +180,18 @@ def _replaced(fleet: Fleet, goes: Member, number: int, draw: random.Random) -> M
     return fleet.start()
 
 
-def _wait_shared(members: list[Member]) -> None:
-    """Wait until each works on half of the partitions: the second takes them from the first, one a renewal."""
+def _wait_shared(members: list[Member], renew_s: float) -> None:
+    """Wait until each works on half of the partitions and the balance holds: whoever wants one takes one a renewal."""
     for member in members:
         member.wait_delivered(PARTITIONS // 2)
+    taken = -1
+    while taken != (taken := _taken(members)):
+        time.sleep(1.5 * renew_s)  # the rhythm of the processor, in which it looks for more
+
+
+def _taken(members: list[Member]) -> int:
+    """Return how often any of them began a partition."""
+    return sum("owns" in said for member in members for said in member.said)
 
 
 def _posts() -> Iterator[list[bytes]]:

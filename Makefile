@@ -64,11 +64,11 @@ WITH_SPARK := $(filter-out jvm/connector/%,$(JARS))
 $(WITH_SPARK): BESIDE = -Dmaven.test.additionalClasspath=$$(printf '%s,' $(CURDIR)/$(VENV)/lib/python3*/site-packages/pyspark/jars/*.jar $(CURDIR)/.cache/jars/delta/*.jar)
 $(WITH_SPARK): | spark-jars
 
-setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, Helm, a judge of what DataHub gets, dbt
+setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a C compiler, Helm, a judge of what DataHub gets, dbt
 	@$(MAKE) --no-print-directory --jobs 4 setup setup-judges $(JARS)
 
 setup-judges: $(READY)
-	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types chromium helm | xargs -P 4 -n 1 $(BIN)/python -m
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 4 -n 1 $(BIN)/python -m
 
 # not compiled: of 22,000 files most are never imported, and what is, is compiled then
 $(READY): requirements-dev.lock pyproject.toml

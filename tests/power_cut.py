@@ -1,40 +1,40 @@
 """A process that is killed before the n-th of its calls that change a folder's files, by whatever library."""
 
-import functools
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tools.programs import COMPILER
+
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROOT = Path(__file__).parents[1]
 
 
-@functools.cache
-def _library() -> Path:
-    compiler = shutil.which("cc")
+def _library(folder: Path) -> Path:
+    compiler = COMPILER.find()
     if compiler is None:
-        pytest.skip("cc is missing, which builds tests/power_cut.c: apt-get install gcc libc6-dev")
-    library = Path(tempfile.mkdtemp(prefix="headwater-power-cut-")) / "power_cut.so"
+        pytest.skip("No C compiler, which builds tests/power_cut.c: run `make setup-test`, which says what to install")
+    library = folder / "power_cut.so"
     command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(_SOURCE), "-ldl"]
     subprocess.run(command, check=True)
     return library
 
 
-def cut(folder: Path, before: int, *arguments: object) -> tuple[bool, str]:
+def cut(library: Path, folder: Path, before: int, *arguments: object) -> tuple[bool, str]:
     """Run Python with arguments; tells whether it was killed, and the call that it came to last.
 
-    before: which call below the folder is not made any more. Raises AssertionError where it ends with another status.
+    library: counts the calls. before: which call below the folder is not made any more. Raises AssertionError where it
+    ends with another status.
     """
     told = folder.with_name(f"{folder.name}.calls")
     told.unlink(missing_ok=True)
-    own = {"CUT_BELOW": f"{folder}/", "CUT_LIST": str(told), "CUT_BEFORE": str(before), "LD_PRELOAD": str(_library())}
+    own = {"CUT_BELOW": f"{folder}/", "CUT_LIST": str(told), "CUT_BEFORE": str(before), "LD_PRELOAD": str(library)}
     command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(command, cwd=_ROOT, env={**os.environ, **own}, capture_output=True, text=True, check=False)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
@@ -47,10 +47,11 @@ def cuts(made: Path, scratch: Path, places: Sequence[int], *arguments: object) -
 
     places: ascending. `FOLDER` among the arguments stands for the copy.
     """
+    library = _library(scratch)
     for before in places:
         folder = scratch / str(before)
         shutil.copytree(made, folder)
-        is_cut, call = cut(folder, before, *(folder if each == "FOLDER" else each for each in arguments))
+        is_cut, call = cut(library, folder, before, *(folder if each == "FOLDER" else each for each in arguments))
         yield folder, call
         shutil.rmtree(folder)
         if not is_cut:

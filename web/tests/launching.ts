@@ -16,7 +16,7 @@ export const launch = (): Promise<Browser> => chromium.launch(howToLaunch());
 export const serve = (): Promise<BrowserServer> => chromium.launchServer(howToLaunch());
 
 function howToLaunch(): LaunchOptions {
-  const program = 'from tools.chromium import find; print(find() or "")';
+  const program = 'from tools.programs import CHROMIUM; print(CHROMIUM.find() or "")';
   const executablePath = execFileSync(PYTHON, ['-c', program], { cwd: ROOT, encoding: 'utf8' }).trim();
   if (!executablePath) throw new Error('No Chromium: run `make setup-test`, which says what to install.');
   return { executablePath, args: FLAGS };

@@ -7,7 +7,6 @@ import { ask } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Namespaces } from '../api/marquez';
 import { fieldOf, isoOf, time } from '../parts/format';
-import type { Picture } from './picture';
 
 const LOOKED_AT = 25;
 const STEPS = 48;
@@ -34,13 +33,12 @@ function evenly(first: number, last: number, steps: number): string[] {
   return Array.from({ length: steps }, (_, step) => new Date(first + ((last - first) * step) / (steps - 1)).toISOString());
 }
 
-/** The moments at which what feeds the tables of a picture changed, oldest first. */
-export function useMoments(picture: Picture | undefined): string[] {
-  const tables = (picture?.tables ?? []).filter((table) => table.kind === 'table').slice(0, LOOKED_AT);
+/** The moments at which what feeds the first of these tables changed, oldest first. */
+export function useMoments(tables: readonly { namespace: string; dataset: string }[]): string[] {
   return useQueries({
-    queries: tables.map(({ namespace, name }) => ({
-      queryKey: ['timeline', { namespace, dataset: name, limit: 500 }],
-      queryFn: ({ signal }: { signal: AbortSignal }) => ask('timeline', { namespace, dataset: name, limit: 500 }, signal),
+    queries: tables.slice(0, LOOKED_AT).map(({ namespace, dataset }) => ({
+      queryKey: ['timeline', { namespace, dataset, limit: 500 }],
+      queryFn: ({ signal }: { signal: AbortSignal }) => ask('timeline', { namespace, dataset, limit: 500 }, signal),
       staleTime: 30_000,
     })),
     combine: (found) => [...new Set(found.flatMap(({ data }) => data?.items.map((item) => item.time) ?? []))].sort(),

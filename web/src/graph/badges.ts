@@ -65,15 +65,22 @@ function gatheredBadge(counts: ReadonlyMap<Status, number>, truncated: boolean):
   return { status: there[0] ?? 'unknown', said: truncated ? `${words} or more` : words, told: 'of what it stands for' };
 }
 
+/** How many are asked for in one task of the page. */
+const A_TASK = 200;
+
 /** All badges of a picture, for one that is saved; what cannot be told now is left out. */
 export async function badgesOf(picture: Picture, ofMany: ReadonlyMap<string, Badge>): Promise<Map<string, Badge>> {
-  const found = await Promise.all(
-    picture.tables.map(async (table): Promise<[string, Badge] | undefined> => {
-      const kind = faresAs(table);
-      const item = kind && (await faringOf(kind, table).catch(() => null));
-      const badge = item ? badgeOf(item) : ofMany.get(table.id);
-      return badge && [table.id, badge];
-    }),
-  );
-  return new Map(found.filter((each) => each !== undefined));
+  const asked: Promise<[string, Badge] | undefined>[] = [];
+  for (const table of picture.tables) {
+    asked.push(badgeFor(table, ofMany));
+    if (asked.length % A_TASK === 0) await new Promise((next) => setTimeout(next)); // the page stays quick meanwhile
+  }
+  return new Map((await Promise.all(asked)).filter((each) => each !== undefined));
+}
+
+async function badgeFor(table: PictureTable, ofMany: ReadonlyMap<string, Badge>): Promise<[string, Badge] | undefined> {
+  const kind = faresAs(table);
+  const item = kind && (await faringOf(kind, table).catch(() => null));
+  const badge = item ? badgeOf(item) : ofMany.get(table.id);
+  return badge && [table.id, badge];
 }

@@ -16,8 +16,8 @@ import type { View } from './view';
 
 export interface Drawn {
   picture: Picture | undefined;
-  /** What there is now, whatever moment is looked at. */
-  now: Picture | undefined;
+  /** The tables that there are now, whatever moment is looked at. */
+  now: Answer<'lineage'>['tables'] | undefined;
   error: Error | null;
   /** Why a way ends, or the map begins where it does. */
   stops: string | undefined;
@@ -53,7 +53,7 @@ export function useDrawn(view: View): Drawn {
     const whole = collapse(prune(view.since && old ? compare(old, after) : after, view.folds), view.group, view.opened);
     return view.jobs ? withJobs(whole) : whole;
   }, [toTarget, focused, path.data, map, mapBefore, around.data, before.data, nothingThen, view]);
-  const now = useMemo(() => (focused && current.data ? pictureOf(current.data) : undefined), [focused, current.data]);
+  const now = focused ? current.data?.tables : undefined;
   const error = toTarget ? path.error : focused ? around.error : mapError;
   if (view.asOf && isUnknown(error))
     return { picture: EMPTY, now, error: null, way: undefined, stops: 'Nothing of this name was known at that moment.' };

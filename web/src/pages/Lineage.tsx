@@ -1,5 +1,5 @@
 // Lineage: a map of groups without a dataset, what lies around one, the whole way of a column, or the way to another one.
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
 import { GatheredContext } from '../graph/badges';
@@ -35,7 +35,7 @@ export function Lineage() {
   const laid = useLayout(whole, view.whole ? undefined : view.folding, opened);
   const picture = whole && laid?.picture;
   const folded = foldedIn(picture);
-  const [changes, lifetime] = [useMoments(now), useLifetime(!view.dataset)];
+  const [changes, lifetime] = [useMoments(useDeferredValue(laid) && now ? now : NOTHING), useLifetime(!view.dataset)];
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
   const acts = useActs(view, opened, openTable, choose);
@@ -70,6 +70,9 @@ export function Lineage() {
     </Page>
   );
 }
+
+/** Moments are asked for after the graph is there: 25 questions are a task of their own. */
+const NOTHING = [] as const;
 
 /** How many tables stand in stacks and chains. */
 const foldedIn = (picture: Picture | undefined): number => picture?.tables.reduce((sum, table) => sum + (table.members?.length ?? 0), 0) ?? 0;

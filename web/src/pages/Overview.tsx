@@ -1,5 +1,5 @@
 // What came in, what lags, how runs fare, what changed in lineage, what happens now; numbers lead to what they count.
-import { lazy, Suspense, type ReactNode } from 'react';
+import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
 import type { Answer, Schemas } from '../api/client';
@@ -62,6 +62,7 @@ function Figures({ answer }: { answer: Numbers }) {
   const { window, runs } = answer;
   const minutes = (window.bucketSeconds * answer.events.length) / 60;
   const from = window.from;
+  const events = useMemo(() => ({ events: answer.events }), [answer.events]);
   return (
     <>
       <div className="cards">
@@ -79,7 +80,7 @@ function Figures({ answer }: { answer: Numbers }) {
         </Card>
       </div>
       <div className="columns">
-        <Chart title="Events received" series={{ events: answer.events }} window={window} empty="No event came in. Point a producer at this address and its events show here." />
+        <Chart title="Events received" series={events} window={window} empty="No event came in. Point a producer at this address and its events show here." />
         <Chart title="Runs by state" series={runs?.series ?? {}} window={window} empty="No run in this window." />
         {sums(answer.rejected) > 0 && <Chart title="Rejected by reason" series={answer.rejected} window={window} empty="" />}
         {sums(answer.refused) > 0 && <Chart title="Refused by reason" series={answer.refused} window={window} empty="" />}

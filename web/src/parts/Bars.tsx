@@ -1,4 +1,5 @@
 // Counts over time as stacked bars; the table of numbers is beside it for who does not see the bars.
+import { memo } from 'react';
 import { Bar, BarChart, CartesianGrid, Legend, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
 import { tick, time } from './format';
@@ -16,7 +17,10 @@ const COLOURS = new Map([
 ]); // prettier-ignore
 const MORE = ['var(--c1)', 'var(--c2)', 'var(--c3)', 'var(--c4)', 'var(--c5)'];
 
-export default function Bars({ label, series, from, bucketSeconds }: Props) {
+/** Drawn anew when its numbers change, not whenever the page hears of something. */
+export default memo(Bars);
+
+function Bars({ label, series, from, bucketSeconds }: Props) {
   const names = Object.keys(series);
   const start = new Date(from).getTime();
   const rows = (series[names[0] ?? ''] ?? []).map((_, at) => ({

@@ -60,7 +60,7 @@ class Supervisor:
         self._stations = frozenset(settings.stations)
         self._sinks_seen: int | None = None
         self._parser, self._index, self._serve = Wake.make(), Wake.make(), Wake.make()
-        self._ended: queue.Queue[_Child | None] = queue.Queue()
+        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # alone lets a signal put what it waits for
         self._children: dict[str, _Child] = {}
         self._stopping = False
 
@@ -79,7 +79,7 @@ class Supervisor:
         if "api" in self._stations:
             self._start("index", "headwater.local.index_process", (*index, *serve), 0)
         status = 0
-        while (child := self._next_ended()) is not None:
+        while (child := self.next_ended()) is not None:
             if child.process.returncode == GIVE_UP:
                 status = GIVE_UP
                 break
@@ -94,7 +94,7 @@ class Supervisor:
         self._end_children()
         return status
 
-    def _next_ended(self) -> _Child | None:
+    def next_ended(self) -> _Child | None:
         """Wait for the next child that ends, None when asked to stop; look at the file of sinks meanwhile."""
         while True:
             self._look_for_sinks()

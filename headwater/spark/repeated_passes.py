@@ -1,5 +1,6 @@
 """Pass after pass in one warm session: each when bronze has something new, until a signal says to end."""
 
+import _thread
 import logging
 import signal
 import threading
@@ -43,7 +44,7 @@ def passes(
     """
     events = TableFolder(spark, f"{lake}/bronze", [EVENTS])
     seen, seen_at, pause_s = -1, 0.0, every_s
-    with _told_to_end() as ending:
+    with told_to_end() as ending:
         while not ending.is_set():
             if seen < 0 or is_followed(events, EVENTS, seen) or time.monotonic() - seen_at > IDLE_S:
                 try:
@@ -58,11 +59,12 @@ def passes(
 
 
 @contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
+def told_to_end() -> Iterator[threading.Event]:
+    """Give what SIGTERM and SIGINT set, wherever they find the thread that waits for it."""
     ending = threading.Event()
 
     def end(*_: object) -> None:
-        ending.set()
+        _thread.start_new_thread(ending.set, ())  # it takes a lock, which who is interrupted may hold
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

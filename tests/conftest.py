@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read", "marquez_to_read", "keyed_to_read")
 """What is started once, for all tests that ask for it: their files run in one process."""
 
-SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "silver_gold", "stream", "upgrade")}
-"""Files of a second Spark beside the first: halves that take about as long, each the length of a whole run."""
+SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "stream")}
+"""Files of a second Spark beside the first, with those of `lake_of_cases`: halves that take about as long."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's `&` ignores it for all that it starts: what a test ends by Ctrl-C would inherit that, and never end.
@@ -88,7 +88,7 @@ def _text(file: Path) -> str:
 def _group(file: Path) -> str:
     text = _text(file)
     found = next((shared for shared in SHARED if f"{shared}: " in text), file.stem)
-    found = {"lake_of_cases": "spark", "passed_lake": "spark", "keyed_to_read": "shop_to_read"}.get(found, found)
+    found = {"lake_of_cases": "spark_2", "passed_lake": "spark", "keyed_to_read": "shop_to_read"}.get(found, found)
     return "spark_2" if found == "spark" and file.stem in SECOND else found
 
 
@@ -142,10 +142,10 @@ def spark() -> "Iterator[SparkSession]":
 
 @pytest.fixture(scope="session")
 def lake_of_cases(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> "LakeOfCases":
-    """Give silver and gold of the cases of several files, which read of it what is theirs."""
+    """Give silver and gold of worlds and cases of several files, which read of it what is theirs."""
     from tests import spark_cases
 
-    return spark_cases.lake_of_cases(spark, tmp_path_factory.mktemp("cases"))
+    return spark_cases.LakeOfCases(spark, tmp_path_factory.mktemp("cases"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Rule 1: which runs are lost is the same in the index and in gold."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,12 +10,14 @@ import pytest
 
 from headwater.index.reading.run_health import lost_runs
 from headwater.runtime.indexes import open_view_opener
-from headwater.tables import HOURLY_STATS, RUN_HEALTH
+from headwater.spark.delta.spark_delta import TableFolder
+from headwater.spark.gold.gold_runs import write_runs
+from headwater.tables import GOLD, HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
 from tests.reference.world_events import Json, facet, run_event, uuid
 from tests.sink_server import sink_server
 from tests.sinking import SinkWorld, sink
-from tests.spark_lake import SparkLake
+from tests.spark_lake import RULES, SparkLake
 from tests.spark_noise import SPARK_NOISE
 
 pytestmark = [*SPARK_NOISE]
@@ -37,6 +40,8 @@ CASES: dict[str, tuple[str | None, list[tuple[str, float]], bool]] = {
 NAMES = list(CASES)
 NAMESPACE, FIRST_RUN = "lost", 2_000
 """Of these cases alone: others share their lake."""
+
+OURS = f"job_namespace = '{NAMESPACE}'"
 
 LOST = {name for name, (*_, lost) in CASES.items() if lost}
 
@@ -78,17 +83,24 @@ def test_a_webhook_tells_of_lost_runs_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # the lake is most of it
-def test_gold_knows_lost_runs(lake_of_cases: SparkLake) -> None:
+def test_gold_knows_lost_runs(lake_of_cases: SparkLake, tmp_path: Path) -> None:
     lake = lake_of_cases
-    ours = f"job_namespace = '{NAMESPACE}'"
-    health = lake.read("gold", RUN_HEALTH).where(ours).collect()
-    assert {row.job_name for row in health if row.state == "LOST"} == LOST
+    seen = gold_says(lake.layer("gold"))
+    assert seen == (LOST, len(LOST))
+    health = lake.read("gold", RUN_HEALTH).where(OURS).collect()
     assert {row.job_name: row.processing for row in health} == {
         name: processing or "BATCH" for name, (processing, *_) in CASES.items()
     }
-    assert sum(row.lost for row in lake.read("gold", HOURLY_STATS).where(ours).collect()) == len(LOST)
-    earlier = lake.folder("gold", RUN_HEALTH)
-    lake.spark.sql(f"UPDATE delta.`{earlier}` SET state = 'RUNNING' WHERE state = 'LOST' AND {ours}")
-    lake.build()  # nothing new came, time alone loses them
-    found = lake.read("gold", RUN_HEALTH).where(ours).collect()
-    assert {row.job_name for row in found if row.state == "LOST"} == LOST
+    gold = TableFolder(lake.spark, str(tmp_path), GOLD)  # a copy: others read the lake
+    for table, change in ((RUN_HEALTH, "state = 'RUNNING' WHERE state = 'LOST' AND"), (HOURLY_STATS, "lost = 0 WHERE")):
+        shutil.copytree(lake.folder("gold", table), tmp_path / table.name)
+        lake.spark.sql(f"UPDATE delta.`{gold.uri(table)}` SET {change} {OURS}")
+    assert gold_says(gold) == (set(), 0)
+    assert write_runs(gold, RULES, None), "time alone loses runs"
+    assert gold_says(gold) == seen
+
+
+def gold_says(gold: TableFolder) -> tuple[set[str], int]:
+    """Return which runs are lost, and how many the statistics count."""
+    lost = gold.read(RUN_HEALTH).where(f"state = 'LOST' AND {OURS}").collect()
+    return {row.job_name for row in lost}, sum(row.lost for row in gold.read(HOURLY_STATS).where(OURS).collect())

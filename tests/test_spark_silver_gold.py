@@ -1,15 +1,12 @@
 """Silver and gold against the reference: through kills, passes that meet, incrementally, and at once."""
 
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.errors import LakeUnavailable
 from headwater.tables import (
     COLUMN_EDGES,
     EDGE_RUNS,
@@ -19,16 +16,18 @@ from headwater.tables import (
     GOLD,
     MASKING_SURFACE,
     RUN_DATASETS,
+    RUN_HEALTH,
     RUNS,
     SILVER,
     TABLE_EDGES,
 )
 from tests import hostile_names, spark_driver
-from tests.reference.worlds import FEW
 from tests.spark_files import Cost, FilesRead, out_of_reach
-from tests.spark_lake import Gold, Pair, References, SparkLake, bodies
+from tests.spark_lake import Gold, Pair, References
 from tests.spark_noise import SPARK_NOISE
-from tests.test_freshness import Place, gold_lacks_s
+
+if TYPE_CHECKING:
+    from tests.spark_cases import LakeOfCases
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,84 +49,20 @@ HISTORY = [
 """Tables, or a partition of them, that grow with every run."""
 
 
-class Met(NamedTuple):
-    """A lake, and what became of a pass that stood still while others came, then was taken for dead, then went on."""
-
-    lake: SparkLake
-    ended: tuple[int, str]
-    """Its status, and what it said."""
-
-    lacks_s: list[float]
-    """How far gold was behind: before its events came, while it stood still, and once others had taken them."""
-
-
 @pytest.fixture(scope="module")
-def met(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Met:
-    """Give worlds that take every way; half of the later half of each was being written by a pass that others met.
-
-    `make torture` takes 2,000, and kills drivers in its place; so does `test_spark_upgrade`.
-    """
-    lake = SparkLake(spark, tmp_path_factory.mktemp("worlds"))
-    worlds = [*bodies(FEW), hostile_names.copies()]
-    first = [(world[: len(world) // 2], world[len(world) // 2 :]) for world in worlds]
-    lake.store([body for half, _ in first for body in half])
-    lake.build()
-    freshness = Place(lake.world.folder)
-    lacks_s = [gold_lacks_s(freshness)]
-    lake.store([body for _, half in first for body in half[::2]])
-    with spark_driver.halted(spark, lake.uri, "spark.before_state") as standing:
-        lacks_s.append(gold_lacks_s(freshness))
-        others_are_refused(lake)
-        lake.store([body for _, half in first for body in half[1::2]])
-        taken, ended = take_back(lake, standing)
-    assert taken > 0
-    return Met(lake, ended, [*lacks_s, gold_lacks_s(freshness)])
+def lake(lake_of_cases: "LakeOfCases") -> "LakeOfCases":
+    return lake_of_cases
 
 
-@pytest.fixture(scope="module")
-def lake(met: Met) -> SparkLake:
-    return met.lake
-
-
-def test_a_pass_at_work_refuses_others_and_does_no_harm_when_it_was_given_up_too_early(met: Met) -> None:
+def test_a_pass_at_work_refuses_others_and_does_no_harm_when_it_was_given_up_too_early(lake: "LakeOfCases") -> None:
     """What gold says behind it is what the reference says: see below."""
-    status, errors = met.ended
+    status, errors = lake.ended
     assert (status, "at the same time" in errors) == (spark_driver.REFUSED, True), errors
-    assert [lacks_s > 0 for lacks_s in met.lacks_s] == [False, True, False]
-    assert met.lake.build() == 0
-
-
-def others_are_refused(lake: SparkLake) -> None:
-    """Who comes while a pass is at work goes away, and has changed nothing."""
-    before = operations(lake)
-    for _ in range(3):
-        with pytest.raises(LakeUnavailable, match="Another pass works in"):
-            lake.build()
-    assert operations(lake) == before
-
-
-def take_back(lake: SparkLake, first: subprocess.Popen[str]) -> tuple[int, tuple[int, str]]:
-    """Make a pass while another one stands still and its lock is gone, as where a lease ends; let that go on.
-
-    Returns how many events the new pass took, and how the other one ended.
-    """
-    before = operations(lake).count("RESTORE")
-    (Path(lake.uri) / "silver" / "_refresh" / "lock").unlink()
-    taken = lake.build()
-    assert operations(lake).count("RESTORE") > before, "what the first one has written is taken back"
-    errors = spark_driver.let_go_on(first)
-    return taken, (first.returncode, errors)
-
-
-def operations(lake: SparkLake) -> list[str]:
-    """Return what all commits to silver and gold were."""
-    logs = (file for layer in ("silver", "gold") for file in (Path(lake.uri) / layer).rglob("_delta_log/*.json"))
-    lines = (json.loads(line) for file in logs for line in file.read_text("utf-8").splitlines())
-    return [line["commitInfo"]["operation"] for line in lines if "commitInfo" in line]
+    assert [lacks_s > 0 for lacks_s in lake.lacks_s] == [False, True, False]
 
 
 def test_a_pass_over_recurring_jobs_reads_nothing_of_the_history_takes_few_spark_jobs_and_leaves_lineage_alone(
-    lake: SparkLake, spark: SparkSession
+    lake: "LakeOfCases", spark: SparkSession
 ) -> None:
     """Its cost cannot grow with the history, whose files are out of reach meanwhile."""
     folders = [lake.folder(layer, table) / part for layer, table, part in HISTORY]
@@ -157,7 +92,7 @@ JOBS = 50
 """Spark jobs of such a pass, where some words wait to be explained by other runs."""
 
 
-def test_names_that_break_out_travel_unharmed(lake: SparkLake) -> None:
+def test_names_that_break_out_travel_unharmed(lake: "LakeOfCases") -> None:
     rows = [row for row in lake.gold(COLUMN_EDGES) if row.job_namespace == hostile_names.NAMESPACE and row.current]
     found = {((row.source_dataset, row.source_column), (row.target_dataset, row.target_column)) for row in rows}
     assert found == {tuple((dataset, column.casefold()) for dataset, column in edge) for edge in hostile_names.EDGES}
@@ -172,29 +107,38 @@ def more(number: int) -> list[bytes]:
 
 
 @pytest.mark.long
-def test_neither_does_one_whose_jvm_goes_on_with_what_it_was_writing(lake: SparkLake) -> None:
+def test_neither_does_one_whose_jvm_goes_on_with_what_it_was_writing(lake: "LakeOfCases") -> None:
     lake.store(more(2))
     with spark_driver.halted_with_its_jvm(lake.world.folder, "spark.after_runs") as first:
-        taken, (status, errors) = take_back(lake, first)
+        taken, (status, errors) = lake.take_back(first)
     assert (taken, status, "at the same time" in errors) == (1, spark_driver.REFUSED, True), errors
     assert lake.build() == 0
 
 
 @pytest.mark.long
-def test_a_pass_that_others_met_ends_well_and_nothing_of_it_is_taken_back(lake: SparkLake) -> None:
+def test_a_pass_that_others_met_ends_well_and_nothing_of_it_is_taken_back(lake: "LakeOfCases") -> None:
     lake.store(more(3))
-    before = operations(lake).count("RESTORE")
+    before = lake.operations().count("RESTORE")
     with spark_driver.halted(lake.spark, lake.uri, "spark.after_runs") as first:
-        others_are_refused(lake)
+        lake.others_are_refused()
         errors = spark_driver.let_go_on(first)
         assert first.returncode == 0, errors
-    assert operations(lake).count("RESTORE") == before
+    assert lake.operations().count("RESTORE") == before
     assert lake.build() == 0
 
 
+def test_what_somebody_else_wrote_is_put_back_once(lake: "LakeOfCases") -> None:
+    """Passes that find nothing new would put it back again and again."""
+    lake.spark.sql(f"UPDATE delta.`{lake.folder('gold', RUN_HEALTH)}` SET state = 'ABORT'")
+    before = lake.operations().count("RESTORE")
+    assert [lake.build(), lake.build()] == [0, 0]
+    assert lake.operations().count("RESTORE") == before + 1
+    assert lake.read("gold", RUN_HEALTH).where("state = 'COMPLETE'").count()
+
+
 @pytest.fixture(scope="module")
-def gold(lake: SparkLake) -> Gold:
-    return Gold(lake, References(lake.delivered()))
+def gold(lake: "LakeOfCases") -> Gold:
+    return Gold(lake, References(lake.of_worlds()))
 
 
 @pytest.mark.parametrize("asked", [Gold.column_edges, Gold.table_edges, Gold.surface, Gold.verdicts])
@@ -210,7 +154,7 @@ def test_edges_are_current_while_both_ends_are_there(gold: Gold) -> None:
 
 
 @pytest.mark.long  # `test_spark_columns` has a shorter one
-def test_incremental_and_at_once_are_the_same(lake: SparkLake) -> None:
+def test_incremental_and_at_once_are_the_same(lake: "LakeOfCases") -> None:
     before = {(layer, table.name): lake.plain(layer, table) for layer, table in TABLES}
     lake.build(rebuild=True)
     for layer, table in TABLES:

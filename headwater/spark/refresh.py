@@ -101,7 +101,7 @@ class Pass:
                 bindings = state.collect("binding")
                 batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._take(batch, events, before, ends)
-            elif not write_runs(self._gold, self._rules, None):  # time alone loses runs
+            elif not (write_runs(self._gold, self._rules, None) or self._is_put_back):  # time alone loses runs
                 return 0, False
             else:
                 now = replace(before, batch=before.batch + 1)
@@ -111,7 +111,7 @@ class Pass:
 
     def _put_back(self, before: LayerPosition) -> None:
         self._found = versions(self._folders, TABLES)
-        put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
+        self._is_put_back = put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
 
     def _take(
         self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]

@@ -76,8 +76,8 @@ def undisturbed(root: str) -> Iterator[None]:
         ) from error
 
 
-def put_back(folders: Mapping[str, TableFolder], before: Versions, now: Versions) -> None:
-    """Take tables that went on to the versions where they were."""
+def put_back(folders: Mapping[str, TableFolder], before: Versions, now: Versions) -> bool:
+    """Take tables that went on to the versions where they were; tells if any did."""
     steps = []
     for key, version in before.items():
         layer, _, name = key.partition("/")
@@ -88,6 +88,7 @@ def put_back(folders: Mapping[str, TableFolder], before: Versions, now: Versions
             log.warning("A pass was cut off: %s/%s goes back to version %d.", folders[layer].root, name, first - 1)
             steps.append(partial(_restore, folders[layer], name, first - 1))
     together(*steps)
+    return bool(steps)
 
 
 def strangers(folders: Mapping[str, TableFolder], before: Versions, now: Versions, name: str) -> list[str]:

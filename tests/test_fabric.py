@@ -18,7 +18,7 @@ from headwater.fabric.rest import Fabric as Client
 from headwater.fabric.rest import shortcut_url
 from headwater.fabric.shortcuts import place_of
 from tests.azurite import ACCOUNT, KEY, Storage
-from tests.running import headwater
+from tests.commanding import commanded
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ class Fabric(ThreadingHTTPServer):
             "HEADWATER_LAKE": lake["lake"], "HEADWATER_LAKE_OPTIONS": json.dumps(lake["lake_options"]),
         }  # fmt: skip
         options = [*IDS, "--api", self.url, "--data", str(folder / "data"), *more]
-        return headwater("fabric", "shortcut", *options, environment=environment, cwd=folder)
+        return commanded("fabric", "shortcut", *options, environment=environment, cwd=folder)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -173,7 +173,7 @@ def test_a_failing_command_is_one_line(fabric: Fabric, lake: dict[str, Any], tmp
         "HEADWATER_LAKE_OPTIONS": json.dumps(lake["lake_options"]),
     }  # fmt: skip
     options = [*IDS, "--api", fabric.url, "--data", str(tmp_path / "data")]
-    fails(headwater("fabric", "shortcut", *options, environment=environment, cwd=tmp_path), "Sign in with `az login`")
+    fails(commanded("fabric", "shortcut", *options, environment=environment, cwd=tmp_path), "Sign in with `az login`")
     assert len(fabric.posted) == 1
 
 
@@ -233,5 +233,5 @@ def test_a_lake_on_this_machine_can_have_no_shortcut() -> None:
 
 @pytest.mark.parametrize("option", [["--workspace", "Sales"], ["--schema", "a b"]])
 def test_an_option_that_is_none_is_told_with_its_form(option: list[str], tmp_path: Path) -> None:
-    done = headwater("fabric", "shortcut", *IDS, *option, cwd=tmp_path)
+    done = commanded("fabric", "shortcut", *IDS, *option, cwd=tmp_path)
     assert (done.returncode, repr(option[1]) in done.stderr) == (2, True), done.stderr

@@ -16,9 +16,10 @@ from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import load_settings
 from tests.azurite import ACCOUNT_KEY, FAULTS, KEY, PATIENT, Storage, one_line
+from tests.commanding import commanded
 from tests.parsing import World, event
 from tests.racing_writers import race
-from tests.running import Running, headwater
+from tests.running import Running
 from tests.waiting import rest
 
 pytestmark = pytest.mark.slow
@@ -164,10 +165,10 @@ def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tm
             while (found := client.get("/api/headwater/v1/impact", params=asked)).status_code != 200:
                 rest()
             assert "target" in found.text
-        assert headwater("audit", "--data", data, environment=environment).returncode == 0
-        listed = headwater("events", "--json", "--data", data, environment=environment)
+        assert commanded("audit", "--data", data, environment=environment).returncode == 0
+        listed = commanded("events", "--json", "--data", data, environment=environment)
         assert {item["run_id"] for item in json.loads(listed.stdout)["items"]} == {"1", "2", "3", "5", "6"}
-        shown = headwater("check", environment=environment)
+        shown = commanded("check", environment=environment)
     assert not any(KEY in text for text in (running.stderr, listed.stderr, shown.stdout, shown.stderr))
     said = [line for line in running.stderr.splitlines() if line.startswith("parser: Cannot use the Delta table")]
     assert said

@@ -17,10 +17,10 @@ from headwater.eventlog.acknowledged import count_path, read_count
 from headwater.local.log_epochs import begin_epoch
 from headwater.runtime.logs import open_log
 from headwater.runtime.storage import open_claims
+from tests.commanding import commanded
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event
 from tests.parsing import World, event
-from tests.running import headwater
 
 pytestmark = pytest.mark.slow  # a log, a lake and a parser each
 
@@ -245,9 +245,9 @@ def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_
         assert is_stopped(gateway)
         assert "was deleted, moved or replaced" in gateway.said()
         assert list((folder / "log").iterdir()) == [], "no other log takes its place"
-    told = headwater("log", "new-epoch", "--data", folder)
+    told = commanded("log", "new-epoch", "--data", folder)
     assert told.returncode == 0, told.stderr
-    found = headwater("audit", "--json", "--data", folder)
+    found = commanded("audit", "--json", "--data", folder)
     assert found.returncode == 1
     audit = json.loads(found.stdout)
     assert audit | {"stored": before, "lost": 3, "trouble": None} == audit

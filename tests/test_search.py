@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.commanding import commanded
 from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import dataset, schema, source
-from tests.running import headwater
 from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, Asker, up
 
 pytestmark = pytest.mark.slow  # a Headwater
@@ -119,7 +119,7 @@ def test_columns_that_went_and_datasets_that_were_dropped_are_not_found(shop: As
 
 
 def test_the_command_line_finds_the_same(shop: Asker, folder: Path) -> None:
-    answer = headwater("search", "silver", "email", "--data", folder)
+    answer = commanded("search", "silver", "email", "--data", folder)
     assert answer.returncode == 0, answer.stderr
     assert LAKE in answer.stdout
     assert "email_key" in answer.stdout

@@ -18,10 +18,10 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.indexes import open_freshness, open_index_home, open_rules
 from headwater.runtime.logs import log_readers
 from tests.asking import ask
+from tests.commanding import commanded
 from tests.parsing import World
 from tests.reference.small_events import A, B, run, x_from
 from tests.reference.world_events import Json, dataset
-from tests.running import headwater
 from tests.until_end import until_end
 
 pytestmark = pytest.mark.slow  # an index each
@@ -81,11 +81,11 @@ def test_an_event_that_costs_too_much_is_set_aside_and_an_index_built_anew_tries
     assert place.knows("out/1", "wide/7", "out/3") == [True, False, True]
     assert place.freshness.waiting().events == 0, "it does not wait: questions are not behind for its sake"
 
-    shown = headwater("rejected", "--index", "--data", tmp_path, "--json")
+    shown = commanded("rejected", "--index", "--data", tmp_path, "--json")
     (item,) = json.loads(shown.stdout)["items"]
     assert (item["sequence"], item["reason"], item["incarnation"]) == (2, "too_slow", place.world.reader().source.epoch)
     assert f"{CPU_S} s of CPU" in item["message"]
-    assert json.loads(headwater("audit", "--data", tmp_path, "--json").stdout)["index"]["set_aside"] == 1
+    assert json.loads(commanded("audit", "--data", tmp_path, "--json").stdout)["index"]["set_aside"] == 1
 
     place.home.discard(place.home.path_for(default_rules()))
     place.index()

@@ -12,10 +12,11 @@ from deltalake import DeltaTable
 from headwater.runtime.sink_opening import open_ledger
 from headwater.settings import load_settings
 from tests.azurite import KEY, Storage
+from tests.commanding import commanded
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.reference.world_events import at
-from tests.running import Running, headwater
+from tests.running import Running
 from tests.shop import EVENTS, MAILING, Asker
 from tests.sink_server import SinkServer, eventually, sink_server
 from tests.sinking import events, runs
@@ -45,7 +46,7 @@ def post(running: Running, made: list[Any]) -> None:
 
 
 def shown(data: Path) -> dict[str, Any]:
-    found = headwater("sinks", "--data", data, "--json", cwd=data.parent)
+    found = commanded("sinks", "--data", data, "--json", cwd=data.parent)
     assert found.returncode == 0, found.stderr
     return {item["name"]: item for item in json.loads(found.stdout)["items"]}
 
@@ -67,7 +68,7 @@ def test_sinks_come_and_go_with_the_file_and_cost_no_process_where_there_are_non
         other.wait(lambda: len(other.taken) == 4)
         (data / "sinks.yml").write_text("version: 1\nsinks: {two: {type: openlinage}}")
         eventually(lambda: "sinks.yml, line 2" in running.stderr)
-        listed = headwater("sinks", "--data", data, cwd=data.parent)
+        listed = commanded("sinks", "--data", data, cwd=data.parent)
         assert (listed.returncode, "sinks.yml, line 2" in listed.stderr, " two " in listed.stdout) == (0, True, True)
         post(running, more := events(1))
         other.wait(lambda: other.taken == made + more)
@@ -90,8 +91,12 @@ def test_a_file_at_an_address_is_looked_at_while_it_is_not_there_yet(
         text = json.dumps({"version": 1, "sinks": {"out": {"type": "openlineage", "url": server.url}}})
         container.get_blob_client("sinks.yml").upload_blob(text)
         server.wait(lambda: server.taken == made)
-        listed = headwater("sinks", "--data", data, "--json", cwd=data.parent, environment=environment)
-        assert [item["delivered"] for item in json.loads(listed.stdout)["items"]] == [2]
+
+        def counted() -> list[int]:
+            listed = commanded("sinks", "--data", data, "--json", cwd=data.parent, environment=environment)
+            return [item["delivered"] for item in json.loads(listed.stdout)["items"]]
+
+        eventually(lambda: counted() == [2])  # it is written down once the target has said yes
 
 
 def delivered(data: Path, name: str = "out") -> int:
@@ -159,22 +164,22 @@ def test_commands_show_and_order_what_a_running_headwater_does(data: Path, serve
     with started(data) as running:
         post(running, [run_event()])
         server.wait(lambda: len(server.taken) == 1)
-        assert headwater("sinks", "pause", "out", "--data", data, cwd=data.parent).returncode == 0
+        assert commanded("sinks", "pause", "out", "--data", data, cwd=data.parent).returncode == 0
         eventually(lambda: shown(data)["out"]["state"] == "paused")
         post(running, [run_event()])
         with Asker(running.url) as asker:
             eventually(lambda: 'headwater_sink_behind_events{sink="out"} 1.0' in asker.client.get("/metrics").text)
         eventually(lambda: shown(data)["out"]["behind"]["events"] == 1)
         assert len(server.taken) == 1
-        assert headwater("sinks", "resume", "out", "--data", data, cwd=data.parent).returncode == 0
+        assert commanded("sinks", "resume", "out", "--data", data, cwd=data.parent).returncode == 0
         server.wait(lambda: len(server.taken) == 2)
-        assert headwater("sinks", "reset", "out", "--to", "start", "--data", data, cwd=data.parent).returncode == 0
+        assert commanded("sinks", "reset", "out", "--to", "start", "--data", data, cwd=data.parent).returncode == 0
         server.wait(lambda: len(server.taken) == 4)
     item = shown(data)["out"]
     assert (item["state"], item["delivered"], item["failed"], item["trouble"]) == ("not running", 4, 0, None)
-    wrong = headwater("sinks", "reset", "out", "--to", "0:x", "--data", data, cwd=data.parent)
+    wrong = commanded("sinks", "reset", "out", "--to", "0:x", "--data", data, cwd=data.parent)
     assert (wrong.returncode, "a position such as 0:2" in wrong.stderr) == (3, True)
-    unknown = headwater("sinks", "check", "outt", "--data", data, cwd=data.parent)
+    unknown = commanded("sinks", "check", "outt", "--data", data, cwd=data.parent)
     assert (unknown.returncode, "No sink 'outt'" in unknown.stderr) == (3, True)
 
 

@@ -21,7 +21,7 @@ from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
-from tests.running import headwater
+from tests.commanding import commanded
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
 READERS: dict[str, Any] = {
@@ -249,16 +249,16 @@ def test_headwater_names_shows_which_rule_fired(tmp_path: Path) -> None:
     (rules / "metadata.csv").write_text(example("metadata.csv"))
     (rules / "tags.yaml").write_text("version: 0")
     ask = ("names", "dbfs", "/mnt/raw/a", "--data", tmp_path / "data")
-    found = headwater(*ask, "--at", "2026-03-01T00:00:00Z", "--json", cwd=tmp_path)
+    found = commanded(*ask, "--at", "2026-03-01T00:00:00Z", "--json", cwd=tmp_path)
     answer = json.loads(found.stdout)
     assert answer["canonical"] == {"namespace": "abfss://raw@acme.dfs.core.windows.net", "name": "a"}
     assert [item["rule"] for item in answer["items"]] == ["as-sent", "object-path", "link", "object-path"]
     assert answer["rules_hash"] == NameRules(metadata_rows=read_metadata(example("metadata.csv"), "")).rules_hash
     assert "tags.yaml, line 1" in answer["problems"][0]
-    shown = headwater(*ask, cwd=tmp_path)
+    shown = commanded(*ask, cwd=tmp_path)
     assert "object-path" in shown.stdout
     assert "tags.yaml, line 1" in shown.stderr
-    wrong = headwater(*ask, "--at", "soon", cwd=tmp_path)
+    wrong = commanded(*ask, "--at", "soon", cwd=tmp_path)
     assert (wrong.returncode, "at='soon' is no time" in wrong.stderr) == (3, True)
-    lost = headwater(*ask, environment={"HEADWATER_RULES": str(tmp_path / "lost")}, cwd=tmp_path)
+    lost = commanded(*ask, environment={"HEADWATER_RULES": str(tmp_path / "lost")}, cwd=tmp_path)
     assert (lost.returncode, "setting `rules`" in lost.stderr) == (3, True)

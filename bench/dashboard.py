@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench.figures import QUICK_ROUNDS, ROUNDS, Figure, show
+from tools.programs import WHOLE_CHROMIUM
 
 WEB = Path(__file__).parents[1] / "web"
 GRAPHS = {
@@ -33,6 +34,7 @@ def run(rounds: int, only: str = "") -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as name:
         out = Path(name) / "figures.json"
         environment = os.environ | {"HEADWATER_BENCH_OUT": str(out), "HEADWATER_BENCH_ROUNDS": str(rounds)}
+        environment[WHOLE_CHROMIUM.variable] = WHOLE_CHROMIUM.find() or ""
         chosen = ["--", "-t", only] if only else []
         subprocess.run(
             ["npm", "run", "--silent", "tools", "bench/measure.ts", *chosen], cwd=WEB, env=environment, check=True

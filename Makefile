@@ -65,7 +65,9 @@ $(WITH_SPARK): BESIDE = -Dmaven.test.additionalClasspath=$$(printf '%s,' $(CURDI
 $(WITH_SPARK): | spark-jars
 
 setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a C compiler, Helm, a judge of what DataHub gets, dbt
-	@$(MAKE) --no-print-directory --jobs 4 setup setup-judges $(JARS)
+	@$(MAKE) --no-print-directory --jobs 4 $(NEEDED)
+
+NEEDED := setup setup-judges $(JARS)
 
 setup-judges: $(READY)
 	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 4 -n 1 $(BIN)/python -m
@@ -86,7 +88,7 @@ demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 check: setup-test  ## formatting, lint, types, direction of imports
 	@$(AT_ONCE) check-code check-page
 
-check-code:
+check-code: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -98,8 +100,10 @@ check-page:
 test-page:
 	cd web && npm run --silent test
 
-test: setup-test  ## check, then every test
-	@$(AT_ONCE) check-code check-page
+# code is checked while what only tests need is fetched
+test:  ## check, then every test
+	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code
+	@$(MAKE) --no-print-directory check-page
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:

@@ -70,7 +70,7 @@ setup-test:  ## what only tests need: storage emulator, Functions worker, policy
 NEEDED := setup setup-judges $(JARS)
 
 setup-judges: $(READY)
-	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 4 -n 1 $(BIN)/python -m
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 8 -n 1 $(BIN)/python -m
 
 # not compiled: of 22,000 files most are never imported, and what is, is compiled then
 $(READY): requirements-dev.lock pyproject.toml
@@ -94,7 +94,7 @@ check-code: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check-page:
+check-page: $(WEB_PACKAGES) $(WEB_TYPES)
 	cd web && npm run --silent check
 
 test-page:
@@ -102,8 +102,7 @@ test-page:
 
 # code is checked while what only tests need is fetched
 test:  ## check, then every test
-	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code
-	@$(MAKE) --no-print-directory check-page
+	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code check-page
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:

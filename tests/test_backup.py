@@ -28,6 +28,7 @@ from tests.made_events import run_event
 from tests.parsing import World, event
 from tests.running import Running, headwater
 from tests.sink_server import eventually
+from tests.waiting import rest
 
 LARGE = "x" * 6000
 ENVIRONMENT = {"HEADWATER_CLAIM_BYTES": "4096", "HEADWATER_SEGMENT_BYTES": str(64 << 10), "HEADWATER_RETAIN_BYTES": "0"}
@@ -47,6 +48,7 @@ class Load:
                 made = [run_event(producer=f"https://example.org/{LARGE if n == 0 else n}") for n in range(10)]
                 if client.post("/api/v1/lineage/batch", json=made).status_code == 204:
                     self.acknowledged += [each["run"]["runId"] for each in made]
+                rest()
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from headwater.failpoints import VARIABLE
 from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
+from tests.waiting import rest
 
 POINTS = ("ingest.read", "ingest.answered", "ingest.kept")
 
@@ -62,7 +63,7 @@ def besieged(tmp_path: Path, *, kills: int, files: int, events: int) -> None:
                     before = received(client)
                     process = started(*command, "--follow")
                     while received(client) == before and process.poll() is None:
-                        pass
+                        rest()
                     process.kill()
                 else:
                     point = f"{POINTS[kill // 2 % 3]}:{rng.randint(1, 3)}"
@@ -74,7 +75,7 @@ def besieged(tmp_path: Path, *, kills: int, files: int, events: int) -> None:
         assert json.loads(last.stdout)["waiting"] == 0
         assert json.loads(headwater(*command).stdout)["events"] == 0
         while client.get("/api/headwater/v1/freshness").json()["log"]:
-            pass
+            rest()
         audit = client.get("/api/headwater/v1/audit").json()
     found = Counter(
         DeltaTable(tmp_path / "data" / "lake" / "bronze" / "events").to_pyarrow_table().column("run_id").to_pylist()

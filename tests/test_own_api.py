@@ -13,6 +13,7 @@ from tests.reference.small_events import CLEAR, made, run
 from tests.reference.world_events import at, dataset, source, uuid
 from tests.running import Running
 from tests.shop import API, DROPPED, EVENTS, LAKE, SILVER, Asker
+from tests.waiting import rest
 
 pytestmark = pytest.mark.slow  # a Headwater
 
@@ -48,6 +49,7 @@ def until(shop: Asker, question: str, done: Callable[[Any], Any], **asked: str) 
     deadline = time.monotonic() + 60
     while not done(found := shop.ask(question, **asked)):
         assert time.monotonic() < deadline, found
+        rest()
     return found
 
 

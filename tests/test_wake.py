@@ -23,6 +23,7 @@ from tests.reference.world_events import Json, source
 from tests.running import TIMEOUT_S, Running, headwater
 from tests.shop import LAKE, Asker
 from tests.until_end import until_end
+from tests.waiting import rest
 
 NEVER_S = 3600.0
 SOURCE = Source("local", "life", "0")
@@ -89,7 +90,7 @@ def test_the_first_event_after_a_quiet_moment_is_committed_at_once_and_the_index
     woken.world.append()
     with woken.parsing():
         while not woken.world.bronze.exists():
-            pass
+            rest()
         woken.post(event(1), event(2), event(1))
         assert woken.reached() == 3
     assert woken.world.sequences("events") == [1, 2]
@@ -104,7 +105,7 @@ def test_under_load_a_tick_lies_between_two_commits(tmp_path: Path) -> None:
         for number in range(events):
             woken.post(event(number))
         while woken.reached() < events:
-            pass
+            rest()
         took_s = time.monotonic() - began
     commits = [entry for entry in DeltaTable(woken.world.bronze.events.uri).history() if entry["operation"] == "WRITE"]
     assert 1 < len(commits) <= 1 + took_s / tick_s

@@ -13,6 +13,7 @@ from tests.functions.host import App, Reply, running, unpacked
 from tests.functions.test_package import pinned
 from tests.hub_server import SECRET, Fault, HubServer, Stored
 from tests.made_events import body, run_event
+from tests.waiting import rest
 from tools.function_zip import ROOT, write_receiver
 
 pytestmark = pytest.mark.slow
@@ -178,7 +179,7 @@ def test_with_the_hub_down_the_apps_say_so_and_go_on_when_it_is_back(
     assert receiver.request("ready", method="GET").status == 503
     hub.up()
     while receiver.request("lineage", body(run_event()), authorization=BEARER).status != 200:
-        pass
+        rest()
     for partition in (0, 1):
         if events := hub.stored(partition):
             assert pipeline.deliver(events[-1:], partition=str(partition)) is None

@@ -8,13 +8,13 @@ export PYTHONDONTWRITEBYTECODE :=
 # what shares a Spark or a Headwater stays in one process (tests/conftest.py); three at once on two cores, as tests wait for
 # others, but two of quick ones, which do not: each process imports and collects all tests
 SPREAD := --dist loadscope --no-loadscope-reorder --numprocesses
-AT_ONCE := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 # each Maven alone: they share a repository (so does tools/jars.py)
 MAVEN := mkdir -p .cache && flock .cache/maven.lock mvn -B -q
 SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade rule_cases,tests/test_spark_$(of).py) tests/test_notebooks.py \
 	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py tests/test_spark_iceberg.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
+NEEDED := setup setup-judges $(JARS)
 JARS4 := jvm/connector/target/headwater-connector-spark4.jar
 
 WEB := headwater/web/assets/index.html
@@ -67,8 +67,6 @@ $(WITH_SPARK): | spark-jars
 setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a C compiler, Helm, a judge of what DataHub gets, dbt
 	@$(MAKE) --no-print-directory --jobs 4 $(NEEDED)
 
-NEEDED := setup setup-judges $(JARS)
-
 setup-judges: $(READY)
 	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 8 -n 1 $(BIN)/python -m
 
@@ -85,8 +83,9 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 	@$(BIN)/python -m demo.run
 
-check: setup-test  ## formatting, lint, types, direction of imports
-	@$(AT_ONCE) check-code check-page
+# code is checked while what only tests need is fetched
+check:  ## formatting, lint, types, direction of imports
+	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code check-page
 
 check-code: $(READY)
 	$(BIN)/ruff format --check .
@@ -100,9 +99,7 @@ check-page: $(WEB_PACKAGES) $(WEB_TYPES)
 test-page:
 	cd web && npm run --silent test
 
-# code is checked while what only tests need is fetched
-test:  ## check, then every test
-	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code check-page
+test: check  ## check, then every test
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:

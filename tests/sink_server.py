@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.waiting import rest
+
 PATIENCE_S = 60.0
 
 
@@ -115,14 +117,6 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
 def eventually(holds: Callable[[], Any]) -> None:
     """Wait for what no event tells of: rows of a table, a file of a process."""
     deadline = time.monotonic() + PATIENCE_S
-    while not _looked(holds):
+    while not holds():
         assert time.monotonic() < deadline, holds
-
-
-def _looked(holds: Callable[[], Any]) -> Any:
-    """Look once, and rest behind it as long as that took: what is waited for needs the processor, too."""
-    began = time.monotonic()
-    found = holds()
-    if not found:
-        time.sleep(max(0.02, time.monotonic() - began))
-    return found
+        rest()

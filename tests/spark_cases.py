@@ -13,7 +13,7 @@ from headwater.errors import LakeUnavailable
 from tests import hostile_names, newest_cases, spark_driver, test_lost_runs, test_reconcile_gold, test_spark_rule_cases
 from tests.reference.records import Delivered
 from tests.reference.worlds import FEW
-from tests.spark_lake import SparkLake, bodies, world_of
+from tests.spark_lake import SparkLake, bodies, world_in, world_of
 from tests.test_freshness import Place, gold_lacks_s
 
 
@@ -55,7 +55,7 @@ class LakeOfCases(SparkLake):
 
     def of_worlds(self) -> Iterator[Delivered]:
         """Yield what came of worlds, in the order of the log: of stories the answers alone are known."""
-        return (each for each in self.delivered() if world_of(json.dumps(each.event)) in self._worlds)
+        return (each for each in self.delivered() if world_in(json.dumps(each.event)) in self._worlds)
 
     def _store_now(self, received: list[bytes]) -> None:
         """Let the parser take bodies received now; others are made older."""

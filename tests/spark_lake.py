@@ -132,7 +132,6 @@ class References:
         worlds: dict[str, list[Delivered]] = {}
         for each in delivered:
             worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
-        worlds.pop("", None)
         names = default_rules()
         self.of: Mapping[str, Reference] = {
             world: Reference(events, canonical=lambda *sent: names.canonical(*sent).parts, **limits)
@@ -141,7 +140,7 @@ class References:
 
     def among(self, rows: Iterable[Any], namespace: str) -> Iterator[Any]:
         """Yield the rows of gold that are about these worlds, as a column with a namespace says."""
-        return (row for row in rows if world_of(row[namespace]) in self.of)
+        return (row for row in rows if world_in(row[namespace]) in self.of)
 
     def column_edges(self) -> set[ColumnEdge]:
         return {edge for one in self.of.values() for edge in one.column_edges}
@@ -226,9 +225,15 @@ class Gold:
 
 
 def world_of(text: str) -> str:
-    """Return the first world that a text names, "" if none: others share a lake."""
+    found = world_in(text)
+    assert found, text
+    return found
+
+
+def world_in(text: str) -> str | None:
+    """Return the first world that a text names, None where it is of others that share the lake."""
     found = re.search(r"w\d{4}x", text)
-    return found[0] if found else ""
+    return found[0] if found else None
 
 
 EDGES = (COLUMN_EDGES, TABLE_EDGES)

@@ -41,14 +41,13 @@ class Program:
         return named or next((found for choice in self.choices if (found := choice.find())), None)
 
     def see_to(self) -> str | None:
-        """Return what to use: the best that is installed by now; a better one is asked of apt once."""
-        if self.variable in os.environ:
-            return self.find()
-        for choice in self.choices:
-            found = choice.find() or (_may_be_had(choice) and choice.find())
-            if found:
-                return found
-        return None
+        """Return what to use: one that is missing is asked of apt, and once a better one than is there."""
+        best = self.choices[0]
+        if _may_install() and not self.find():
+            any(map(_install, self.choices))  # the first that apt has
+        elif _may_install() and self.variable not in os.environ and not best.find() and _is_first_time(best):
+            _install(best)
+        return self.find()
 
 
 _FONTS = ("fonts-noto-color-emoji", "fonts-dejavu-core")
@@ -64,9 +63,6 @@ WHOLE_CHROMIUM = Program("figures of the dashboard", "CHROMIUM", (_WHOLE, _SHELL
 COMPILER = Program(
     "the tests that cut the power", "C_COMPILER", (Choice(("cc", "gcc", "clang"), ("gcc", "libc6-dev")),)
 )
-
-_TRIED = Path(__file__).parents[1] / ".cache" / "packages-tried"
-"""What apt was asked for, a line each: what it does not have is not asked for each time."""
 
 
 def main() -> int:
@@ -86,14 +82,23 @@ def main() -> int:
     return missing
 
 
-def _may_be_had(choice: Choice) -> bool:
-    """Ask apt for a program, where we may and have not yet; tells whether it was installed."""
-    tried = _TRIED.read_text().splitlines() if _TRIED.exists() else []
-    if os.geteuid() != 0 or not shutil.which("apt-get") or choice.packages[0] in tried:
+def _may_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _is_first_time(choice: Choice) -> bool:
+    """Tell whether apt was never asked for it from here: what it does not have is not asked for each time."""
+    asked = Path(__file__).parents[1] / ".cache" / f"asked-for-{choice.packages[0]}"
+    if asked.exists():
         return False
+    asked.parent.mkdir(exist_ok=True)
+    asked.touch()
+    return True
+
+
+def _install(choice: Choice) -> bool:
+    """Install a program; tells whether apt could."""
     print(f"Installing {' '.join(choice.packages)} with apt-get (up to 400 MB, once)", flush=True)
-    _TRIED.parent.mkdir(exist_ok=True)
-    _TRIED.write_text("\n".join([*tried, choice.packages[0], ""]))
     _apt("update")
     return _apt("install", "--yes", "--no-install-recommends", *choice.packages)
 

@@ -94,14 +94,14 @@ class Pass:
         with self._sized(few=True):
             state = State(self._silver)
             before = read_position(state.collect("position"))
-            self._put_back(before)
+            is_put_back = self._put_back(before)
             events, ends, count, more = limited(bronze_events(self._bronze, before), batch_events)
         with self._sized(few=count <= FEW_EVENTS):
             if count:
                 bindings = state.collect("binding")
                 batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._take(batch, events, before, ends)
-            elif not (write_runs(self._gold, self._rules, None) or self._is_put_back):  # time alone loses runs
+            elif not (write_runs(self._gold, self._rules, None) or is_put_back):  # time alone loses runs
                 return 0, False
             else:
                 now = replace(before, batch=before.batch + 1)
@@ -109,9 +109,9 @@ class Pass:
         maintain(self._folders, now.batch)
         return count, more
 
-    def _put_back(self, before: LayerPosition) -> None:
+    def _put_back(self, before: LayerPosition) -> bool:
         self._found = versions(self._folders, TABLES)
-        self._is_put_back = put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
+        return put_back(self._folders, before.versions or dict.fromkeys(self._found, 0), self._found)
 
     def _take(
         self, batch: SilverBatch, events: DataFrame, before: LayerPosition, ends: Mapping[Source, int]

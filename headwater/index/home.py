@@ -1,12 +1,14 @@
 """Where the index lies: a file for each version of the rules, and the name of the one that questions read."""
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from headwater.errors import LakeUnavailable, NotBuilt
+from headwater.errors import HeadwaterError, LakeUnavailable, NotBuilt
+from headwater.index.stored.damage import DamageCheck
 from headwater.index.stored.database import FORMAT, remove
 from headwater.lineage.names.canonical_names import NameRules
 
@@ -28,6 +30,7 @@ class IndexHome:
         self._folder = folder
         self._pointer = folder / "current"
         self._damaged = folder / "damaged"
+        self._check = DamageCheck()
 
     def path_for(self, rules: NameRules) -> Path:
         """Return the file that belongs to these rules for names and their code."""
@@ -43,9 +46,11 @@ class IndexHome:
 
     def building(self) -> Path | None:
         """Return the file that is being built before there is one to read: the one that was written last."""
-        found = [
-            (file.stat().st_mtime_ns, file) for file in self._folder.glob("*.sqlite*") if file.suffix != ".sqlite-shm"
-        ]
+        found = []
+        for file in self._folder.glob("*.sqlite*"):
+            with suppress(FileNotFoundError):  # the writer deletes files meanwhile
+                if file.suffix != ".sqlite-shm":
+                    found.append((file.stat().st_mtime_ns, file))
         newest = max(found, default=None)
         return newest[1].with_suffix(".sqlite") if newest else None
 
@@ -60,7 +65,9 @@ class IndexHome:
 
     def is_current(self, path: Path) -> bool:
         """Tell whether questions read this file already."""
-        return self._pointer.exists() and self._pointer.read_text().strip() == path.name
+        with suppress(NotBuilt):
+            return self.current().path == path
+        return False
 
     def current(self) -> Published:
         """Return the file to read; raises NotBuilt before the first is built."""
@@ -79,17 +86,46 @@ class IndexHome:
         while True:
             found = self.current()
             try:
-                return found, open_file(found.path)
+                with self.reading(found):
+                    return found, open_file(found.path)
             except LakeUnavailable:
                 if self.current() == found:
                     raise
+
+    @contextmanager
+    def reading(self, file: Published) -> Iterator[None]:
+        """Read a file in here: what fails for its sake raises LakeUnavailable, and its writer learns of damage.
+
+        One that was replaced meanwhile is no damage any more: whoever asks again reads its successor.
+        """
+        try:
+            yield
+        except (HeadwaterError, OSError):
+            raise
+        except Exception as error:
+            harmed = self.is_harmed(error, file.path)
+            is_there = self._is_there(file)
+            if not harmed and is_there and not isinstance(error, sqlite3.Error):
+                raise
+            if harmed and is_there:
+                self._report_damage(file.path)
+            raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+
+    def is_harmed(self, error: BaseException, path: Path) -> bool:
+        """Tell whether an error comes of a damaged file; where the error does not say so, the file is asked."""
+        return self._check.is_harmed(error, path)
+
+    def _is_there(self, file: Published) -> bool:
+        with suppress(NotBuilt):
+            return self.current() == file
+        return False
 
     def withdraw(self, path: Path) -> None:
         """Let no question read this file until it is switched to: it begins anew."""
         if self.is_current(path):
             self._pointer.unlink()
 
-    def report_damage(self, path: Path) -> None:
+    def _report_damage(self, path: Path) -> None:
         """Ask the writer, from any process, to do away with a file that cannot be read."""
         with suppress(OSError):  # no folder, no index: then there is nothing to mend
             self._damaged.write_text(path.name)

@@ -2,14 +2,16 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
 
+from headwater.errors import LakeUnavailable
 from headwater.events.times import iso
 from headwater.index.home import IndexHome, Published
-from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.database import one_generation, open_for_reading
 from headwater.index.stored.index_packing import unpack_edges
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
@@ -54,18 +56,18 @@ class FeedReader:
         self._opened: tuple[Published, sqlite3.Connection] | None = None
 
     def newest(self) -> FeedPlace:
-        """Return the end of the feed; raises LakeUnavailable while there is no index."""
-        sql, file = self._file()
-        return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
+        """Return the end of the feed; raises LakeUnavailable while there is no index that can be read."""
+        with self._file() as (sql, file):
+            return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
 
     def find(self, text: str) -> FeedPlace | None:
         """Return the place of an id, None where the feed does not go back so far, or never had it."""
         file, _, number = text.partition("-")
         if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(text) < 40):
             return None
-        sql, current = self._file()
         place = FeedPlace(int(file), int(number))
-        oldest, newest = sql.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM feed").fetchone()
+        with self._file() as (sql, current):
+            oldest, newest = sql.execute("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM feed").fetchone()
         return place if place.file == current and oldest - 1 <= place.number <= newest else None
 
     def read(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[Happened], FeedPlace]:
@@ -74,22 +76,15 @@ class FeedReader:
         until: a place of the same file, not to be passed.
         """
         last = until.number if until else 1 << 62
-        sql, file = self._file()
-        number = after.number if after.file == file else 0
-        sql.execute("BEGIN")
-        try:
-            rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
-            if len(rows) == AT_ONCE:
-                rows += sql.execute(
-                    f"{_FEED} AND generation = ? ORDER BY id", (rows[-1][0], last, rows[-1][1])
-                ).fetchall()
-            found = [
-                happened
-                for _, batch in groupby(rows, key=lambda row: row[1])
-                for happened in _of_batch(sql, file, list(batch))
-            ]
-        finally:
-            sql.execute("COMMIT")
+        with self._file() as (sql, file):
+            number = after.number if after.file == file else 0
+            with one_generation(sql):
+                rows = _batches(sql, number, last)
+                found = [
+                    happened
+                    for _, batch in groupby(rows, key=lambda row: row[1])
+                    for happened in _of_batch(sql, file, list(batch))
+                ]
         return found, FeedPlace(file, rows[-1][0] if rows else until.number if until else number)
 
     def close(self) -> None:
@@ -98,11 +93,26 @@ class FeedReader:
             self._opened[1].close()
         self._opened = None
 
-    def _file(self) -> tuple[sqlite3.Connection, int]:
-        if self._opened is None or self._opened[0] != self._home.current():
+    @contextmanager
+    def _file(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+        try:
+            if self._opened is None or self._opened[0] != self._home.current():
+                self.close()
+                self._opened = self._home.opened(open_for_reading)
+            published, sql = self._opened
+            with self._home.reading(published):
+                yield sql, published.at_ns
+        except LakeUnavailable:
             self.close()
-            self._opened = self._home.opened(open_for_reading)
-        return self._opened[1], self._opened[0].at_ns
+            raise
+
+
+def _batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
+    """Read the rows behind a place, the last batch whole."""
+    rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
+    if len(rows) == AT_ONCE:
+        rows += sql.execute(f"{_FEED} AND generation = ? ORDER BY id", (rows[-1][0], last, rows[-1][1])).fetchall()
+    return rows
 
 
 def _of_batch(sql: sqlite3.Connection, file: int, rows: list[Any]) -> Iterator[Happened]:

@@ -1,6 +1,5 @@
 """Search as you type in the index that questions read: things by parts of their names, also misspelt ones."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,7 +8,6 @@ from headwater.errors import LakeUnavailable, WrongQuestion
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.search_file import KINDS, MATCHES, SearchFile, SearchHit, rank
 from headwater.index.rules_files import RulesFiles
-from headwater.index.stored.database import is_damage
 from headwater.index.stored.search_table import last_of
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
@@ -43,14 +41,14 @@ class Search:
         wanted = _wanted(kinds)
         with self._lock:
             try:
-                hits, cut = self._index().find(terms, wanted)
-                if "alias" in wanted:
-                    hits |= set(_rule_aliases(self._rules.current(), terms))
-            except sqlite3.Error as error:
-                if is_damage(error) and self._opened is not None:
-                    self._home.report_damage(self._opened[0].path)
+                published, index = self._index()
+                with self._home.reading(published):
+                    hits, cut = index.find(terms, wanted)
+            except LakeUnavailable:
                 self._close()
-                raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+                raise
+            if "alias" in wanted:
+                hits |= set(_rule_aliases(self._rules.current(), terms))
         return Hits(sorted(hits, key=lambda hit: hit[:7]), cut)
 
     def close(self) -> None:
@@ -58,12 +56,12 @@ class Search:
         with self._lock:
             self._close()
 
-    def _index(self) -> SearchFile:
+    def _index(self) -> tuple[Published, SearchFile]:
         current = self._home.current()
         if self._opened is None or self._opened[0] != current:
             self._close()
             self._opened = self._home.opened(SearchFile)
-        return self._opened[1]
+        return self._opened
 
     def _close(self) -> None:
         if self._opened is not None:

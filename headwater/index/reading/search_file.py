@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from headwater.index.reading.spelling import Vocabulary
 from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.database import marks, open_for_reading
+from headwater.index.stored.database import marks, one_generation, open_for_reading
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
 from headwater.lineage.names.dataset_history import EVER_US
@@ -67,8 +67,7 @@ class SearchFile:
 
     def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
         """Return what fits, and whether there may be more; one generation of the index throughout."""
-        self.sql.execute("BEGIN")
-        try:
+        with one_generation(self.sql):
             self._refresh()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
             found: set[SearchHit] = set()
@@ -86,8 +85,6 @@ class SearchFile:
                         known.update(hit[4:8] for hit in fresh)
                         found.update(fresh)
             return found, self._cut
-        finally:
-            self.sql.execute("COMMIT")
 
     def _refresh(self) -> None:
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]

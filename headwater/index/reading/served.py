@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext
 from typing import TypeVar
 
-from headwater.errors import LakeUnavailable, NotBuilt
+from headwater.errors import NotBuilt
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
 from headwater.index.stored.database import open_for_reading
@@ -31,7 +31,7 @@ def building_progress(home: IndexHome) -> Progress:
     try:
         with closing(open_for_reading(path)) if path else nullcontext() as sql:
             return read_progress(sql) if sql else {}
-    except (NotBuilt, sqlite3.Error):  # it is only just being made
+    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # it is only just being made, or its writer meets the damage
         return {}
 
 
@@ -44,8 +44,6 @@ def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAs
 def _asked(home: IndexHome, ask: Callable[[sqlite3.Connection], T], without: T) -> T:
     if not home.is_published():
         return without
-    try:
-        with closing(home.opened(open_for_reading)[1]) as sql:
-            return ask(sql)
-    except sqlite3.Error as error:
-        raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+    published, sql = home.opened(open_for_reading)
+    with closing(sql), home.reading(published):
+        return ask(sql)

@@ -1,15 +1,11 @@
 """Opens the lineage that a question looks at: now, everything that ever was, or a moment of the past."""
 
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, TypeVar
-
-import msgspec
 
 from headwater.collector import paused
 from headwater.errors import LakeUnavailable
@@ -18,7 +14,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.turns import Turns
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import is_damage, open_for_reading
+from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.progress import read_progress
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import RunNumbers
@@ -36,7 +32,6 @@ from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 T = TypeVar("T")
 
 _PAST_KEPT = 2
-_FAULTS = (sqlite3.Error, msgspec.DecodeError)
 
 
 class RulesInForce(NamedTuple):
@@ -87,12 +82,8 @@ class ViewOpener:
                     yield _view(live, live.counted(), rules, as_of)
             else:
                 with self._past_lock:
-                    try:
-                        past, rules = self._past_snapshot(as_of)
-                        yield _view(past, past.counted().everything() if as_of.every else past.counted(), rules, as_of)
-                    except _FAULTS as error:
-                        self._past.clear()
-                        raise self._unreadable(error, self._home.current().path) from error
+                    past, rules = self._past_snapshot(as_of)
+                    yield _view(past, past.counted().everything() if as_of.every else past.counted(), rules, as_of)
 
     @contextmanager
     def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
@@ -127,29 +118,25 @@ class ViewOpener:
         with self._lock:
             rules = self._rules_files.current()
             try:
-                yield self._live_graph(rules), rules
-            except _FAULTS as error:
-                path = self._opened[0].path if self._opened else self._home.current().path
+                live, published = self._live_graph(rules)
+                with self._home.reading(published):
+                    live.refresh()
+                    yield live, rules
+            except LakeUnavailable:
                 self._close()
-                raise self._unreadable(error, path) from error
+                raise
             finally:
                 if self._live is not None:
                     self._live.rest()
 
-    def _unreadable(self, error: Exception, path: Path) -> LakeUnavailable:
-        if is_damage(error):
-            self._home.report_damage(path)
-        return LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.")
-
-    def _live_graph(self, rules: UserRules) -> LiveGraph:
-        masking = repr(rules.masking)
-        if self._live is not None and self._opened != (self._home.current(), masking):
+    def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
+        wanted = (self._home.current(), repr(rules.masking))
+        if self._live is None or self._opened != wanted:
             self._close()
-        if self._live is None:
             published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
-            self._live, self._opened = live, (published, masking)
-        self._live.refresh()
-        return self._live
+            self._live, self._opened = live, (published, wanted[1])
+            return live, published
+        return self._live, wanted[0]
 
     def _close(self) -> None:
         if self._live is not None:
@@ -163,7 +150,8 @@ class ViewOpener:
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every, as_of.infers)
         found = self._past.get(key)
         if found is None:
-            with closing(self._home.opened(open_for_reading)[1]) as sql:
+            published, sql = self._home.opened(open_for_reading)
+            with closing(sql), self._home.reading(published):
                 facts = RunFactsTable(sql, RunNumbers(sql)).until(
                     EVER_US if as_of.as_of_us is None else as_of.as_of_us,
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,

@@ -2,13 +2,15 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from headwater.errors import HeadwaterError, InvalidEvent, LakeUnavailable, NotBuilt, WrongSetting
+from headwater.errors import LakeUnavailable, NotBuilt, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
+from headwater.index.stored.damage import is_damage
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
@@ -24,12 +26,6 @@ GENERATIONS = ("edge_sets", "datasets", "entities", "changes")
 """Tables whose rows say by which batch of the writer they are as they are."""
 
 _AT_ONCE = 500
-
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-_OF_EVENTS = (
-    sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
-    sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT,
-)  # fmt: skip
 
 SCHEMA = """
 CREATE TABLE positions(incarnation TEXT, part TEXT, sequence INTEGER NOT NULL, PRIMARY KEY(incarnation, part));
@@ -155,22 +151,15 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     raise NotBuilt
 
 
-def is_damage(error: BaseException) -> bool:
-    """Tell whether an error means that the file is not as it was written; a full disk and a lock do not.
-
-    SQL of ours fails (SQLITE_ERROR) only where tables are missing.
-    """
-    if isinstance(error, sqlite3.Error):
-        return error.sqlite_errorcode & 0xFF in _DAMAGE if hasattr(error, "sqlite_errorcode") else False
-    return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
-
-
-def is_of_events(error: Exception) -> bool:
-    """Tell whether an error comes of what events say; not of the disk, the lake, a setting or a damaged file."""
-    if isinstance(error, sqlite3.Error):
-        return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF in _OF_EVENTS
-    ours = isinstance(error, HeadwaterError) and not isinstance(error, InvalidEvent)
-    return not (ours or isinstance(error, OSError) or is_damage(error))
+@contextmanager
+def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
+    """See the index in here as it is now; a disk that fails ends the transaction by itself."""
+    sql.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if sql.in_transaction:
+            sql.execute("COMMIT")
 
 
 def remove(path: Path) -> None:

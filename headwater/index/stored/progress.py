@@ -7,8 +7,10 @@ from headwater.lake.bronze_follower import Progress
 
 
 def read_progress(sql: sqlite3.Connection) -> Progress:
-    """Return how far an index is."""
-    rows = sql.execute("SELECT incarnation, part, sequence FROM positions")
+    """Return how far an index is. Raises sqlite3.Error, also where what is stored is no place."""
+    rows = sql.execute("SELECT incarnation, part, sequence FROM positions").fetchall()
+    if not all(isinstance(epoch, str) and isinstance(part, str) and isinstance(at, int) for epoch, part, at in rows):
+        raise sqlite3.DatabaseError("a place in bronze is not as it was written")
     return {(epoch, part): sequence for epoch, part, sequence in rows}
 
 

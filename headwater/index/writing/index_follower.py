@@ -11,7 +11,7 @@ from headwater.errors import InvalidEvent, LakeUnavailable
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
-from headwater.index.stored.database import is_damage, is_of_events
+from headwater.index.stored.damage import is_of_events
 from headwater.index.stored.set_aside import SetAside
 from headwater.index.writing.indexer import Indexer
 from headwater.index.writing.work_bound import EVENT_CPU_S, WorkBound
@@ -88,7 +88,7 @@ class IndexFollower:
                 return self._take_told(indexer, told) or self._step(indexer)
             except BaseException as error:
                 self.close()
-                if not is_damage(error):
+                if not self._home.is_harmed(error, self._home.path_for(rules)):
                     raise
                 self._was_damaged = True
                 self.begin_anew(rules)
@@ -188,7 +188,7 @@ class IndexFollower:
                 last = events[-1].sequence if seen else until
                 self._opened().add(source, last, events, partial(stored_bodies, self._bronze, source))
         except Exception as error:
-            if not is_of_events(error):
+            if not is_of_events(error) or self._home.is_harmed(error, self._home.path_for(self._known_rules())):
                 raise
             self.close()
             reason = error.reason if isinstance(error, InvalidEvent) else type(error).__name__
@@ -204,9 +204,12 @@ class IndexFollower:
         self._opened().set_aside(source, after + 1, found)
 
     def _opened(self) -> Indexer:
+        return self._open(self._known_rules())
+
+    def _known_rules(self) -> NameRules:
         if self._rules is None:
             raise RuntimeError("Events are taken before rules are known.")
-        return self._open(self._rules)
+        return self._rules
 
     def _tell_rejected(self, indexer: Indexer) -> None:
         """Put what was rejected since this process began into the feed: every batch of bronze ends with `events`."""

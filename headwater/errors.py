@@ -94,3 +94,7 @@ class NotBuilt(LakeUnavailable):
 
     def __init__(self) -> None:
         super().__init__("The index of the lake is still being built. Ask again in a moment.")
+
+
+class IndexUnreadable(LakeUnavailable):
+    """The index's file cannot be read; its writer knows, and whoever has it open opens its successor."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from headwater.errors import HeadwaterError, LakeUnavailable, NotBuilt
+from headwater.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
 from headwater.index.stored.damage import DamageCheck
 from headwater.index.stored.database import FORMAT, remove
 from headwater.lineage.names.canonical_names import NameRules
@@ -94,7 +94,7 @@ class IndexHome:
 
     @contextmanager
     def reading(self, file: Published) -> Iterator[None]:
-        """Read a file in here: what fails for its sake raises LakeUnavailable, and its writer learns of damage.
+        """Read a file in here: what fails for its sake raises IndexUnreadable, and its writer learns of damage.
 
         One that was replaced meanwhile is no damage any more: whoever asks again reads its successor.
         """
@@ -109,7 +109,7 @@ class IndexHome:
                 raise
             if harmed and is_there:
                 self._report_damage(file.path)
-            raise LakeUnavailable(f"The index cannot be read ({error}). Ask again in a moment.") from error
+            raise IndexUnreadable(f"The index cannot be read ({error}). Ask again in a moment.") from error
 
     def is_harmed(self, error: BaseException, path: Path) -> bool:
         """Tell whether an error comes of a damaged file; where the error does not say so, the file is asked."""

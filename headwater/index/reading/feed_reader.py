@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import IndexUnreadable
 from headwater.events.times import iso
 from headwater.index.home import IndexHome, Published
 from headwater.index.stored.database import one_generation, open_for_reading
@@ -102,7 +102,7 @@ class FeedReader:
             published, sql = self._opened
             with self._home.reading(published):
                 yield sql, published.at_ns
-        except LakeUnavailable:
+        except IndexUnreadable:
             self.close()
             raise
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from headwater.errors import LakeUnavailable, WrongQuestion
+from headwater.errors import IndexUnreadable, WrongQuestion
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.search_file import KINDS, MATCHES, SearchFile, SearchHit, rank
 from headwater.index.rules_files import RulesFiles
@@ -44,7 +44,7 @@ class Search:
                 published, index = self._index()
                 with self._home.reading(published):
                     hits, cut = index.find(terms, wanted)
-            except LakeUnavailable:
+            except IndexUnreadable:
                 self._close()
                 raise
             if "alias" in wanted:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from headwater.collector import paused
-from headwater.errors import LakeUnavailable
+from headwater.errors import IndexUnreadable
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.turns import Turns
@@ -122,7 +122,7 @@ class ViewOpener:
                 with self._home.reading(published):
                     live.refresh()
                     yield live, rules
-            except LakeUnavailable:
+            except IndexUnreadable:
                 self._close()
                 raise
             finally:

@@ -193,3 +193,15 @@ def test_of_files_that_go_while_they_are_looked_at_none_is_being_built(tmp_path:
     (tmp_path / "14-new.sqlite-wal").touch()
     assert home.building() == tmp_path / "14-new.sqlite"
     assert not home.is_current(tmp_path / "14-new.sqlite")
+
+
+@pytest.mark.parametrize("note", [b"\0" * 20, b"\xff\xfe", b"", b"../lake"], ids=repr)
+def test_notes_beside_the_index_that_a_power_cut_spoiled_hold_nobody_up(indexed: Indexed, note: bytes) -> None:
+    indexed.harm(0, b"")
+    follow(indexed.home, indexed.world)
+    right = list(indexed.answers())
+    for name in ("current", "damaged", "attempts-0.json"):
+        (indexed.file.parent / name).write_bytes(note)
+    assert follow(IndexHome(indexed.file.parent), indexed.world) == []
+    assert indexed.home.current().path == indexed.file
+    assert list(indexed.answers())[: len(QUESTIONS)] == right[: len(QUESTIONS)]

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,3 +151,68 @@ def test_a_damaged_record_that_a_person_deletes_is_a_gap_of_its_own_and_no_other
     world.parser().step()
     assert (world.sequences("events"), world.reasons()) == ([1, 3], {2: "gap"})
     assert world.audit()["lost"] == 1
+
+
+@pytest.mark.parametrize("harm", [b"\0", b"\xa5", b"\xff"], ids=["zeros", "a5", "ff"])
+def test_wherever_a_segment_is_harmed_what_is_read_is_as_it_was_and_nothing_is_passed_over(
+    tmp_path: Path, harm: bytes
+) -> None:
+    append(tmp_path, *([event(run, schema=[f"column_{run}_{n}" for n in range(60)])] for run in range(60)))
+    (path,) = segment_files(tmp_path)
+    right, whole, refused = bodies(until_end(SqliteLogReader(tmp_path))), path.read_bytes(), 0
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+    for start in range(page, len(whole), page):
+        for part in (slice(0, page), slice(600, 1600), slice(page - 1000, page), slice(page - 62, page)):
+            length = part.stop - part.start
+            path.write_bytes(whole[: start + part.start] + harm * length + whole[start + part.stop :])
+            with closing(SqliteLogReader(tmp_path)) as reader:
+                found = read_until_refused(reader, path)
+                refused += len(found) < len(right)
+                assert found == right[: len(found)]
+    assert refused
+
+
+def read_until_refused(reader: SqliteLogReader, path: Path) -> list[bytes]:
+    """Return the bodies up to the end, or to where the segment is said to be damaged."""
+    found: list[bytes] = []
+    try:
+        while records := reader.read(len(found), limit=7, max_bytes=1 << 30):
+            assert [record.sequence for record in records] == [*range(len(found) + 1, len(found) + len(records) + 1)]
+            found += [record.body for record in records]
+    except LogUnavailable as error:
+        said = str(error)
+    else:
+        said = ""
+    assert not said or f"{path} is damaged" in said
+    return found
+
+
+@pytest.mark.parametrize("row", [{"format": None}, {"received_us": b"\xff"}], ids=str)
+def test_a_harmed_row_of_the_newest_segment_is_named_and_the_writer_lives(tmp_path: Path, row: dict[str, Any]) -> None:
+    append(tmp_path, [event(1)])
+    (path,) = segment_files(tmp_path)
+    ((column, value),) = row.items()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("PRAGMA writable_schema=1; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '')")
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '')")
+        connection.commit()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE {'header' if column == 'format' else 'records'} SET {column} = ?", (value,))
+        connection.commit()
+    with closing(SqliteLog(tmp_path, LogLimits(min_free_bytes=0))) as log:
+        with pytest.raises(LogUnavailable, match=f"{path} is damaged"):
+            asyncio.run(log.append([Record(RecordKind.EVENT, event(2))], timeout_s=60))
+        assert log.is_writing()
+
+
+@pytest.mark.parametrize("received_us", [-(1 << 62), 1 << 62, 253_402_300_800_000_000])
+def test_a_record_received_at_no_time_is_waited_for(tmp_path: Path, received_us: int) -> None:
+    world = World(tmp_path)
+    world.append(event(1), event(2), event(3))
+    change(world.log, 2, f"UPDATE records SET received_us = {received_us} WHERE sequence = ?")
+    parser = world.parser()
+    parser.step()
+    with pytest.raises(LogUnavailable, match=f"record 2 cannot be read, it was received at {received_us}"):
+        parser.step()
+    assert world.sequences("events") == [1]

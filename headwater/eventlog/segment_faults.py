@@ -11,6 +11,8 @@ from headwater.storage_faults import explain
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, MemoryError)
+"""What reading a segment ends with: harmed rows have no kind, no text, nothing at all, or a length beyond memory."""
 _RESTORE = (
     "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
     "lost, and noted as a gap."
@@ -26,20 +28,20 @@ def using(path: Path) -> Iterator[None]:
     """Turn what goes wrong with a segment into LogUnavailable."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except FAULTS as error:
         raise unusable(path, error) from error
 
 
 def unusable(path: Path, error: Exception) -> LogUnavailable:
     """Say why a segment cannot be used now and what to do about it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _LOCKED:
         return LogUnavailable(
             f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
             "until then it is tried again."
         )
-    if code in _DAMAGED:
-        return damaged(path, str(error))
+    if code in _DAMAGED and not isinstance(error, OSError):
+        return damaged(path, str(error) or type(error).__name__)
     return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
 
 

@@ -189,6 +189,8 @@ def _stored(record: Record) -> bytes:
 
 def _last_received_us(connection: sqlite3.Connection) -> int:
     row = connection.execute("SELECT received_us FROM records ORDER BY sequence DESC LIMIT 1").fetchone()
+    if row and not isinstance(row[0], int):  # a harmed row is not of the type of its column
+        raise ValueError("when its newest record was received is no time")
     return row[0] if row else 0
 
 

@@ -138,6 +138,12 @@ def ends(connection: sqlite3.Connection) -> tuple[int, int] | None:
     return None if first is None else (first, last)
 
 
+def harm_of(connection: sqlite3.Connection) -> str:
+    """Say what is wrong with the pages of a segment, in one line; empty where they are as they were written."""
+    found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    return "" if found == "ok" else " ".join(found.split())
+
+
 def events_behind(connection: sqlite3.Connection, after: int) -> int:
     """Count the events of a segment behind `after`: by its ends, for looking at each would read the whole file."""
     if not (held := ends(connection)):

@@ -1,7 +1,8 @@
 """The laptop's event log, reading side: read-only beside the writer, across segments."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -9,7 +10,7 @@ from headwater.errors import LogMissing, LogUnavailable
 from headwater.eventlog import LoggedRecord, RecordKind
 from headwater.eventlog.acknowledged import read_count
 from headwater.eventlog.body_packing import unpack
-from headwater.eventlog.segment_faults import NO_HEADER, damaged, is_gone, missing, unusable
+from headwater.eventlog.segment_faults import FAULTS, NO_HEADER, damaged, is_gone, missing, unusable
 from headwater.eventlog.segments import (
     PACKED_SINCE,
     PARTITION,
@@ -18,6 +19,7 @@ from headwater.eventlog.segments import (
     ends,
     events_behind,
     first_event_us,
+    harm_of,
     identity,
     last_sequence,
     open_readonly,
@@ -31,6 +33,9 @@ T = TypeVar("T")
 
 KEPT_OPEN = 2
 """Segments that a reader keeps open, the oldest that it reads and the newest: each takes three file descriptors."""
+
+_YEAR_10000_US = 253_402_300_800_000_000
+"""What no table can keep is no time: the row is harmed."""
 
 _RECORDS = (
     "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one's format may change
@@ -73,7 +78,8 @@ class SqliteLogReader:
         found: list[LoggedRecord] = []
         size = 0
         for path in self._behind(after):
-            found += self._ask(path, _reading(path, after, limit - len(found), max_bytes - size)) or []
+            reading = _Reading(path, after, limit - len(found), max_bytes - size)
+            found += self._ask(path, reading.of) or []
             size = sum(len(record.body) for record in found)
             if len(found) >= limit or size >= max_bytes:
                 break
@@ -185,7 +191,7 @@ class SqliteLogReader:
         try:
             opened = self._kept(path) or self._opened(path)
             return ask(opened.connection, opened.header) if opened else None
-        except (sqlite3.Error, OSError) as error:
+        except FAULTS as error:
             self._let_go(path)  # what takes its place when it is restored is another file
             if is_gone(path):
                 return None
@@ -221,27 +227,45 @@ class SqliteLogReader:
             opened.connection.close()
 
 
-def _reading(
-    path: Path, after: int, limit: int, max_bytes: int
-) -> Callable[[sqlite3.Connection, Header], list[LoggedRecord]]:
-    return lambda connection, _: _read(connection, path, after, limit, max_bytes)
+class _Reading(NamedTuple):
+    """What is read of one segment: at most `limit` records behind `after`, and about `max_bytes` of bodies."""
 
+    path: Path
+    after: int
+    limit: int
+    max_bytes: int
 
-def _read(connection: sqlite3.Connection, path: Path, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
-    """Read records up to the first that is damaged; raises LogUnavailable if that is the first of all."""
-    found: list[LoggedRecord] = []
-    size = 0
-    rows = connection.execute(_RECORDS, (after, limit))
-    for sequence, received_us, kind, http, stored, form in rows:
+    def of(self, connection: sqlite3.Connection, header: Header) -> list[LoggedRecord]:
+        """Read up to the first record that is damaged; raises LogUnavailable if that is the first of all.
+
+        A segment is of one writer: it has a hole where a person deleted a record, or where its pages are harmed.
+        """
+        found: list[LoggedRecord] = []
+        following = max(self.after + 1, header.first_sequence)
+        newest = last_sequence(connection, header)  # before the look: what comes after it is not missing
         try:
-            body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
-        except ValueError as error:
-            if found:
-                break
-            raise damaged(path, f"record {sequence} cannot be unpacked, {error}") from error
-        found.append(LoggedRecord(sequence, received_us, RecordKind(kind), http, body))
-        size += len(body)
-        if size >= max_bytes:
-            break
-    rows.close()  # ends the read transaction, so that the writer's checkpoints may pass it
-    return found
+            for record in self._records(connection):
+                if record.sequence != following and (what := harm_of(connection)):
+                    raise ValueError(what)
+                found.append(record)
+                following = record.sequence + 1
+        except FAULTS as error:
+            if not found and isinstance(error, sqlite3.Error | OSError):
+                raise
+            if not found:
+                raise damaged(self.path, f"record {following} cannot be read, {error}") from error
+        if not found and following <= newest:
+            raise damaged(self.path, f"record {following} is not there")
+        return found
+
+    def _records(self, connection: sqlite3.Connection) -> Iterator[LoggedRecord]:
+        size = 0
+        with closing(connection.execute(_RECORDS, (self.after, self.limit))) as rows:  # else no checkpoint passes it
+            for sequence, received_us, kind, http, stored, form in rows:
+                if not 0 <= received_us < _YEAR_10000_US:
+                    raise ValueError(f"it was received at {received_us}")
+                body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
+                yield LoggedRecord(sequence, received_us, RecordKind(kind), http, body)
+                size += len(body)
+                if size >= self.max_bytes:
+                    break

@@ -74,7 +74,7 @@ class IndexHome:
         try:
             with self._pointer.open() as pointer:  # name and time of one pointer, also while it is replaced
                 return Published(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:  # whoever writes the index switches to it again
             raise NotBuilt from error
 
     def is_published(self) -> bool:
@@ -133,10 +133,10 @@ class IndexHome:
     def damaged(self) -> Path | None:
         """Return the file that was reported to be damaged."""
         try:
-            name = self._damaged.read_text().strip()
+            name = self._damaged.read_bytes().strip()
         except FileNotFoundError:
             return None
-        return self._folder / name if name else None
+        return next((file for file in self._folder.glob("*.sqlite") if file.name.encode() == name), None)
 
     def discard(self, path: Path) -> None:
         """Delete a file, which holds nothing that bronze does not hold. Only for the writer."""

@@ -7,6 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +23,7 @@ from headwater.file_intake.batch_sending import BATCH
 from headwater.file_intake.file_taking import TORN_US, Deletion, Intake
 from headwater.file_intake.sources.file_source import FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
-from headwater.file_intake.taken_ledger import TakenLedger, ledger_path
+from headwater.file_intake.taken_ledger import TakenFile, TakenLedger, ledger_path
 from headwater.sinks.connecting.kept_connection import HttpAnswer
 from tests.captured import captured
 from tests.made_events import body, run_event
@@ -474,6 +475,16 @@ def test_a_ledger_that_is_none_or_newer_is_refused(tmp_path: Path) -> None:
     for name in ("none", "newer"):
         with pytest.raises(WrongSetting, match="another --state"):
             TakenLedger(tmp_path / f"{name}.sqlite")
+
+
+def test_a_ledger_that_is_damaged_while_it_is_used_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with closing(TakenLedger(path)) as ledger:
+        ledger.keep(TakenFile("store", f"{number}", f"{number}.json") for number in range(999))
+    content = path.read_bytes()
+    path.write_bytes(content[:8192] + b"\xa5" * (len(content) - 8192))
+    with closing(TakenLedger(path)) as ledger, pytest.raises(WrongSetting, match=f"{path}, .* Delete it"):
+        ledger.find("store", "500")
 
 
 def test_a_thousand_files_in_a_round_and_a_large_one_are_taken_by_batches(taking: Taking) -> None:

@@ -1,8 +1,8 @@
 """What was taken of which file: one SQLite file for each receiver, so that no event is sent to it a second time."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -111,8 +111,16 @@ class TakenLedger:
         with self._used():
             self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
 
-    def _used(self) -> AbstractContextManager[None]:
-        return on_disk(f"keep what was taken in {self.path}")
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        try:
+            with on_disk(f"keep what was taken in {self.path}"):
+                yield
+        except sqlite3.DatabaseError as error:
+            raise WrongSetting(
+                f"{self.path}, which says what was taken, is damaged: {error}. Delete it: files are read from their "
+                "beginning, and what the lake has of them is recognised."
+            ) from error
 
     def close(self) -> None:
         """Let go of the file."""

@@ -58,6 +58,8 @@ _PASSING_IN_SQLITE = {
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM,
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED,
 }  # fmt: skip
+DAMAGED_IN_SQLITE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Codes of errors by which SQLite says that a file is not as it was written."""
 
 _KNOWN = (
     *_DISK,

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.errors import LogMissing, LogUnavailable
-from headwater.storage_faults import explain
+from headwater.storage_faults import DAMAGED_IN_SQLITE, explain
 
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, MemoryError)
 """What reading a segment ends with: harmed rows have no kind, no text, nothing at all, or a length beyond memory."""
 _RESTORE = (
@@ -40,7 +39,7 @@ def unusable(path: Path, error: Exception) -> LogUnavailable:
             f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
             "until then it is tried again."
         )
-    if code in _DAMAGED and not isinstance(error, OSError):
+    if code in DAMAGED_IN_SQLITE and not isinstance(error, OSError):
         return damaged(path, str(error) or type(error).__name__)
     return LogUnavailable(f"Cannot use the log segment {path}: {explain(error, 'data')}")
 

@@ -250,10 +250,11 @@ class _Reading(NamedTuple):
                 found.append(record)
                 following = record.sequence + 1
         except FAULTS as error:
-            if not found and isinstance(error, sqlite3.Error | OSError):
+            if found:
+                return found
+            if isinstance(error, sqlite3.Error | OSError):
                 raise
-            if not found:
-                raise damaged(self.path, f"record {following} cannot be read, {error}") from error
+            raise damaged(self.path, f"record {following} cannot be read, {error}") from error
         if not found and following <= newest:
             raise damaged(self.path, f"record {following} is not there")
         return found

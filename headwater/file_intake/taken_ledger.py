@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_forms import FilePlace
 from headwater.opening import or_closed
-from headwater.storage_faults import explain, on_disk, passes
+from headwater.storage_faults import DAMAGED_IN_SQLITE, explain, on_disk, passes
 
 FORMAT = 1
 
@@ -117,6 +117,8 @@ class TakenLedger:
             with on_disk(f"keep what was taken in {self.path}"):
                 yield
         except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_IN_SQLITE:
+                raise
             raise WrongSetting(
                 f"{self.path}, which says what was taken, is damaged: {error}. Delete it: files are read from their "
                 "beginning, and what the lake has of them is recognised."

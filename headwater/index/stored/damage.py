@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from headwater.errors import HeadwaterError, InvalidEvent
+from headwater.storage_faults import DAMAGED_IN_SQLITE
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_DAMAGE = (*DAMAGED_IN_SQLITE, sqlite3.SQLITE_ERROR)
 _OF_EVENTS = (
     sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
     sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT,

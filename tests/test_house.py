@@ -1,4 +1,4 @@
-"""The habits of the house: one name has one meaning, a commit's checks are the run's, nothing is left out silently."""
+"""Repository rules: programs in texts import existing names, commit hooks equal the checks of a run, no test is skipped."""
 
 import ast
 import importlib
@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,51 +13,6 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted((ROOT / "headwater").rglob("*.py"))
-NAMELESS = ("__init__", "__main__")
-
-
-def modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """Yield each module's and each package's own name with where it is."""
-    for file in files:
-        if file.stem not in NAMELESS:
-            yield file.stem, str(file)
-        elif file.stem == "__init__":
-            yield file.parent.name, str(file.parent)
-
-
-def classes(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """Yield each class's name with where it is defined, also inside functions and classes."""
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                yield node.name, f"{file}:{node.lineno}"
-
-
-def twice(named: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return what has one name more than once."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for name, where in named:
-        found[name].append(where.removeprefix(f"{ROOT}/"))
-    return {name: places for name, places in found.items() if len(places) > 1}
-
-
-def test_no_two_modules_or_packages_have_one_name() -> None:
-    assert twice(modules(FILES)) == {}
-
-
-@pytest.mark.slow
-def test_no_two_classes_have_one_name() -> None:
-    assert twice(classes(FILES)) == {}
-
-
-def test_what_is_named_twice_is_found(tmp_path: Path) -> None:
-    for name, text in {"a/__init__.py": "", "b/a.py": "class _C: ...", "b/c.py": "def f():\n    class _C: ..."}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    files = sorted(tmp_path.rglob("*.py"))
-    assert twice(modules(files)) == {"a": [f"{tmp_path}/a", f"{tmp_path}/b/a.py"]}
-    assert twice(classes(files)) == {"_C": [f"{tmp_path}/b/a.py:1", f"{tmp_path}/b/c.py:2"]}
 
 
 def programs_in_texts(files: Iterable[Path]) -> Iterator[tuple[str, str, str]]:

@@ -87,7 +87,8 @@ def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any
         named = " AND ".join(each for each, _ in of_job)
         found.append((_OF_JOBS.format("IN", named), [value for _, value in of_job]))
     if asked.state:
-        found.append((lost_sql("r.time_us", "?"), [now_us]) if asked.state == LOST else ("r.state = ?", [asked.state]))
+        lost = lost_sql("r.time_us", "?", table="r")
+        found.append((lost, [now_us]) if asked.state == LOST else ("r.state = ?", [asked.state]))
     found += [("r.time_us >= ?", [asked.since_us])] if asked.since_us is not None else []
     found += [("r.time_us < ?", [asked.until_us])] if asked.until_us is not None else []
     found += [(_HAVING, [text] * 3)] if text else []

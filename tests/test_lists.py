@@ -15,6 +15,7 @@ from msgspec import to_builtins
 from headwater.access import Caller, Key
 from headwater.api import api_routes, identity_routes, sink_routes
 from headwater.api.refusing import answered
+from headwater.cli.wording import place, safe
 from headwater.errors import WrongQuestion, WrongSetting
 from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.identity.key_file import KeyFile
@@ -22,18 +23,19 @@ from headwater.identity.private_text import PrivateText
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import declared
-from headwater.questions.declaring import Question
+from headwater.questions.declaring import Question, questions_in
 from headwater.runtime.indexes import open_view_opener
 from headwater.runtime.sink_opening import open_ledger, open_sink_desk
 from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
-from tests.reference.world_events import Json, facet, run_event, source, uuid
+from tests.reference.world_events import Json, dataset, facet, run_event, schema, source, uuid
 
 JOBS, RUNS = 23, 4
 LAKE = "s3://lists"
 ADMIN = Caller("boss", frozenset({"admin"}))
+LANDED = dataset(("file", "/landing/orders"), schema=schema(["a.b", "id"]))
 SPARK = {"processingType": "BATCH", "integration": "SPARK"}
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
@@ -76,9 +78,9 @@ def events() -> Iterator[Json]:
     kept = made(("s3://night", "kept"), {"x": []}, columns="x")
     facets = {"jobType": facet(**SPARK), "tags": facet(tags=[{"key": "nightly", "value": "true"}])}
     for number, kind in ((1, "COMPLETE"), (2, "START")):  # the second never ends: it is lost
-        moment = f"2026-03-03T0{number}:00:00Z"
+        at_time = f"2026-03-03T0{number}:00:00Z"
         yield run_event(
-            kind, moment, uuid(900 + number), ("night", "keeper"), outputs=[kept], inputs=[], job_facets=facets
+            kind, at_time, uuid(900 + number), ("night", "keeper"), outputs=[kept, LANDED], inputs=[], job_facets=facets
         )
 
 
@@ -196,7 +198,7 @@ def test_filters_count_what_they_let_through(shelf: Shelf) -> None:
     assert {item["name"] for item in owned["items"]} == {
         f"t{job + 1}" for job in range(JOBS) if job % 2 and job % 3 == 1
     }
-    assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES), "s3://night": 1}
+    assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES), "s3://night": 1, "file": 1}
     (tagged,) = shelf.ask(declared.datasets, tag="PII", namespace=LAKE)["items"]
     assert (tagged["name"], tagged["tags"], tagged["columns"], tagged["integration"]) == ("t1", ["pii"], 2, "SPARK")
     assert (tagged["job"], tagged["last_run"]["state"]) == ({"namespace": "jobs", "name": "job0"}, "FAIL")
@@ -351,6 +353,27 @@ def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: Shelf, n
         assert [item["name"] for item in shelf.ask(declared.datasets, **asked)["items"]] == [name]
     found = shelf.ask(declared.listed_runs, text="' OR 1=1 --")
     assert (found["items"], found["totalCount"]) == ([], 0)
+
+
+def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
+    for item in shelf.ask(declared.datasets, limit=1_000)["items"]:
+        thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
+        whole = f"{item['namespace']}/{item['name']}"
+        for text in {whole, safe(whole), place(thing, whole=True), item["name"]}:
+            found = shelf.ask(declared.upstream, dataset=text)["column"]
+            assert (found["namespace"], found["dataset"]) == (item["namespace"], item["name"]), text
+    for text in ("file//landing/orders", "/landing/orders", "landing/orders", "…/landing/orders"):
+        for column in ("a.b", "`a.b`", '"a.b"', "A.B"):
+            found = shelf.ask(declared.upstream, dataset=text, column=column)["column"]
+            assert (found["namespace"], found["column"]) == ("file", "a.b")
+
+
+def test_a_job_is_accepted_bare_or_qualified(shelf: Shelf) -> None:
+    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    for job in ("keeper", "night/keeper"):
+        assert shelf.ask(declared.listed_runs, job=job)["totalCount"] == 2
+        assert shelf.ask(declared.health, job=job)["items"][0]["name"] == "keeper"
+        assert shelf.ask(graph, job=job)
 
 
 @pytest.mark.slow

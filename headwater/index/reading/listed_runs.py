@@ -77,7 +77,12 @@ def listed_runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) 
 
 def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any]]:
     of_job = [
-        (f"n.{part} = ?", value) for part, value in (("namespace", asked.namespace), ("name", asked.job)) if value
+        (condition, value)
+        for condition, value in (
+            ("n.namespace = ?", asked.namespace),
+            ("? IN (n.name, n.namespace || '/' || n.name)", asked.job),
+        )
+        if value
     ]
     found: list[tuple[str, list[Any]]] = [
         ("r.kind = 'RUN'", []),

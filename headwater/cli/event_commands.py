@@ -14,6 +14,7 @@ from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import (
     FEED,
     OPERATE,
+    Csv,
     Data,
     Json,
     Key,
@@ -67,6 +68,7 @@ def rejected(
     key: Key = None,
     data: Data = None,
     _wide: Wide = False,
+    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """List what was acknowledged but could not be stored, and why; or send it again."""

@@ -58,7 +58,7 @@ def reach(found: Answer, given: Container[str]) -> ColumnsReached:
     many = f"columns, in datasets such as {some_of(_datasets(more))}"
     hint = advice(given, column="Ask with `column`.", depth="Ask with a smaller `depth`.")
     left_out = said_of_rest(len(more), "column", many, hint, at_least=found["truncated"])
-    stops = [f"{name(stop)} -> {some_of(map(name, stop['onward']))}" for stop in found["stops"]]
+    stops = [_stop(stop) for stop in found["stops"]]
     lines: dict[str, list[str]] = {}
     for each, line in zip(columns, shown, strict=False):
         lines.setdefault(name({**each, "column": None}), []).append(line)
@@ -91,7 +91,7 @@ def path(found: Answer, _: Container[str]) -> WayShown:
     """Name the steps of the way; where there is none, from where it may yet go on."""
     steps = [name(found["from"]), *(f"{name(step)} {_by(step['via'])}" for step in found["path"])]
     shown = first_of(steps) if found["reaches"] else []
-    stops = [f"{name(stop)} -> {some_of(map(name, stop['onward']))}" for stop in found["stops"]]
+    stops = [_stop(stop) for stop in found["stops"]]
     more = said_of_rest(len(stops) - _STOPS, "stop", "stops", "")
     cut = said_of_rest(len(steps) - len(shown), "step", "steps", "") if found["reaches"] else None
     return WayShown(found["reaches"], shown, stops[:_STOPS], joined(cut, more))
@@ -213,3 +213,9 @@ def _datasets(columns: Iterable[Answer]) -> list[str]:
 
 def _jobs(columns: Iterable[Answer]) -> list[str]:
     return sorted({_job(each["via"]["job"]) for each in columns})[:SHOWN]
+
+
+def _stop(stop: Any) -> str:
+    if not stop["onward"]:
+        return f"{name(stop)}: written by {some_of(job['name'] for job in stop['jobs'])}, which reports no input"
+    return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"

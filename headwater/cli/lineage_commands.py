@@ -215,8 +215,13 @@ def _show_reasons(found: Any) -> None:
 
 def _show_stops(found: Any, as_json: bool) -> None:
     if not as_json and found["stops"]:
-        stops = {"items": found["stops"]}
-        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, _STOP))
+        onward, silent = (
+            {"items": [each for each in found["stops"] if bool(each["onward"]) is has]} for has in (True, False)
+        )
+        if onward["items"]:
+            show(onward, False, lambda: table("Only lineage of whole tables goes on from", onward, _STOP))
+        if silent["items"]:
+            show(silent, False, lambda: table("Written by jobs that report no input", silent, (ITSELF, "jobs")))
 
 
 _SUBJECT = ("dataset", "column")

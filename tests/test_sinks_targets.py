@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -107,11 +108,46 @@ def test_marquez_gets_a_runs_start_first_and_everything_else_where_it_was(tmp_pa
         assert {asked.path for asked in server.asked} == {"/api/v1/lineage"}
 
 
+def marquez_states(taken: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return each run's state in a Marquez: of the event that arrived last (OpenLineageDao, RunDao.upsert)."""
+    states = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
+    return {event["run"]["runId"]: states.get(event["eventType"], "RUNNING") for event in taken if "run" in event}
+
+
+@pytest.mark.parametrize("late", ["START", "RUNNING", "OTHER"])
+def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path: Path, late: str) -> None:
+    """The end came in an earlier batch, to a runner that is gone; what the sink's filter keeps back is not sent."""
+    world = SinkWorld(tmp_path)
+    end = run_event(eventType="FAIL")
+    reopening = run_event(eventType=late, run=end["run"])
+    going_on = run_event(eventType="START")
+    to_marquez = {"type": "marquez"}
+    with sink_server() as server, sink_server() as filtered:
+        out, some = sink(**to_marquez, url=server.url), sink(**to_marquez, url=filtered.url, only={"states": [late]})
+        world.store(*bodies([end]))
+        world.settle(out)
+        world.store(*bodies([reopening, going_on]))
+        world.settle(out)
+        assert server.taken == [end, reopening, end, going_on]
+        assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
+        world.store(*bodies([reopening]))  # a retry of the producer, which the lake recognises
+        world.settle(out)
+        assert server.taken == [end, reopening, end, going_on]
+        reset(world.ledger, "out", {})
+        world.settle(out)
+        assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
+        reset(world.ledger, "out", {})
+        world.settle(some)
+        assert end not in filtered.taken
+    assert world.ledger.failed("out") == 0
+
+
 def test_a_check_says_what_answers_and_what_is_missing() -> None:
     cases: list[tuple[str, Said, str]] = [
         ("openlineage", Said(400), "refuses what is no event"), ("openlineage", Said(401), "Correct `key`"),
         ("openlineage", Said(404), "Correct `url` and `path`"), ("openlineage", Said(200), "may not look"),
-        ("marquez", Said(200, b'{"namespaces": []}'), "as Marquez does"), ("marquez", Said(200, b"<p>"), "no Marquez"),
+        ("marquez", Said(200, b'{"namespaces": []}'), "as Marquez does"),
+        ("marquez", Said(200, b"<p>"), "not a Marquez"),
         ("marquez", Said(hang_up=True), "No answer"),
     ]  # fmt: skip
     with sink_server() as server:

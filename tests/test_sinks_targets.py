@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+import threading
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import Retry, WrongSetting
+from headwater.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Reference
 from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.sink_operations import reset
+from headwater.sinks.operating.sink_operations import listed, reset
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
-from tests.sink_server import Said, eventually, sink_server
+from tests.sink_server import Asked, Said, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, payloads, runs, sink
 
 PATIENCE_S = 20.0
@@ -140,6 +142,29 @@ def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path:
         world.settle(some)
         assert end not in filtered.taken
     assert world.ledger.failed("out") == 0
+
+
+def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_path: Path) -> None:
+    """Neither the process's own state, nor the list, whose process spoke before the events came."""
+    world, answer = SinkWorld(tmp_path), threading.Event()
+    world.store(*bodies(events(3)))
+    with sink_server() as server:
+        asked = threading.Event()
+
+        def hold(_: Asked) -> Said:
+            asked.set()
+            answer.wait(60)
+            return Said()
+
+        server.answer = hold
+        with world.running(sink(type="openlineage", url=server.url)) as runner:
+            assert asked.wait(60)
+            assert runner.status.state == "delivering"
+            told = {"out": {"state": "caught up", "trouble": None, "next_try_us": None}}
+            (row,) = listed({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
+            assert (row["state"], row["behind"]["events"]) == ("delivering", 3)
+            answer.set()
+            eventually(lambda: runner.status.state == "caught up")
 
 
 def test_a_check_says_what_answers_and_what_is_missing() -> None:

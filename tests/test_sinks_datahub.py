@@ -183,7 +183,7 @@ def test_d5_proposals_come_in_the_order_of_datahubs_converter() -> None:
         *(("dataJob", name) for name in ("dataJobInfo", "status", "dataPlatformInstance", "dataJobInputOutput")),
         *(
             ("dataProcessInstance", f"dataProcessInstance{name}")
-            for name in ("Input", "Output", "Properties", "Relationships", "RunEvent", "RunEvent")
+            for name in ("Input", "Output", "Properties", "Relationships", "RunEvent")
         ),
     ]
 
@@ -235,7 +235,7 @@ def test_d6_a_patch_adds_edges_and_says_nothing_where_there_are_none() -> None:
     assert aspects([run()], "dataJobInputOutput", **{"patch.enabled": True}) == {}
 
 
-def test_d7_each_column_has_what_feeds_it_sorted_with_all_that_happened() -> None:
+def test_d7_each_pair_of_columns_has_what_happened_between_them() -> None:
     fields = {
         "b": {"inputFields": [source("i", "y", FILTER), source("i", "x", IDENTITY, FILTER)]},
         "nothing": {"inputFields": []},
@@ -244,11 +244,106 @@ def test_d7_each_column_has_what_feeds_it_sorted_with_all_that_happened() -> Non
     (found,) = aspects([run(inputs=[dataset("i")], outputs=[out])], "dataJobInputOutput").values()
     assert found["fineGrainedLineages"] == [
         {
-            "upstreamType": "FIELD_SET", "upstreams": [column(urn("postgres", "i"), name) for name in "xy"],
+            "upstreamType": "FIELD_SET", "upstreams": [column(urn("postgres", "i"), name)],
             "downstreamType": "FIELD_SET", "downstreams": [column(urn("postgres", "o"), "b")],
-            "confidenceScore": 0.5, "transformOperation": "DIRECT:IDENTITY,INDIRECT:FILTER",
+            "confidenceScore": 0.5, "transformOperation": operations,
+        }
+        for name, operations in (("x", "DIRECT:IDENTITY,INDIRECT:FILTER"), ("y", "INDIRECT:FILTER"))
+    ]  # fmt: skip
+
+
+CLL_8 = {
+    ("ident", "cll_source1", "a"): "DIRECT:IDENTITY,INDIRECT:FILTER,INDIRECT:GROUP_BY,INDIRECT:JOIN",
+    ("ident", "cll_source1", "b"): "INDIRECT:GROUP_BY",
+    ("ident", "cll_source2", "a"): "INDIRECT:FILTER,INDIRECT:JOIN",
+    ("trans", "cll_source1", "a"): "INDIRECT:FILTER,INDIRECT:GROUP_BY,INDIRECT:JOIN",
+    ("trans", "cll_source1", "b"): "DIRECT:TRANSFORMATION,INDIRECT:GROUP_BY",
+    ("trans", "cll_source2", "a"): "INDIRECT:FILTER,INDIRECT:JOIN",
+    ("agg", "cll_source1", "a"): "INDIRECT:FILTER,INDIRECT:GROUP_BY,INDIRECT:JOIN",
+    ("agg", "cll_source1", "b"): "INDIRECT:GROUP_BY",
+    ("agg", "cll_source2", "c"): "DIRECT:AGGREGATION",
+    ("agg", "cll_source2", "a"): "INDIRECT:FILTER,INDIRECT:JOIN",
+}
+"""Pairs of columns and their operations in DataHub's own golden file `compatibility-golden/CLL/8.json`."""
+
+
+@pytest.mark.parametrize("whole_dataset", [False, True], ids=["by column", "by dataset"])
+def test_d7_pairs_are_those_of_datahubs_own_golden_file(whole_dataset: bool) -> None:
+    """Both ways in which Spark's listener says what concerns all columns give the same ten pairs."""
+    wide = {("cll_source1", "a"): ("FILTER", "GROUP_BY", "JOIN"), ("cll_source1", "b"): ("GROUP_BY",)}
+    wide[("cll_source2", "a")] = ("FILTER", "JOIN")
+    own = {"ident": ("cll_source1", "a", "IDENTITY"), "trans": ("cll_source1", "b", "TRANSFORMATION")}
+    own["agg"] = ("cll_source2", "c", "AGGREGATION")
+    indirect = [
+        source(of, name, *({"type": "INDIRECT", "subtype": step} for step in steps))
+        for (of, name), steps in wide.items()
+    ]
+    direct = {to: source(of, name, {"type": "DIRECT", "subtype": step}) for to, (of, name, step) in own.items()}
+    fields = {to: {"inputFields": [each, *(() if whole_dataset else indirect)]} for to, each in direct.items()}
+    facet = {"fields": fields} | ({"dataset": indirect} if whole_dataset else {})
+    (found,) = aspects([run(outputs=[dataset("tbl1", columnLineage=facet)])], "dataJobInputOutput").values()
+    assert {
+        (*each["downstreams"], *each["upstreams"]): each["transformOperation"] for each in found["fineGrainedLineages"]
+    } == {
+        (column(urn("postgres", "tbl1"), to), column(urn("postgres", of), name)): operations
+        for (to, of, name), operations in CLL_8.items()
+    }
+    assert len(found["fineGrainedLineages"]) == len(CLL_8)
+
+
+def test_masking_of_one_input_does_not_spread_to_others() -> None:
+    hashed = {"type": "DIRECT", "subtype": "TRANSFORMATION", "masking": True}
+    fields = {"h": {"inputFields": [source("i", "secret", hashed), source("i", "clear", IDENTITY)]}}
+    (found,) = aspects([run(outputs=[dataset("o", columnLineage={"fields": fields})])], "dataJobInputOutput").values()
+    assert {each["upstreams"][0]: each["transformOperation"] for each in found["fineGrainedLineages"]} == {
+        column(urn("postgres", "i"), "clear"): "DIRECT:IDENTITY",
+        column(urn("postgres", "i"), "secret"): "DIRECT:TRANSFORMATION:MASKED",
+    }
+
+
+def test_an_end_alone_tells_no_start_and_no_duration() -> None:
+    events = [run(eventType="COMPLETE", eventTime="2026-03-01T12:00:01Z")]
+    told = [json.loads(each["aspect"]["value"]) for each in proposals(events) if each["aspectName"].endswith("Event")]
+    assert told == [
+        {
+            "timestampMillis": 1772366401000, "status": "COMPLETE",
+            "result": {"type": "SUCCESS", "nativeResultType": "COMPLETE"},
         }
     ]  # fmt: skip
+    (info,) = aspects(events, "dataJobInfo").values()
+    assert (info["created"], "startTime" in info["customProperties"]) == ({"time": 1772366401000}, False)
+
+
+def test_an_operation_says_what_a_complete_run_did_to_its_output() -> None:
+    created = dataset("new", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    counted = dataset("old") | {
+        "outputFacets": {"outputStatistics": FACET | {"rowCount": 5, "size": 90, "fileCount": 2}}
+    }
+    event = run(outputs=[created, counted, dataset("quiet")], eventTime="2026-03-01T12:00:01Z")
+    common = {"timestampMillis": 1772366401000, "lastUpdatedTimestamp": 1772366401000}
+    common_actor = common | {"actor": "urn:li:corpuser:datahub"}
+    assert aspects([event], "operation") == {
+        urn("postgres", "new"): common_actor
+        | {"operationType": "CREATE", "customProperties": {"lifecycleStateChange": "CREATE"}},
+        urn("postgres", "old"): common_actor
+        | {"operationType": "CUSTOM", "customOperationType": "WRITE", "numAffectedRows": 5,
+           "customProperties": {"numAffectedBytes": "90", "fileCount": "2"}},
+    }  # fmt: skip
+    assert aspects([event | {"eventType": "FAIL"}], "operation") == {}
+
+
+def test_properties_have_datahubs_keys_and_airflows_task_is_on_the_job() -> None:
+    of_job = {"jobType": FACET | {"processingType": "BATCH", "integration": "AIRFLOW", "jobType": "TASK"}}
+    airflow = FACET | {"dag": {"dag_id": "BQ"}, "task": {"task_id": "upload", "retries": 0, "deferrable": False}}
+    event = run(
+        of_job=of_job, facets={"airflow": airflow, "spark_properties": {"properties": {"spark.master": "local"}}}
+    )
+    (job,), (flow,) = (aspects([event], name).values() for name in ("dataJobInfo", "dataFlowInfo"))
+    engine = {"processingEngine": "Spark", "processingEngineVersion": "3.5", "spark.master": "local"}
+    task = {"task_id": "upload", "retries": "0", "deferrable": "false"}
+    kind = {"processingType": "BATCH", "integration": "AIRFLOW", "jobType": "TASK"}
+    assert (engine | task | kind).items() <= job["customProperties"].items()
+    assert (engine | {"dag_id": "BQ"}).items() <= flow["customProperties"].items()
 
 
 def test_masking_and_what_concerns_a_whole_dataset_are_kept() -> None:
@@ -257,10 +352,11 @@ def test_masking_and_what_concerns_a_whole_dataset_are_kept() -> None:
     out = dataset("o", columnLineage=lineage, schema={"fields": [{"name": "h", "type": "string"}, {"name": "z"}]})
     event = run(outputs=[out])
     (found,) = aspects([event], "dataJobInputOutput").values()
-    masked, wide = sorted(found["fineGrainedLineages"], key=lambda each: len(each["downstreams"]))
+    masked, *wide = found["fineGrainedLineages"]
     assert masked["transformOperation"] == "DIRECT:TRANSFORMATION:MASKED"
-    assert (wide["transformOperation"], wide["upstreams"]) == ("INDIRECT:FILTER", [column(urn("postgres", "j"), "k")])
-    assert wide["downstreams"] == [column(urn("postgres", "o"), name) for name in "hz"]
+    filtered = "INDIRECT:FILTER", [column(urn("postgres", "j"), "k")]
+    assert [(each["transformOperation"], each["upstreams"]) for each in wide] == [filtered] * 2
+    assert [each["downstreams"] for each in wide] == [[column(urn("postgres", "o"), name)] for name in "hz"]
     assert [edge["destinationUrn"] for edge in found["inputDatasetEdges"]] == [
         urn("postgres", "i"),
         urn("postgres", "j"),

@@ -6,6 +6,7 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.sinks.contract.sinks_file import FileOnDisk, SinksFile, read_sinks
+from tests.sinking import sink
 
 GOOD = "version: 1\nsinks:\n  out: {type: openlineage, url: 'https://one.example.org'}\n"
 LINE = "  out: {type: openlineage, url: 'https://one.example.org', "
@@ -91,3 +92,12 @@ def test_a_change_is_seen_and_a_broken_file_leaves_the_last_good_sinks(tmp_path:
     assert file.problem is None
     (tmp_path / "sinks.yml").unlink()
     assert file.current() == {}
+
+
+def test_a_pause_of_nothing_is_taken_as_documented() -> None:
+    """`0s` is the documented default of `every`; a timeout of nothing stays an error."""
+    for kind in ({"type": "marquez", "url": "http://h"}, {"type": "datahub", "url": "http://h"}):
+        assert sink(**kind, every="0s").options.every == 0.0
+    assert sink(type="file", folder="out", every=0).options.every == 0.0
+    with pytest.raises(WrongSetting, match="no time"):
+        sink(type="marquez", url="http://h", timeout="0s")

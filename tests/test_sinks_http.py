@@ -189,3 +189,37 @@ def test_a_silence_ends_after_its_timeout_and_the_next_request_is_answered() -> 
                 connection.ask("POST", "/", b"{}", {})
             silent.set()
             assert connection.ask("POST", "/", b"{}", {}).status == 200
+
+
+HEAD = OK.removesuffix(b"{}")
+
+
+@pytest.mark.parametrize("at_once", [b"", HEAD], ids=["headers", "body"])
+def test_a_target_that_sends_byte_by_byte_has_one_deadline_for_all_of_it(at_once: bytes) -> None:
+    """Each byte comes within the timeout; the whole answer never does."""
+    gone = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(at_once.replace(b"length: 2", b"length: 900"))
+        for byte in b"HTTP/1.1 200 OK\r\nx-slow: " + b"x" * 900:
+            connection.sendall(bytes([byte]))
+            if gone.wait(0.05):
+                return
+
+    with speaking(trickle, answer_once) as url, closing(poster(url, timeout_s=0.4)) as out:
+        with pytest.raises(Retry, match="timed out"):
+            out.ask("POST", "/", b"{}")
+        gone.set()
+        assert out.ask("POST", "/", b"{}").status == 200
+
+
+def test_a_redirection_names_where_it_leads_and_the_remedy_on_one_line() -> None:
+    with sink_server() as server, closing(poster(server.url)) as out:
+        server.answer = lambda _: Said(302, b"moved\r\n2026 ERROR forged\x1b[2J", {"location": "https://new.example/a"})
+        outcome = out.post("/", b"{}", 1)
+    assert isinstance(outcome, Outcome)
+    assert "https://new.example/a" in outcome.trouble
+    assert "correct `url`" in outcome.trouble
+    assert outcome.trouble.isprintable()
+    assert "\\r\\n2026 ERROR forged\\x1b[2J" in outcome.trouble

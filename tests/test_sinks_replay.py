@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import WrongSetting
+from headwater.errors import Retry, WrongSetting
 from headwater.runtime.sink_opening import open_replay
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_replay import Replay
@@ -71,7 +71,33 @@ def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -
     sent = sum(len(body) for body in bodies(made[:2]))
     assert (found["would_send"], found["bytes"], found["left_out"], found["goes_on"]) == (2, sent, 1, False)
     assert found["first"] <= found["last"]
-    assert server.asked == []
+    assert {asked.method for asked in server.asked} == {"GET"}
+
+
+def test_a_marquez_at_an_address_is_recognised_and_no_run_stays_open_there(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    """A late START came in a batch of its own; a Headwater, which has Marquez' routes too, stays a plain endpoint."""
+    (end,) = events(1, eventType="COMPLETE")
+    start = end | {"eventType": "START"}
+    world.store(*bodies([end]))
+    world.store(*bodies([start]))
+    namespaces = Said(
+        200, json.dumps({"namespaces": [{"name": "default", "createdAt": "2026-01-01T00:00:00Z"}]}).encode()
+    )
+    own = {"/api/v1/namespaces?limit=1": namespaces}
+    server.answer = lambda asked: own.get(asked.path, Said(404 if asked.method == "GET" else 201))
+    found = opened(world, server.url).run(lambda *_: None)
+    assert (found["target"], server.taken[-1]["eventType"]) == ("marquez", "COMPLETE")
+    own["/api/headwater/v1/openapi.json"] = Said(401)
+    assert opened(world, server.url).look()["target"] == "openlineage"
+    for said in (Said(200, b'{"namespaces": 1}'), Said(302, headers={"location": f"{server.url}/elsewhere"})):
+        own["/api/v1/namespaces?limit=1"] = said
+        assert opened(world, server.url).look()["target"] == "openlineage"
+    assert "/elsewhere" not in {asked.path for asked in server.asked}
+    own["/api/v1/namespaces?limit=1"] = Said(503)
+    with pytest.raises(Retry, match="is a Marquez server"):
+        opened(world, server.url)
 
 
 def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: SinkServer) -> None:
@@ -88,7 +114,7 @@ def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: Sink
 def test_one_that_was_broken_off_goes_on_and_what_came_meanwhile_follows(world: SinkWorld, server: SinkServer) -> None:
     made = events(10)
     world.store(*bodies(made))
-    server.answer = lambda _: Said() if len(server.asked) < 4 else Said(503)
+    server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
 
     def stop(settled: int, total: int, status: Any) -> None:
         if status.trouble:
@@ -130,7 +156,7 @@ def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_a
     hold = threading.Event()
 
     def answer(_: Asked) -> Said:
-        if len(server.asked) >= 5:
+        if len(server.asked) >= 6:
             hold.wait(60)
         return Said()
 
@@ -143,7 +169,7 @@ def test_killed_a_replay_of_a_running_headwater_goes_on_and_the_second_answers_a
     ):
         mine.post(*EVENTS)
         cut = started("replay", "--to", server.url, "--data", data, "--json")
-        server.wait(lambda: len(server.asked) == 5)
+        server.wait(lambda: len(server.asked) == 6)
         os.kill(cut.pid, signal.SIGKILL)
         cut.communicate()
         hold.set()
@@ -184,4 +210,4 @@ def test_a_look_sees_what_a_replay_sends_of_whole_runs(world: SinkWorld, server:
     assert run(opened(world, "out", span)) == (1, 0, 0)
     (sent,) = server.taken
     assert [each["name"] for each in sent["inputs"]] == ["i"]
-    assert (looked["would_send"], looked["bytes"]) == (1, int(server.asked[0].headers["content-length"]))
+    assert (looked["would_send"], looked["bytes"]) == (1, int(server.asked[-1].headers["content-length"]))

@@ -172,3 +172,19 @@ def test_an_end_in_a_later_batch_brings_what_came_before_and_late_events_send_th
         with closing(open_sink(out, no_token)) as target:  # type: ignore[arg-type]
             (shown,) = preview(world.bronze, target, RUN["runId"])
         assert json.loads(shown["payload"]) == again
+
+
+def test_a_run_without_inputs_gets_those_of_its_column_lineage() -> None:
+    """Spark's MERGE sends `inputs: []`, by which a catalogue that builds edges from inputs would show none."""
+    feeds = [{"namespace": "postgres://db:5432", "name": name, "field": "x"} for name in ("b", "a", "b")]
+    out = dataset("o", columnLineage={"fields": {"x": {"inputFields": feeds[:2]}, "y": {"inputFields": feeds[2:]}}})
+    (sent,) = converted(stored([body(at(1, eventType="COMPLETE", inputs=[], outputs=[out]))]))
+    assert [(each["namespace"], each["name"]) for each in sent["inputs"]] == [
+        ("postgres://db:5432", "b"),
+        ("postgres://db:5432", "a"),
+    ]
+    assert not broken(sent)
+    known = at(1, eventType="COMPLETE", inputs=[dataset("told")], outputs=[out])
+    assert [each["name"] for each in converted(stored([body(known)]))[0]["inputs"]] == ["told"]
+    failed = at(1, eventType="FAIL", inputs=[], outputs=[out])
+    assert converted(stored([body(failed)]))[0]["inputs"] == []

@@ -3,6 +3,8 @@
 import json
 import re
 import textwrap
+import threading
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,15 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import Retry, WrongSetting
+from headwater.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Reference
 from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.sink_operations import reset
+from headwater.sinks.operating.sink_operations import listed, reset
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
-from tests.sink_server import Said, eventually, sink_server
+from tests.sink_server import Asked, Said, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, payloads, runs, sink
 
 PATIENCE_S = 20.0
@@ -107,11 +110,69 @@ def test_marquez_gets_a_runs_start_first_and_everything_else_where_it_was(tmp_pa
         assert {asked.path for asked in server.asked} == {"/api/v1/lineage"}
 
 
+def marquez_states(taken: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return each run's state in a Marquez: of the event that arrived last (OpenLineageDao, RunDao.upsert)."""
+    states = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
+    return {event["run"]["runId"]: states.get(event["eventType"], "RUNNING") for event in taken if "run" in event}
+
+
+@pytest.mark.parametrize("late", ["START", "RUNNING", "OTHER"])
+def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path: Path, late: str) -> None:
+    """The end came in an earlier batch, to a runner that is gone; what the sink's filter keeps back is not sent."""
+    world = SinkWorld(tmp_path)
+    end = run_event(eventType="FAIL")
+    reopening = run_event(eventType=late, run=end["run"])
+    going_on = run_event(eventType="START")
+    to_marquez = {"type": "marquez"}
+    with sink_server() as server, sink_server() as filtered:
+        out, some = sink(**to_marquez, url=server.url), sink(**to_marquez, url=filtered.url, only={"states": [late]})
+        world.store(*bodies([end]))
+        world.settle(out)
+        world.store(*bodies([reopening, going_on]))
+        world.settle(out)
+        assert server.taken == [end, reopening, end, going_on]
+        assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
+        world.store(*bodies([reopening]))  # a retry of the producer, which the lake recognises
+        world.settle(out)
+        assert server.taken == [end, reopening, end, going_on]
+        reset(world.ledger, "out", {})
+        world.settle(out)
+        assert marquez_states(server.taken) == {end["run"]["runId"]: "FAILED", going_on["run"]["runId"]: "RUNNING"}
+        reset(world.ledger, "out", {})
+        world.settle(some)
+        assert end not in filtered.taken
+    assert world.ledger.failed("out") == 0
+
+
+def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_path: Path) -> None:
+    """Neither the process's own state, nor the list, whose process spoke before the events came."""
+    world, answer = SinkWorld(tmp_path), threading.Event()
+    world.store(*bodies(events(3)))
+    with sink_server() as server:
+        asked = threading.Event()
+
+        def hold(_: Asked) -> Said:
+            asked.set()
+            answer.wait(60)
+            return Said()
+
+        server.answer = hold
+        with world.running(sink(type="openlineage", url=server.url)) as runner:
+            assert asked.wait(60)
+            assert runner.status.state == "delivering"
+            told = {"out": {"state": "caught up", "trouble": None, "next_try_us": None}}
+            (row,) = listed({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
+            assert (row["state"], row["behind"]["events"]) == ("delivering", 3)
+            answer.set()
+            eventually(lambda: runner.status.state == "caught up")
+
+
 def test_a_check_says_what_answers_and_what_is_missing() -> None:
     cases: list[tuple[str, Said, str]] = [
         ("openlineage", Said(400), "refuses what is no event"), ("openlineage", Said(401), "Correct `key`"),
         ("openlineage", Said(404), "Correct `url` and `path`"), ("openlineage", Said(200), "may not look"),
-        ("marquez", Said(200, b'{"namespaces": []}'), "as Marquez does"), ("marquez", Said(200, b"<p>"), "no Marquez"),
+        ("marquez", Said(200, b'{"namespaces": []}'), "as Marquez does"),
+        ("marquez", Said(200, b"<p>"), "not a Marquez"),
         ("marquez", Said(hang_up=True), "No answer"),
     ]  # fmt: skip
     with sink_server() as server:

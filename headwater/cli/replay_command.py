@@ -26,7 +26,10 @@ _Patterns = Annotated[list[str] | None, typer.Option(help="Only these; exact, or
     rich_help_panel=FEED, epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01")
 )
 def replay(
-    to: Annotated[str, typer.Option("--to", help="Name of a sink in sinks.yml, or the address of an OpenLineage API.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="Name of a sink in sinks.yml, or the address of a Marquez or of an OpenLineage API."),
+    ],
     since: Annotated[str | None, typer.Option(help="Received from this moment on.", metavar="TIME")] = None,
     until: Annotated[str | None, typer.Option(help="Received before this moment; now.", metavar="TIME")] = None,
     namespace: _Patterns = None,

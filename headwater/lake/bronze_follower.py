@@ -147,6 +147,19 @@ def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]
     return list(zip(sources, _stored_heads(found), strict=True))
 
 
+def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
+    """Return the terminal events of runs in the order in which they were received.
+
+    since_us: received since that day (UTC).
+    """
+    named, ends = (", ".join(map(quoted, some)) for some in (run_ids, TERMINAL))
+    return _placed_heads(
+        bronze,
+        f"received_date >= '{day_of(since_us)}' AND event_type IN ({ends}) AND run_id IN ({named}) "
+        "ORDER BY received_at, partition, sequence",
+    )
+
+
 def events_of_runs(
     bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, most: int
 ) -> list[tuple[StoredHead, str]]:

@@ -97,18 +97,19 @@ def _read(path: Path) -> dict[str, Any]:
 def open_replay(
     settings: Settings, folder: Path, span: "ReplaySpan", to: str, *, rate: float | None, batch: int, key: str | None
 ) -> "Replay":
-    """Return a replay of what the lake has of a span: to a sink of the file, or to an OpenLineage API at an address.
+    """Return a replay of what the lake has of a span: to a sink of the file, or to an address.
 
+    At an address a Marquez is recognised by its API; any other one is a plain OpenLineage API.
     rate: most events a second; batch: events of a request; key: what the address wants to be shown.
     Raises WrongSetting, NotConfigured.
     """
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
-    from headwater.sinks.operating.replay_span import address_options
+    from headwater.sinks.operating.replay_span import address_options, recognized_options
     from headwater.sinks.operating.sink_replay import Replay
 
     if "://" in to:
-        options = address_options(to, batch, {"env": _KEY} if key else None)
         secrets = Secrets(entra_token(None), {_KEY: key or ""})
+        options = recognized_options(address_options(to, batch, {"env": _KEY} if key else None), secrets.reveal)
     else:
         options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
     if options.type == "file":

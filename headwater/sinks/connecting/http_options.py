@@ -50,7 +50,7 @@ class Endpoint(Part):
     entra: EntraId | None = Field(None, description="Token of Entra ID: `scope`, and `client_id` of an identity.")
     aws: Aws | None = Field(None, description="Signature of AWS: `region`, `service` (`datazone`), `profile`.")
     google: bool = Field(False, description="Token of Google, by its application default credentials.")
-    timeout: Seconds = Field(30.0, description="Longest silence of the target.")
+    timeout: Seconds = Field(30.0, description="Longest time of a request with its answer.")
     ca: str | None = Field(None, description="File of certificates to trust, instead of the public ones.")
     compress: bool = Field(False, description="Send bodies as gzip.")
 

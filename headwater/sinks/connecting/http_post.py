@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.connecting.kept_connection import READ_BYTES, HttpAnswer, KeptConnection, trust
+from headwater.sinks.contract.guarding import one_line
 from headwater.sinks.contract.sink_shape import Outcome, whole_again
 
 _AWAY = frozenset({401, 403, 404, 405, 407, 408, 421, 423, 425, 429, 502, 503, 504})
@@ -57,8 +58,13 @@ class Poster:
 
 def failure(answer: HttpAnswer, count: int) -> Outcome:
     """Return what an answer that is no success means for `count` payloads."""
-    text = answer.body[:300].decode("utf-8", "replace").strip()
+    text = one_line(answer.body[:300].decode("utf-8", "replace").strip())
     said = f"status {answer.status}" + (f": {text}" if text else "")
+    if 300 <= answer.status < 400 and (where := answer.headers.get("location", "")):
+        said += (
+            f". It redirects to {one_line(where[:300])}, which is not followed. "
+            "If that is the target, correct `url` in sinks.yml, or the address of the replay."
+        )
     if answer.status in _AWAY or 300 <= answer.status < 400:
         return whole_again(count, said, after_s=retry_after(answer.headers))
     if answer.status < 500 and count == 1:

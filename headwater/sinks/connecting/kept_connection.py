@@ -5,12 +5,15 @@ the environment, and no request on a connection that the server has closed meanw
 """
 
 import base64
+import io
 import os
 import select
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -21,6 +24,7 @@ from headwater.errors import Retry, WrongSetting
 READ_BYTES = 1 << 20
 """Of an answer, unless more is asked for; the rest is not read."""
 _CONNECT_S = 10.0
+_PART = 1 << 16
 
 
 class HttpAnswer(NamedTuple):
@@ -31,11 +35,44 @@ class HttpAnswer(NamedTuple):
     body: bytes
 
 
+class _TimedReads(io.RawIOBase):
+    """What a socket receives until a deadline: a timeout of the socket itself begins anew with every byte."""
+
+    def __init__(self, connection: Any, raw: Any, left_s: Callable[[], float]) -> None:
+        super().__init__()
+        self._connection = connection
+        self._raw = raw
+        self._left_s = left_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int | None:
+        self._connection.settimeout(self._left_s())
+        found: int | None = self._raw.readinto(into)
+        return found
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    """An answer whose headers and body must be there before a deadline."""
+
+    def __init__(self, connection: Any, *given: Any, left_s: Callable[[], float], **named: Any) -> None:
+        super().__init__(connection, *given, **named)
+        self.fp = io.BufferedReader(_TimedReads(connection, self.fp.detach(), left_s))
+
+
 class KeptConnection:
     """For one thread; it connects with the first request, and again after a fault."""
 
     def __init__(self, url: str, *, timeout_s: float, context: ssl.SSLContext) -> None:
-        """Connect to nothing yet. timeout_s: longest silence; raises WrongSetting for a proxy that cannot be used."""
+        """Connect to nothing yet; raises WrongSetting for a proxy that cannot be used.
+
+        timeout_s: for one request with its answer.
+        """
         self._url = url
         self._timeout_s = timeout_s
         parts = urlsplit(url)
@@ -49,6 +86,8 @@ class KeptConnection:
             if parts.scheme == "https"
             else HTTPConnection(str(at.hostname), at.port or _PORTS[at.scheme], timeout=connect_s)
         )
+        self._until = 0.0
+        self._connection.response_class = partial(_TimedResponse, left_s=self._left_s)  # type: ignore[assignment]
         if proxy and parts.scheme == "https":
             self._connection.set_tunnel(str(parts.hostname), parts.port or _PORTS["https"], _proxy_key(proxy))
 
@@ -59,6 +98,7 @@ class KeptConnection:
 
         most: bytes of the answer that are read.
         """
+        self._until = time.monotonic() + self._timeout_s
         try:
             self._make_ready()
             is_sent = self._send(method, path, body, headers)
@@ -79,11 +119,28 @@ class KeptConnection:
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bool:
         """Send a request; tells whether the server took all of it. One that hangs up meanwhile may have said why."""
+        length = {} if body is None else {"content-length": str(len(body))}
         try:
-            self._connection.request(method, self._prefix + path, body, {**headers, **self._more})
+            self._connection.request(
+                method,
+                self._prefix + path,
+                None if body is None else self._parts(body),
+                {**headers, **length, **self._more},
+            )
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
+
+    def _parts(self, body: bytes) -> Iterator[bytes]:
+        """Yield a body in parts, each with the time that is left: TLS counts the time of each write anew."""
+        for begin in range(0, len(body), _PART):
+            self._connection.sock.settimeout(self._left_s())
+            yield body[begin : begin + _PART]
+
+    def _left_s(self) -> float:
+        if (left := self._until - time.monotonic()) <= 0:
+            raise TimeoutError(f"timed out after {self._timeout_s:g} s")
+        return left
 
     def close(self) -> None:
         """Close it; the next request connects anew."""
@@ -98,7 +155,7 @@ class KeptConnection:
                 return
             self.close()
         self._connection.connect()
-        self._connection.sock.settimeout(self._timeout_s)
+        self._connection.sock.settimeout(self._left_s())
 
 
 _PORTS = {"http": 80, "https": 443}

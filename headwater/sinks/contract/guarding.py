@@ -5,6 +5,7 @@ A fault of the outside world that is known is a HeadwaterError, and waited for b
 
 import logging
 import traceback
+import unicodedata
 from collections.abc import Callable, Hashable, Sequence
 
 from headwater.errors import HeadwaterError
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST = 500
 """Characters of an exception: it may quote a whole event."""
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 Hide = Callable[[str], str]
 """Takes secrets out of a text."""
@@ -42,6 +45,16 @@ def convert_guarded(
         first = {*units[: len(units) // 2]}
         halves = [[event for event in events if (unit_of(event) in first) is wanted] for wanted in (True, False)]
         return [payload for half in halves for payload in convert_guarded(convert, half, unit_of, hide)]
+
+
+def one_line(text: str) -> str:
+    """Return a text that a target sent with its control, format and line-break characters escaped.
+
+    It may otherwise forge lines of the log or drive a terminal.
+    """
+    return "".join(
+        each if unicodedata.category(each) not in _UNSAFE else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def place(event: SinkEvent) -> tuple[Source, int]:

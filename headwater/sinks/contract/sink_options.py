@@ -49,7 +49,13 @@ def _seconds(value: Any) -> float:
         raise ValueError(str(error)) from error
 
 
+def _pause(value: Any) -> float:
+    return 0.0 if str(value) in ("0", "0s", "0ms", "0m", "0h", "0d", "0.0") else _seconds(value)
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds)]
+Pause = Annotated[float, BeforeValidator(_pause)]
+"""Seconds, or none."""
 
 
 class Only(Part):
@@ -97,7 +103,7 @@ class Options(Part):
         "start", description="Where a new sink begins: with the lake's history or now."
     )
     rate: float | None = Field(None, gt=0, description="Most events a second.")
-    every: Seconds = Field(0.0, description="Least time between two batches, such as `1m`: larger batches.")
+    every: Pause = Field(0.0, description="Least time between two batches, such as `1m`: larger batches.")
 
     @property
     def silence(self) -> Silence | None:

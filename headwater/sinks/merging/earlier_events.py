@@ -7,9 +7,10 @@ from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import events_of_runs
+from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.schema_changes import SchemaChange, schema_changes
+from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.sinks.contract.guarding import Hide, convert_guarded, place
 from headwater.sinks.contract.sink_shape import History, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
@@ -38,6 +39,14 @@ class TakesSchemaChanges(Protocol):
         """Return what is sent of events, in the order in which it is sent; touches nothing outside but `changes`."""
 
 
+@runtime_checkable
+class TakesEnds(Protocol):
+    """A target that takes a run's state from the event that arrives last."""
+
+    def convert_behind(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Return what is sent of events; ends: terminal events of their runs that the lake had before them."""
+
+
 def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
     """Convert events, with what the lake had before where a target asks for it: of runs, applications, or schemas.
 
@@ -46,6 +55,9 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hid
     if isinstance(target, TakesSchemaChanges):
         changes = cache(lambda: _changes(bronze, events))
         return convert_guarded(lambda some: target.convert_changes(some, changes), events, place, hide)
+    if isinstance(target, TakesEnds):
+        ends = _earlier_ends(bronze, events)
+        return convert_guarded(lambda some: target.convert_behind(some, ends), events, place, hide)
     if not isinstance(target, TakesRuns):
         return convert_guarded(target.convert, events, place, hide)
     history = _history(bronze, events)
@@ -68,6 +80,35 @@ def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[Sche
     for source, of_source in heads.items():
         found |= schema_changes(bronze, source, of_source)
     return found
+
+
+def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent]:
+    """Return the ends that the lake had before the last events of runs that do not end in a batch.
+
+    The lake is asked each time, so restarts need no state; events that came seven days before are not looked for.
+    """
+    last = {run: event for event in events if (run := run_of(event.head))}
+    still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL}
+    if not still_open:
+        return []
+    since_us = max(0, min(event.head.received_us for event in still_open.values()) - LOOKS_BACK_US)
+    named = {event.head.run_id for event in still_open.values() if event.head.run_id}
+    found = [
+        (source, head)
+        for source, head in ends_of_runs(bronze, named, since_us)
+        if (at := still_open.get(run_of(head) or "")) and _is_before(source, head, at)
+    ]
+    newest = {run_of(head): (source, head) for source, head in found}  # of several ends the one that came last
+    return [
+        SinkEvent(source, head, stored_bodies(bronze, source, [head.sequence])[head.sequence].encode())
+        for source, head in newest.values()
+    ]
+
+
+def _is_before(source: Source, head: StoredHead, event: SinkEvent) -> bool:
+    if source == event.source:
+        return head.sequence < event.head.sequence
+    return head.received_us <= event.head.received_us
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:

@@ -59,6 +59,7 @@ def united(application: Application, own: MergedEvent | None, actions: Sequence[
         "RUN",
         min(each.began_us for each in said),
         max(each.newest_us for each in said),
+        started_us=min((each.started_us for each in said if each.started_us is not None), default=None),
         producer=said[0].producer,
         run_id=application.run_id,
         job=application.job,

@@ -23,13 +23,15 @@ from headwater.sinks.contract.sink_shape import SinkEvent
 class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
-    state: how the run ended, None while it has not. counts_as_told: it counts if it names datasets, whatever its state.
+    started_us: of its first START or RUNNING, None where none is known. state: how the run ended, None while it has
+    not. counts_as_told: it counts if it names datasets, whatever its state.
     input_facets, output_facets: what this run alone says of a dataset, such as statistics.
     """
 
     kind: str
     began_us: int
     newest_us: int
+    started_us: int | None = None
     ended_us: int | None = None
     state: str | None = None
     producer: str = ""
@@ -84,6 +86,7 @@ def merged(events: Iterable[SinkEvent]) -> MergedEvent:
     times = [order.time_us for order, _ in ordered]
     newest = ordered[-1][1]
     found = MergedEvent(_kind(newest), min(times), times[-1], producer=newest.producer)
+    found.started_us = min((at.time_us for at, wire in ordered if wire.eventType in ("START", "RUNNING")), default=None)
     ends = [(order, wire.eventType) for order, wire in ordered if wire.eventType in TERMINAL]
     if ends:
         order, kind = max(ends, key=lambda each: (*each[0][:2], TERMINAL.index(str(each[1]))))

@@ -5,8 +5,11 @@ from typing import Any
 
 import msgspec
 
+from headwater.events.event import Content
+from headwater.events.rows import content_rows
 from headwater.events.spec_index import CORE
 from headwater.events.times import iso
+from headwater.lineage.edges.facet_contents import sent_edges
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets
 from headwater.sinks.contract.sink_holdings import Holding
@@ -45,10 +48,24 @@ def run_event(said: MergedEvent) -> bytes:
             "eventType": said.state or "RUNNING",
             "run": {"runId": said.run_id, "facets": said.of_run},
             "job": {"namespace": said.job.namespace, "name": said.job.name, "facets": said.of_job},
-            "inputs": _datasets(said.inputs, "inputFacets", said.input_facets),
+            "inputs": _datasets(said.inputs or _inputs_of_columns(said), "inputFacets", said.input_facets),
             "outputs": _datasets(said.outputs, "outputFacets", said.output_facets),
         }
     )
+
+
+def _inputs_of_columns(said: MergedEvent) -> dict[Name, Facets]:
+    """Return the datasets that column lineage names as sources: a MERGE of Spark's reports no inputs beside it."""
+    if not said.counts:
+        return {}
+    told = [("lineage", raw) for raw in said.declared] or [
+        (name, facets[name])
+        for facets in said.outputs.values()
+        for name in [next((each for each in ("lineage", "columnLineage") if each in facets), None)]
+        if name
+    ]
+    rows = (content_rows(Content("column_lineage", "", name, bytes(raw))) for name, raw in told)
+    return {edge.source: {} for some in rows for edge in sent_edges(some, Name) if edge.source}
 
 
 def _datasets(told: Mapping[Name, Facets], own: str, of_run: Mapping[Name, Facets]) -> list[dict[str, Any]]:

@@ -2,13 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 from pydantic import ValidationError
 
-from headwater.errors import WrongSetting
-from headwater.sinks.contract.sink_options import Options, Sink
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.connecting.http_options import open_poster
+from headwater.sinks.contract.sink_options import Options, Reveal, Sink
+from headwater.sinks.targets.marquez_target import MarquezOptions, is_marquez
 from headwater.sinks.targets.openlineage_target import OpenLineageOptions
 
 
@@ -35,7 +39,7 @@ class ReplaySpan:
 
 
 def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Options:
-    """Return the options of an OpenLineage API at an address; raises WrongSetting.
+    """Return the options of a plain OpenLineage API at an address; raises WrongSetting.
 
     batch: events of a request; key: where the key lies that it wants to be shown, as in the file of sinks.
     """
@@ -45,3 +49,21 @@ def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Opti
         raise WrongSetting(
             "--to is neither a sink of sinks.yml nor an address such as http://127.0.0.1:5000, without credentials."
         ) from None
+
+
+def recognized_options(plain: Options, reveal: Reveal) -> Options:
+    """Return the options of the sink type `marquez` where a Marquez answers at the address, else those given.
+
+    Raises Retry where the address gives no answer by which it can be recognised: another type of target would be
+    another replay, which goes on elsewhere.
+    """
+    endpoint = cast("OpenLineageOptions", plain)
+    try:
+        with closing(open_poster(endpoint, reveal)) as poster:
+            found = is_marquez(poster)
+    except Retry as error:
+        raise Retry(
+            f"Cannot tell whether {endpoint.url} is a Marquez server: {error} Start the replay again when it answers."
+        ) from error
+    known = {"type": "marquez", "url": endpoint.url, "key": endpoint.key}
+    return MarquezOptions.model_validate(known) if found else plain

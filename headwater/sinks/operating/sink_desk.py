@@ -12,6 +12,7 @@ from headwater.lake.bronze_follower import sources_ahead, sources_before
 from headwater.lake.bronze_tables import Bronze
 from headwater.paging import ListPage
 from headwater.sinks.connecting.sink_secrets import Secrets
+from headwater.sinks.contract.guarding import one_line
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, Target
 from headwater.sinks.contract.sinks_file import SinksText, sinks_of
@@ -97,7 +98,7 @@ class SinkDesk:
     def check(self, name: str) -> dict[str, Any]:
         """Connect and authenticate; raises Retry or WrongSetting, which says what is missing."""
         with self._target(name) as (target, secrets):
-            return {"sink": name, "found": secrets.hide(target.check())}
+            return {"sink": name, "found": one_line(secrets.hide(target.check()))}
 
     def preview(self, name: str, of: str) -> dict[str, Any]:
         """Return exactly what would be sent of an event or a run; raises NotKnown."""
@@ -126,6 +127,6 @@ class SinkDesk:
             with closing(open_sink(self.sink(name), secrets.reveal)) as target:
                 yield target, secrets
         except Retry as error:
-            raise Retry(secrets.hide(str(error))) from None
+            raise Retry(one_line(secrets.hide(str(error)))) from None
         except WrongSetting as error:
-            raise WrongSetting(secrets.hide(str(error))) from None
+            raise WrongSetting(one_line(secrets.hide(str(error)))) from None

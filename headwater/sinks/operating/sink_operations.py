@@ -34,7 +34,10 @@ def listed(
     for name, kind in types.items():
         events, oldest_us = ahead(bronze, ledger.progress(name, ledger.orders(name), sources))
         behind = {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
-        found.append({"name": name, "type": kind} | _listed(name, ledger, status.get(name)) | {"behind": behind})
+        listed = _listed(name, ledger, status.get(name))
+        if events and listed["state"] == "caught up":
+            listed["state"] = "delivering"  # its process said so before these events came
+        found.append({"name": name, "type": kind} | listed | {"behind": behind})
     return found
 
 

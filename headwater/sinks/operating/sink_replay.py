@@ -71,7 +71,13 @@ class Replay:
                 times = [each.head.received_us for each in batch.events]
                 received = [min(received + times), max(received + times)] if received + times else []
         first, last = received or (None, None)
-        return {**found, "first": iso(first), "last": iso(last), "goes_on": self.goes_on}
+        return {
+            "target": self._sink.options.type,
+            **found,
+            "first": iso(first),
+            "last": iso(last),
+            "goes_on": self.goes_on,
+        }
 
     def run(self, seen: Seen) -> dict[str, Any]:
         """Send it; waits for the target as long as it takes. Returns what became of it.
@@ -109,6 +115,7 @@ class Replay:
             self._ledger.forget(name, [row["event_id"] for row in letters])
         paused(self._ledger, name, is_paused=True)
         return {
+            "target": self._sink.options.type,
             "delivered": counts.delivered, "refused": counts.failed, "left_out": counts.left_out, "reasons": reasons,
             "went_on": self.goes_on,
         }  # fmt: skip

@@ -9,7 +9,7 @@ from headwater.lake.bronze_follower import Progress, sources_ahead
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.lake_maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.sinks.contract.guarding import Hide
+from headwater.sinks.contract.guarding import Hide, one_line
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.running.delivery import Delivery
@@ -81,7 +81,7 @@ class SinkPosition:
         """Commit what became of a batch so far, for each partition by itself where it has events of several."""
         for source, until in reached.items():
             letters = delivery.take_refused(source, until)
-            letters = [each._replace(reason=self._hide(each.reason)) for each in letters]
+            letters = [each._replace(reason=one_line(self._hide(each.reason))) for each in letters]
             was = self.counts
             counts = SinkCounts(
                 was.delivered + delivery.take_delivered(), was.failed + len(letters), was.left_out + left_out

@@ -151,6 +151,8 @@ class Runner:
         delivery.add(payloads)
         keep_at = time.monotonic() + KEEP_EVERY_S
         while not delivery.is_done:
+            if self.status.state not in ("open", "waiting"):
+                self.status.state = "delivering"  # before the target is asked: it may never answer
             wait_s = delivery.attempt()
             self._taken = delivery.taken or self._taken
             if delivery.needs_another and (more := self._feed.next(position.behind(reached))):

@@ -4,6 +4,7 @@ import logging
 
 import msgspec
 
+from headwater.sinks.contract.guarding import one_line
 from headwater.sinks.running.sink_ledger import SinkCounts
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ class Status(msgspec.Struct):
 
     def say(self, sink: str, state: str, trouble: str | None) -> None:
         """Keep what a sink does; a new trouble, and its end, are a line in the log."""
+        trouble = one_line(trouble) if trouble else None
         if trouble and trouble != self.trouble:
             log.warning("Sink %s: %s", sink, trouble)
         elif self.trouble and not trouble:

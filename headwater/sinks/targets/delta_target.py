@@ -16,7 +16,7 @@ from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable
 from headwater.lineage.runs.job_identity import run_key
 from headwater.sinks.contract.sink_holdings import Holding, Holdings, as_sent
-from headwater.sinks.contract.sink_options import Options, Place, Reveal, Seconds, SecretReference, revealed
+from headwater.sinks.contract.sink_options import Options, Pause, Place, Reveal, SecretReference, revealed
 from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, whole_again
 from headwater.sinks.merging.merged_event import MergedEvent, facet
 from headwater.sinks.merging.run_event import due_runs, held_of_runs, run_event
@@ -29,7 +29,7 @@ class DeltaOptions(Options):
     type: Literal["delta"]
     table: Place = Field(description="Folder, `abfss://` or `s3://` address of the table, made if it is missing.")
     options: dict[str, str | SecretReference] = Field({}, description="Storage options of delta-rs.")
-    every: Seconds = Field(60.0, description="Least time between two commits.")
+    every: Pause = Field(60.0, description="Least time between two commits.")
 
 
 OPTIONS = DeltaOptions

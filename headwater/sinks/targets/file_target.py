@@ -11,7 +11,7 @@ from pydantic import Field
 
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.contract.sink_holdings import as_sent
-from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, revealed
+from headwater.sinks.contract.sink_options import Options, Pause, Reveal, SecretReference, revealed
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, whole_again
 
 AZURE_FOLDER = r"https?://[^/?#@\s]+/[^/?#\s]+(/[^?#\s]*)?"
@@ -29,7 +29,7 @@ class FileOptions(Options):
     options: dict[str, str | SecretReference] = Field(
         {}, description="For Azure `account_name` and `account_key`, or `sas_token`; for S3 `aws_region` and the like."
     )
-    every: Seconds = Field(10.0, description="Least time between two files.")
+    every: Pause = Field(10.0, description="Least time between two files.")
 
 
 OPTIONS = FileOptions

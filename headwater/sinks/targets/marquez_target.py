@@ -3,14 +3,29 @@
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from headwater.errors import WrongSetting
+import msgspec
+
+from headwater.errors import Retry, WrongSetting
+from headwater.events.position import Source
+from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
 from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.contract.guarding import place
 from headwater.sinks.contract.sink_holdings import as_sent
-from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, verbatim
+from headwater.sinks.contract.sink_options import Only, Options, Reveal
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, run_of
 
 _LINEAGE = "/api/v1/lineage"
+_NAMESPACES = "/api/v1/namespaces?limit=1"
+_OF_HEADWATER = "/api/headwater/v1/openapi.json"
+
+
+class _Namespace(msgspec.Struct):
+    name: str
+
+
+class _Namespaces(msgspec.Struct):
+    namespaces: list[_Namespace]
 
 
 class MarquezOptions(HttpOptions):
@@ -28,22 +43,44 @@ class MarquezTarget:
 
     largest = 1
 
-    def __init__(self, poster: Poster) -> None:
-        """Connect to nothing yet."""
+    def __init__(self, poster: Poster, only: Only) -> None:
+        """only: the sink's filter, which also decides whether a run's end is sent again."""
         self._poster = poster
+        self._only = only
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Send events as they are, of one run START first: Marquez takes a run's state from what comes last.
+        """Convert events of whose runs nothing came before."""
+        return self.convert_behind(events, ())
 
-        A START moves to the place of its run's first event in the batch; everything else stays where it is.
+    def convert_behind(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Send events as they are, each run's START first, and a run's end again behind events that came after it.
+
+        Marquez takes a run's state from the event that arrives last (`OpenLineageDao.updateBaseMarquezModel`), so a
+        late START would leave an ended run RUNNING for ever. A START moves to the place of its run's first event in
+        the batch. ends: terminal events that came in earlier batches.
         """
         starts = {event.head.run_id: event for event in reversed(events) if event.head.state == "START"}
-        ordered: dict[int, SinkEvent] = {}
+        ordered: dict[tuple[Source, int], SinkEvent] = {}
         for event in events:
             first = starts.pop(event.head.run_id, event)
-            ordered.setdefault(first.head.sequence, first)
-            ordered.setdefault(event.head.sequence, event)
-        return verbatim([*ordered.values()])
+            ordered.setdefault(place(first), first)
+            ordered.setdefault(place(event), event)
+        return self._closed([*ordered.values()], ends)
+
+    def _closed(self, ordered: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Put the end of a run, at the place of the event before it, behind the last event that reopens the run."""
+        last = {run: at for at, event in enumerate(ordered) if (run := run_of(event.head))}
+        end_of = {run_of(end.head): end for end in (*ends, *ordered) if end.head.state in TERMINAL}
+        found: list[Payload] = []
+        for at, event in enumerate(ordered):
+            found.append(Payload(event, event.body))
+            run = run_of(event.head)
+            if run is None or last[run] != at or event.head.state in TERMINAL:
+                continue
+            end = end_of.get(run)
+            if end and self._only.wants(end.head):
+                found.append(Payload(event, end.body))
+        return found
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one event."""
@@ -51,10 +88,10 @@ class MarquezTarget:
 
     def check(self) -> str:
         """Ask for its namespaces."""
-        answer = self._poster.ask("GET", "/api/v1/namespaces?limit=1")
+        answer = self._poster.ask("GET", _NAMESPACES)
         if answer.status != 200 or b'"namespaces"' not in answer.body:
             raise WrongSetting(
-                f"It answers {answer.status} to GET /api/v1/namespaces: this is no Marquez. Correct `url`."
+                f"It answers {answer.status} to GET /api/v1/namespaces: this is not a Marquez server. Correct `url`."
             )
         return "it answers as Marquez does"
 
@@ -63,6 +100,21 @@ class MarquezTarget:
         self._poster.close()
 
 
+def is_marquez(poster: Poster) -> bool:
+    """Tell whether a Marquez answers: by the shape of its namespaces, which a Headwater has, too.
+
+    Redirections are not followed. Raises Retry where no answer tells.
+    """
+    answer = poster.ask("GET", _NAMESPACES)
+    if answer.status >= 500 or answer.status == 429:
+        raise Retry(f"It answers {answer.status} to GET {_NAMESPACES}.")
+    try:
+        found = msgspec.json.decode(answer.body, type=_Namespaces).namespaces if answer.status == 200 else None
+    except msgspec.DecodeError:
+        found = None
+    return found is not None and poster.ask("GET", _OF_HEADWATER).status == 404
+
+
 def open_target(options: Options, reveal: Reveal) -> MarquezTarget:
     """Open a Marquez."""
-    return MarquezTarget(open_poster(cast("MarquezOptions", options), reveal))
+    return MarquezTarget(open_poster(cast("MarquezOptions", options), reveal), options.only)

@@ -4,22 +4,27 @@ In a notebook: `from headwater.spark.replay.replay_job import replay; replay(["F
 """
 
 import argparse
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import WrongSetting
+from headwater.errors import HeadwaterError, WrongSetting
 from headwater.extras import extra
 from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as
 
 with extra("replay"):
+    from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
     from headwater.sinks.contract.sink_options import Options
     from headwater.sinks.contract.sinks_file import FileOnDisk, sinks_of
-    from headwater.sinks.operating.replay_span import ReplaySpan, address_options
+    from headwater.sinks.operating.replay_span import ReplaySpan, address_options, recognized_options
     from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay
+
+
+log = logging.getLogger(__name__)
 
 
 def replay(arguments: Sequence[str]) -> dict[str, Any]:
@@ -57,7 +62,12 @@ def _options(given: argparse.Namespace) -> Options:
     if "://" in given.to:
         named = {"env": given.key_env, "vault": given.key_vault}
         key = {place: name for place, name in named.items() if name}
-        return address_options(given.to, given.batch, key or None)
+        plain = address_options(given.to, given.batch, key or None)
+        try:
+            return recognized_options(plain, Secrets(entra_token(None)).reveal)
+        except HeadwaterError as error:  # the driver may reach less, and know less, than the tasks that deliver
+            log.warning("%s It is taken for a plain OpenLineage API. For a Marquez say --streams 1.", error)
+            return plain
     if given.sinks is None or not given.sinks.is_file():
         raise WrongSetting(f"{given.to!r} is no address, and there is no file {given.sinks}. Name it with --sinks.")
     sinks = sinks_of(FileOnDisk(given.sinks))

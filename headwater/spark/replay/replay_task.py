@@ -10,7 +10,7 @@ import pyarrow as pa
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
-from headwater.sinks.contract.guarding import Hide, convert_guarded, place
+from headwater.sinks.contract.guarding import Hide, convert_guarded, one_line, place
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
 from headwater.sinks.contract.target_registry import open_sink
@@ -79,7 +79,9 @@ class ReplayTask:
 
 
 def _tell(delivery: Delivery, told: Told, hide: Hide) -> None:
-    reasons = [f"{each.payload.event.head.event_id}: {hide(each.reason)}" for each in delivery.refused[:SHOWN]]
+    reasons = [
+        f"{each.payload.event.head.event_id}: {one_line(hide(each.reason))}" for each in delivery.refused[:SHOWN]
+    ]
     told.add(Told(delivery.take_delivered(), len(delivery.refused), reasons=reasons))
     delivery.refused.clear()
 

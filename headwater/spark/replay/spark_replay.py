@@ -81,6 +81,7 @@ class SparkReplay:
         kept = self._kept()
         told = self._through(dict(kept or {}), _ALL, looks=True)
         return {
+            "target": self._sink.options.type,
             "would_send": told.sent, "bytes": told.bytes, "unfit": told.refused, "left_out": told.left_out,
             "first": iso(told.first_us), "last": iso(told.last_us), "goes_on": kept is not None,
         }  # fmt: skip
@@ -96,6 +97,7 @@ class SparkReplay:
             told = self._through(dict(kept or {}), batch_events, looks=False)
             self._folder.remove(self._sink.name)
         return {
+            "target": self._sink.options.type,
             "delivered": told.sent, "refused": told.refused, "left_out": told.left_out, "reasons": told.reasons,
             "went_on": kept is not None,
         }  # fmt: skip

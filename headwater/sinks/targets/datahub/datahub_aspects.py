@@ -10,9 +10,9 @@ from headwater.events.decode import decode
 
 Aspect = dict[str, Any]
 
-_LONGEST = 1000
+LONGEST = 1000
 """Characters of a property."""
-_MOST = 200
+MOST = 200
 """Properties of one aspect."""
 _POINTER = str.maketrans({"~": "~0", "/": "~1"})
 _KEYS = {
@@ -77,9 +77,9 @@ def properties(facets: Mapping[str, Raw]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, raw in sorted(facets.items()):
         for key, text in _scalars(name, decode(bytes(raw)), 2):
-            if len(found) == _MOST:
+            if len(found) == MOST:
                 return found
-            found[key] = text[:_LONGEST]
+            found[key] = text[:LONGEST]
     return found
 
 

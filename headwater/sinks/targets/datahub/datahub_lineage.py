@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -22,7 +22,7 @@ _CONFIDENCE = 0.5
 
 
 class Lineage(NamedTuple):
-    """URNs of what is read and written; of each output what feeds it, its FineGrainedLineages, its masked columns."""
+    """URNs of what is read and written; of each output its upstreams, lineage of pairs of columns, masked columns."""
 
     inputs: list[str]
     outputs: list[str]
@@ -47,14 +47,19 @@ def lineage_of(said: MergedEvent, urn: Urn) -> Lineage:
     if not edges and set(inputs) == set(outputs):
         outputs = []  # D9: it rewrites what it reads, or changes its properties
     wide = _all_columns(said, urn, edges)
-    columns: dict[str, list[Aspect]] = defaultdict(list)
+    pairs: dict[str, dict[tuple[str, str], list[SentEdge]]] = defaultdict(lambda: defaultdict(list))
     masked: dict[str, set[str]] = defaultdict(set)
     for (dataset, name), found in edges.items():
         to = wide[dataset] if name is None else [name]
-        if to and (fine := _fine(dataset, to, found, urn)):
-            columns[dataset].append(fine)
-        if any(edge.transformation.masked for edge in found):
-            masked[dataset].update(to)
+        for edge, column in product(found, to):
+            if edge.source and edge.column:
+                pairs[dataset][column, field_urn(urn(edge.source), edge.column)].append(edge)
+            if edge.transformation.masked:
+                masked[dataset].add(column)
+    columns = {
+        dataset: [_fine(field_urn(dataset, to), of, steps) for (to, of), steps in sorted(found.items())]
+        for dataset, found in pairs.items()
+    }
     upstreams = {output: _feeding(output, inputs, outputs, edges, urn) for output in outputs}
     return Lineage(inputs, outputs, upstreams, columns, masked)
 
@@ -107,16 +112,14 @@ def _feeding(
     return [*dict.fromkeys([*of_columns, *(each for each in inputs if alone and each != output)])]
 
 
-def _fine(target: str, columns: Sequence[str], edges: Sequence[SentEdge], urn: Urn) -> Aspect | None:
-    upstreams = sorted({field_urn(urn(edge.source), edge.column) for edge in edges if edge.source and edge.column})
-    if not upstreams:
-        return None
+def _fine(downstream: str, upstream: str, edges: Sequence[SentEdge]) -> Aspect:
+    """Return the lineage of one pair of columns, with that pair's operations alone."""
     operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.stated}))
     return {
         "upstreamType": "FIELD_SET",
-        "upstreams": upstreams,
+        "upstreams": [upstream],
         "downstreamType": "FIELD_SET",
-        "downstreams": [field_urn(target, column) for column in columns],
+        "downstreams": [downstream],
         "confidenceScore": _CONFIDENCE,
     } | ({"transformOperation": operations} if operations else {})
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from headwater.sinks.connecting.http_options import BARE_ADDRESS, HttpOptions
-from headwater.sinks.contract.sink_options import Part, Seconds, SecretReference, Silence
+from headwater.sinks.contract.sink_options import Part, Pause, Seconds, SecretReference, Silence
 from headwater.sinks.targets.file_target import AZURE_FOLDER
 from headwater.sinks.targets.kafka_target import KafkaSettings
 
@@ -96,7 +96,7 @@ class DataHubOptions(HttpOptions):
     stage_metadata_coalescing: bool = Field(False, description="Tell it also while it runs, once a batch.")
     streaming_job: bool = Field(False, description="Wait for no end: tell runs and applications by heartbeat.")
     streaming_heartbeat: Seconds = Field(300.0, description="Least time between two of these.")
-    every: Seconds = Field(5.0, description="Least time between two batches: a run is sent once for each.")
+    every: Pause = Field(5.0, description="Least time between two batches: a run is sent once for each.")
     asynchronous: bool = Field(False, description="Let DataHub answer before it has looked at a proposal.")
     naming: Literal["converter", "sources"] = Field(
         "converter", description="Names of Azure's tables: as DataHub's OpenLineage converter says, or its sources."

@@ -21,7 +21,9 @@ from headwater.sinks.targets.datahub.datahub_aspects import (
 )
 from headwater.sinks.targets.datahub.datahub_datasets import dataset_aspects, named_tags
 from headwater.sinks.targets.datahub.datahub_lineage import Lineage, lineage_of
+from headwater.sinks.targets.datahub.datahub_operations import operations
 from headwater.sinks.targets.datahub.datahub_options import DataHubOptions
+from headwater.sinks.targets.datahub.datahub_properties import engine_properties, known_properties
 from headwater.sinks.targets.datahub.datahub_runs import run_aspects
 from headwater.sinks.targets.datahub.datahub_urns import DataHubUrns
 
@@ -55,6 +57,7 @@ class Proposals:
                 proposals += self._related(job, "dataJobInputOutput", self._job_lineage(said, found))
             if said.kind == "RUN":
                 proposals += run_aspects(said, job, found.inputs, found.outputs)
+                proposals += operations(said, known, {*found.outputs})
         if self._given.materialize:
             proposals += self._datasets(said, known, found)
         return proposals
@@ -62,7 +65,9 @@ class Proposals:
     def _flow(self, said: MergedEvent, flow: str, orchestrator: str) -> Iterator[Aspect]:
         engine = {name: raw for name, raw in said.of_run.items() if name == "processing_engine"}
         name = self._given.flow_name or job_key(said.job, None).name.split(".", 1)[0]
-        yield upsert(flow, "dataFlowInfo", {"name": name, "customProperties": properties(engine)})
+        yield upsert(
+            flow, "dataFlowInfo", {"name": name, "customProperties": properties(engine) | engine_properties(said)}
+        )
         yield upsert(flow, "status", {"removed": False})
         yield self._instance(flow, orchestrator)
         yield from add_tags(flow, self._given.tags)
@@ -71,12 +76,13 @@ class Proposals:
 
     def _job(self, said: MergedEvent, job: str, orchestrator: str) -> Iterator[Aspect]:
         name = job_key(said.job, None).name
-        times = {"startTime": iso(said.began_us), "endTime": iso(said.ended_us)} if said.kind == "RUN" else {}
+        times = {"startTime": iso(said.started_us), "endTime": iso(said.ended_us)} if said.kind == "RUN" else {}
         told = properties({key: raw for key, raw in said.of_job.items() if key not in _TOLD})
         info: Aspect = {
             "name": name.split(".", 1)[-1] or name,
             "type": {"string": orchestrator},
-            "customProperties": told | {key: time for key, time in times.items() if time},
+            "customProperties": told | known_properties(said) | {key: time for key, time in times.items() if time},
+            "created": {"time": said.began_us // 1000},
         }
         text = facet(said.of_job, "documentation").get("description")
         yield upsert(job, "dataJobInfo", info | ({"description": text} if isinstance(text, str) else {}))

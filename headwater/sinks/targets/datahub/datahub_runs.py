@@ -36,18 +36,20 @@ def run_aspects(said: MergedEvent, job: str, inputs: Sequence[str], outputs: Seq
         } | ({"type": "STREAMING"} if said.is_streaming else {}),
     )  # fmt: skip
     yield upsert(urn, "dataProcessInstanceRelationships", _relations(said, job))
-    yield upsert(urn, "dataProcessInstanceRunEvent", {"timestampMillis": said.began_us // 1000, "status": "STARTED"})
+    if said.started_us is not None:
+        started = {"timestampMillis": said.started_us // 1000, "status": "STARTED"}
+        yield upsert(urn, "dataProcessInstanceRunEvent", started)
     if said.state and said.ended_us is not None:
-        yield upsert(urn, "dataProcessInstanceRunEvent", _end(said.state, said.began_us, said.ended_us))
+        yield upsert(urn, "dataProcessInstanceRunEvent", _end(said.state, said.started_us, said.ended_us))
 
 
-def _end(state: str, began_us: int, ended_us: int) -> Aspect:
+def _end(state: str, started_us: int | None, ended_us: int) -> Aspect:
+    """Return how a run ended; without a known start it has no duration."""
     return {
         "timestampMillis": ended_us // 1000,
         "status": "COMPLETE",
         "result": {"type": "SUCCESS" if state == "COMPLETE" else "FAILURE", "nativeResultType": state},
-        "durationMillis": max(0, ended_us - began_us) // 1000,
-    }
+    } | ({} if started_us is None else {"durationMillis": max(0, ended_us - started_us) // 1000})
 
 
 def _relations(said: MergedEvent, job: str) -> Aspect:

@@ -11,7 +11,7 @@ from pydantic import Field
 from headwater.errors import Retry
 from headwater.sinks.connecting.http_options import Endpoint
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.contract.sink_options import Seconds
+from headwater.sinks.contract.sink_options import Pause
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -25,7 +25,7 @@ class SurfaceAsked(Endpoint):
     """Where a Headwater answers questions, and what is asked."""
 
     tags: tuple[str, ...] = Field(("pii",), min_length=1, description="Tags of columns that matter.")
-    every: Seconds = Field(300.0, ge=1, description="Time between two looks.")
+    every: Pause = Field(300.0, ge=1, description="Time between two looks.")
 
 
 class ExposedBy(msgspec.Struct):

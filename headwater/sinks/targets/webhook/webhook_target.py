@@ -12,7 +12,7 @@ from headwater.lineage.runs.lost_runs import LOST_AFTER
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
 from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_holdings import Holding, Holdings
-from headwater.sinks.contract.sink_options import Options, Reveal, Seconds, SecretReference, Silence
+from headwater.sinks.contract.sink_options import Options, Pause, Reveal, SecretReference, Silence
 from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
 from headwater.sinks.merging.earlier_events import SchemaChanges
 from headwater.sinks.merging.merged_event import MergedEvent
@@ -51,7 +51,7 @@ class WebhookOptions(HttpOptions):
         None,
         description="Headwater that tells exposed columns and broken contracts: `url`, `tags`, `every`.",
     )
-    every: Seconds = Field(5.0, description="Least time between two looks.")
+    every: Pause = Field(5.0, description="Least time between two looks.")
     compress: Literal[False] = Field(False, description="Notices are small: never.")
 
     @property

@@ -1,0 +1,50 @@
+"""What runs do to datasets, as DataHub's `operation` aspect: by its OpenLineage converter."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from headwater.events.rule_facets import text_at
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.sent_facets import Facets
+from headwater.sinks.merging.merged_event import MergedEvent, facet
+from headwater.sinks.targets.datahub.datahub_aspects import Aspect, upsert
+
+_KNOWN = frozenset({"ALTER", "CREATE", "DROP"})
+"""Changes of a life cycle that DataHub's `OperationType` has under the same name; any other is CUSTOM."""
+
+
+def operations(said: MergedEvent, known: Mapping[Name, str], outputs: Collection[str]) -> Iterator[Aspect]:
+    """Yield what a complete run did to each output whose facets tell it. known: URNs; outputs: those that count."""
+    if said.state != "COMPLETE" or said.ended_us is None:
+        return
+    for name, facets in said.outputs.items():
+        operation = _operation(facets, said.output_facets.get(name, {}), said.ended_us // 1000)
+        if operation and known[name] in outputs:
+            yield upsert(known[name], "operation", operation)
+
+
+def _operation(facets: Facets, of_run: Facets, time_ms: int) -> Aspect | None:
+    change = text_at(facet(facets, "lifecycleStateChange"), "lifecycleStateChange")
+    counted = facet(of_run, "outputStatistics")
+    if not change and not counted:
+        return None
+    kind = change.upper() if change else "WRITE"
+    found: Aspect = {
+        "timestampMillis": time_ms,
+        "lastUpdatedTimestamp": time_ms,
+        "actor": "urn:li:corpuser:datahub",
+        "operationType": kind if kind in _KNOWN else "CUSTOM",
+    }
+    if kind not in _KNOWN:
+        found["customOperationType"] = kind
+    if (rows := _number(counted.get("rowCount"))) is not None:
+        found["numAffectedRows"] = rows
+    told = {"numAffectedBytes": _number(counted.get("size")), "fileCount": _number(counted.get("fileCount"))}
+    properties = ({"lifecycleStateChange": kind} if change else {}) | {
+        key: str(value) for key, value in told.items() if value is not None
+    }
+    return found | ({"customProperties": properties} if properties else {})
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

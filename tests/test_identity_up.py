@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -33,9 +34,18 @@ class World(NamedTuple):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def signed_in(self, browser: httpx.Client, **claims: Any) -> httpx.Response:
+        """Let a browser sign in as a person whose tokens say these claims; return our last answer."""
+        self.issuer.claims = claims
+        to_issuer = browser.get("/auth/login?to=/runs")
+        assert to_issuer.status_code == 302
+        back = httpx.get(to_issuer.headers["location"]).headers["location"]
+        return browser.get(back.removeprefix("http://localhost:5000"))
+
     def acts(self) -> list[tuple[str, str, str, str]]:
+        """Return the acts; a person's or program's label without issuer and subject."""
         found = self.command("admin-log")["items"]
-        return [(act["who"].partition("@")[0], act["action"], act["subject"], act["outcome"]) for act in found]
+        return [(act["who"].rpartition(" ")[2], act["action"], act["subject"], act["outcome"]) for act in found]
 
 
 @pytest.fixture(scope="module")
@@ -89,19 +99,18 @@ def test_tokens_of_the_issuer_are_taken_like_keys(world: World) -> None:
 
 
 def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
-    world.issuer.claims = {"roles": ["Reader"], "preferred_username": "mary@x"}
     with httpx.Client(base_url=world.running.url, timeout=30) as browser:
         assert browser.get("/auth/me").json() == {"who": None, "signIn": True}
-        to_issuer = browser.get("/auth/login?to=/runs")
-        assert to_issuer.status_code == 302
-        back = httpx.get(to_issuer.headers["location"]).headers["location"]
-        home = browser.get(back.removeprefix("http://localhost:5000"))
+        home = world.signed_in(browser, roles=["Reader"], preferred_username="mary@x", oid="0-1")
         assert (home.status_code, home.headers["location"]) == (303, "/runs")
         flags = home.headers.get_list("set-cookie")[0].lower()
         assert "httponly" in flags
         assert "samesite=lax" in flags
         assert "secure" not in flags  # http on localhost
-        assert browser.get("/auth/me").json()["who"] == {"name": "mary@x", "roles": ["read"], "person": True}
+        assert browser.get("/auth/me").json()["who"] == {
+            "name": "mary@x", "roles": ["read"], "person": True, "kind": "token", "issuer": world.issuer.url,
+            "subject": "s", "object_id": "0-1",
+        }  # fmt: skip
         assert browser.get(AUDIT).status_code == 200
         made = browser.post(f"{API}/keys/add?name=laptop&role=read")
         assert made.status_code == 401  # a page of another site could have sent this
@@ -110,14 +119,31 @@ def test_somebody_signs_in_makes_a_key_and_signs_out(world: World) -> None:
         assert world.ask(AUDIT, made.json()["key"]).status_code == 200
         assert browser.post(f"{API}/keys/add?name=more&role=write", headers=CSRF).status_code == 400
         assert browser.get(f"{API}/admin-log").status_code == 403
-        assert [key["name"] for key in browser.get(f"{API}/keys").json()["items"]] == ["mary@x:laptop"]
+        keys = browser.get(f"{API}/keys").json()["items"]
+        assert [(key["owner"], key["owner_subject"], key["owner_object_id"]) for key in keys] == [
+            ("mary@x", "s", "0-1")
+        ]
+        assert keys[0]["name"] == made.json()["name"]
+        with httpx.Client(base_url=world.running.url, timeout=30) as namesake:
+            world.signed_in(namesake, roles=["Reader"], preferred_username="mary@x", sub="another")
+            assert namesake.get(f"{API}/keys").json()["items"] == []
+            for which in (made.json()["id"], quote(made.json()["name"])):
+                assert namesake.post(f"{API}/keys/{which}/revoke", headers=CSRF).status_code == 404
+            assigned = namesake.post(f"{API}/keys/{made.json()['id']}/assign?subject=another", headers=CSRF)
+            assert assigned.status_code == 403
+        issuer = ("--issuer", world.issuer.url)
+        assigned = world.command("keys", "assign", made.json()["id"], "another", *issuer)
+        assert assigned["items"][0]["owner_subject"] == "another"
+        assert browser.get(f"{API}/keys").json()["items"] == []
+        boss = world.issuer.token(roles=["Boss"])  # over HTTP the issuer is that of the settings
+        assert world.ask(f"{API}/keys/{made.json()['id']}/assign?subject=s", boss, "POST").status_code == 200
         assert browser.post(f"{API}/keys/{made.json()['id']}/revoke", headers=CSRF).status_code == 200
         assert world.ask(AUDIT, made.json()["key"]).status_code == 401
         assert browser.post("/auth/logout").status_code == 403
         assert browser.post("/auth/logout", headers=CSRF).status_code == 204
         assert browser.get(AUDIT).status_code == 401
-    assert ("mary", "keys add", "more", "refused") in world.acts()
-    assert ("mary", "keys revoke", made.json()["id"], "done") in world.acts()
+    assert ("mary@x", "keys add", "more", "refused") in world.acts()
+    assert ("mary@x", "keys revoke", made.json()["id"], "done") in world.acts()
 
 
 def test_tags_and_orders_are_in_the_admin_log_with_address_and_agent(world: World) -> None:
@@ -128,8 +154,9 @@ def test_tags_and_orders_are_in_the_admin_log_with_address_and_agent(world: Worl
     assert world.ask(f"{API}/rejected/retry", boss, "POST").status_code == 200
     assert world.ask(f"{API}/rejected/retry?code=wrong-key", method="POST").status_code == 401
     found = world.ask(f"{API}/admin-log?limit=3", boss).json()["items"]
+    program = f"oidc:{world.issuer.url}#s boss"
     assert [(act["who"], act["action"], act["outcome"]) for act in found] == [
-        ("nobody", "rejected retry", "refused"), ("boss", "rejected retry", "done"), ("boss", "marquez PUT", "done"),
+        ("nobody", "rejected retry", "refused"), (program, "rejected retry", "done"), (program, "marquez PUT", "done"),
     ]  # fmt: skip
     assert (found[2]["subject"], found[2]["address"]) == ("/api/v1/tags/pii", "127.0.0.1")
     assert "aB3d" not in json.dumps(found)

@@ -19,7 +19,7 @@ async def admitted(access: Access, request: Request, role: Role) -> Caller | Res
     if key is None:
         return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
     if not key.may(role):
-        return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
+        return error_response(403, f"{key.title} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
     return key
 
 

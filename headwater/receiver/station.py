@@ -92,7 +92,7 @@ class Receiver:
         except Refusal as refusal:
             return self._refused(refusal, request, "batch", key)
         for item_refusal in bad.values():
-            self.refusals.add(item_refusal, "batch", key.name, request.headers.get("user-agent"))
+            self.refusals.add(item_refusal, "batch", key.label, request.headers.get("user-agent"))
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
     async def flush_refusals(self) -> None:
@@ -118,7 +118,7 @@ class Receiver:
                 "Send `Authorization: Bearer KEY` or `x-functions-key`.",
             )
         if not key.may("write"):
-            raise Refusal(403, "role", f"Key {key.name!r} may not write.", "Use a key with the role `write`.")
+            raise Refusal(403, "role", f"{key.title} may not write.", "Use a key with the role `write`.")
         return key
 
     async def _append(self, records: Sequence[Record]) -> None:
@@ -132,7 +132,7 @@ class Receiver:
         RECEIVED.inc(len(records))
 
     def _refused(self, refusal: Refusal, request: Request, route: str, key: Caller | None) -> Answer:
-        self.refusals.add(refusal, route, key.name if key else None, request.headers.get("user-agent"))
+        self.refusals.add(refusal, route, key.label if key else None, request.headers.get("user-agent"))
         return refusal.answer()
 
 
@@ -149,7 +149,7 @@ def _checked_envelope(key: Caller, body: bytes) -> Envelope:
         raise Refusal(
             403,
             "namespace",
-            f"Key {key.name!r} may not write this namespace.",  # not quoted: it may hold a secret
+            f"{key.title} may not write this namespace.",  # not quoted: it may hold a secret
             "Use a key for it, or add the namespace to this key.",
             "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
         )
@@ -207,7 +207,7 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
 def _metadata(request: Request, key: Caller) -> str:
     sent = request.headers
     return _encoded_metadata(
-        key.name,
+        key.label,
         KeyScope(key.namespaces, key.datasets) if key.namespaces else None,
         sent.get("user-agent", "")[:1000],
         sent.get("content-encoding", "")[:20],
@@ -217,7 +217,7 @@ def _metadata(request: Request, key: Caller) -> str:
 
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
-    """Encode what is kept of a request: which key by name, its scope, which client, which encoding; no credential."""
+    """Encode what is stored of a request: the caller's label and scope, the client, the encoding; no credential."""
     client = redact_text(user_agent)[:200]
     kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
     kept |= {"origin": origin} if origin else {}

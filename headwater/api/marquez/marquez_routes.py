@@ -217,7 +217,7 @@ class MarquezApi:
 def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
         if not caller.may(role):
-            raise Refused(403, {"code": 403, "message": f"Key {caller.name!r} has not the role `{role}`."})
+            raise Refused(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
 _READING = ("GET", "HEAD")

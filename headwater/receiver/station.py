@@ -64,11 +64,14 @@ class Receiver:
         self.refusals = Refusals()
         self._flushing = asyncio.Lock()
 
-    async def one(self, request: Request) -> Answer:
-        """Take one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is no event."""
-        key = None
+    async def one(self, request: Request, caller: Caller | None = None) -> Answer:
+        """Accept one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is not an event.
+
+        caller: set if the API already authenticated the request from which it makes this event.
+        """
+        key = caller
         try:
-            key = await self._admit(request)
+            key = await self._admit(request, caller)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             is_line = ORIGIN in request.headers
@@ -105,18 +108,13 @@ class Receiver:
                 except LogUnavailable:
                     self.refusals.give_back(notes)
 
-    async def _admit(self, request: Request) -> Caller:
+    async def _admit(self, request: Request, caller: Caller | None = None) -> Caller:
         if request.method != "POST":
             raise Refusal(405, "method", f"{request.method} is not taken here.", "Use POST.")
         check_headers(request.headers)
-        key = await self._access.find(request.headers, request.query, request.method)
+        key = caller or await self._access.find(request.headers, request.query, request.method)
         if key is None:
-            raise Refusal(
-                401,
-                "credentials",
-                "The key is missing or wrong.",
-                "Send `Authorization: Bearer KEY` or `x-functions-key`.",
-            )
+            raise Refusal(*self._access.denial(request.headers, request.query))
         if not key.may("write"):
             raise Refusal(403, "role", f"{key.title} may not write.", "Use a key with the role `write`.")
         return key

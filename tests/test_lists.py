@@ -57,7 +57,7 @@ LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
         "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
     "failures": (sink_routes.failures, {"sink": "out"}, (
         "received_at", "failed_at", "event_id", "run_id", "reason", "attempts")),
-    "keys": (identity_routes.keys, {}, ("name", "id", "made", "made_by", "expires", "last_used", "kept")),
+    "keys": (identity_routes.keys, {}, ("name", "id", "made", "made_by", "owner", "expires", "last_used", "kept")),
 }  # fmt: skip
 
 

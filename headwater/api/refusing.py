@@ -22,9 +22,10 @@ async def admitted(access: Access, request: Request, role: Role) -> Caller | Res
     """Return who asks, or what is answered to a key that is missing, wrong, or without a role."""
     key = await access.find(dict(request.headers), request.url.query, request.method)
     if key is None:
-        return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
+        status, _, what, fix = access.denial(request.headers, request.url.query)
+        return error_response(status, what, fix)
     if not key.may(role):
-        return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
+        return error_response(403, f"{key.title} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
     return key
 
 

@@ -164,18 +164,16 @@ class MarquezApi:
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             if not isinstance(found, Write):
                 return found
-            actor = None if answer in _OF_PRODUCERS else caller
             again = partial(self._answer, found.again or answer, path, request, b"")
-            return await self._changes.take(found, request, actor, again)
+            return await self._changes.take(found, request, caller, again, is_admin_act=answer not in _OF_PRODUCERS)
         except Refused as error:
             return json_response(error.status, error.body)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
-            raise Refused(
-                401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
-            )
+            status, _, what, fix = self._access.denial(request.headers, request.url.query)
+            raise Refused(status, {"code": status, "message": f"{what} {fix}"})
         if request.method in _READING:
             _require(key, "read")
         return key
@@ -220,7 +218,7 @@ class MarquezApi:
 def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
         if not caller.may(role):
-            raise Refused(403, {"code": 403, "message": f"Key {caller.name!r} has not the role `{role}`."})
+            raise Refused(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
 _READING = ("GET", "HEAD")

@@ -8,17 +8,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.azure_environment import SECRETS, WrongEnvironmentError, budget_start, check_combination, wants_budget
 from tools.function_zip import DASHBOARD, write_folders
 
-_SECRETS = ("RECEIVER_KEYS", "PIPELINE_KEYS", "NOTEBOOK_WRITE_KEY", "NOTEBOOK_READ_KEY")
 _EXAMPLE = '[{"name": "spark", "key": "at-least-8-characters", "roles": ["write"]}]'
 
 
 def preprovision() -> None:
-    """Refuse keys that are missing, malformed, or stored in azd's file, which holds them in clear text."""
+    """Check keys and settings, and keep the start of the budget in azd's environment.
+
+    Keys must not be in azd's file, which holds them in clear text.
+    """
     file = Path(".azure") / os.environ["AZURE_ENV_NAME"] / ".env"
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    stored = [name for name in _SECRETS if re.search(rf"(?m)^{name}=", text)]
+    stored = [name for name in sorted(SECRETS) if re.search(rf"(?m)^{name}=", text)]
     if stored:
         sys.exit(
             f"{file} holds keys in clear: {' '.join(stored)}. azd stores this file as plain text. Remove these lines, "
@@ -33,6 +36,14 @@ def preprovision() -> None:
             sys.exit(
                 f"{name} is not a JSON list. The apps read it as a list of keys. Export a list such as '{_EXAMPLE}'."
             )
+    try:
+        check_combination(os.environ)
+        if wants_budget(os.environ):
+            group, subscription = os.environ["AZURE_RESOURCE_GROUP"], os.environ.get("AZURE_SUBSCRIPTION_ID", "")
+            start = budget_start(os.environ, group, subscription)
+            subprocess.run(["azd", "env", "set", "BUDGET_FROM", start], check=True)
+    except WrongEnvironmentError as error:
+        sys.exit(str(error))
 
 
 def prepackage() -> None:

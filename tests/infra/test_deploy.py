@@ -15,6 +15,7 @@ from functions import app_settings
 from tests.functions.host import running
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, SINKS, body, resources, template
 from tests.infra.templates import app_settings as templates_app_settings
+from tests.infra.templates import names as template_names
 from tools.function_zip import PACKAGE, RECEIVER, receiver_shipped, shipped
 
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -119,7 +120,8 @@ def test_every_function_of_what_azd_deploys_imports_without_an_editable_install(
     triggers = json.loads(str(templates_app_settings(app)["HEADWATER_TRIGGERS"]).strip("'"))
     given = {
         "triggers": triggers, "log": "event_hub", "hub_namespace": "n.servicebus.windows.net",
-        "hub_name": "openlineage", "claims_url": "https://a.blob.core.windows.net/claims",
+        "hub_name": "openlineage",
+        "claims_url": "https://a.blob.core.windows.net/claims",
         "lake": "abfss://lake@a.dfs.core.windows.net", "keys": [{"name": "any", "key": "at-least-8-characters", "roles": [role]}],
     }  # fmt: skip
     with running(azd_services[app], tmp_path / "worker.log", **given) as started:
@@ -215,3 +217,14 @@ def test_the_hosts_job_names_settings_hub_and_group_that_there_are() -> None:
 def test_the_workflow_gives_the_variables_that_a_tier_reads(name: str, jobs: dict[str, Any]) -> None:
     asked = re.findall(r"readEnvironmentVariable\('(\w+)'\)", (BICEP / name).read_text())
     assert set(asked) <= set(jobs["deploy"]["env"])
+
+
+def test_the_page_registers_every_provider_that_the_templates_use() -> None:
+    """Microsoft.App has no resource here: Flex Consumption delegates the apps' subnet to it."""
+    used = {
+        found["type"].partition("/")[0] for file in template_names() for found in template(file)["resources"].values()
+    }
+    delegated = set(re.findall(r"'(Microsoft\.App)/environments'", (BICEP / "modules/network.bicep").read_text()))
+    (line,) = re.findall(r"for provider in (.*?); do", (ROOT / "docs" / "azure.md").read_text())
+    assert delegated == {"Microsoft.App"}
+    assert {f"Microsoft.{name}" for name in line.split()} == used | delegated

@@ -103,6 +103,20 @@ param logsDailyGb int
 ])
 param alertMinutes int
 
+@description('Hours without any event after which the alert heartbeat fires; 0: no such alert. Log alerts know these windows only.')
+@allowed([
+  0
+  1
+  2
+  3
+  4
+  5
+  6
+  24
+  48
+])
+param heartbeatHours int = 24
+
 @description('Who gets mail when an alert fires; empty for nobody.')
 param alertEmail string = ''
 
@@ -474,10 +488,9 @@ module alerts 'modules/alerts.bicep' = {
     withSinks: withSinks
     sinkLagSeconds: sinkLagSeconds
     workspaceId: monitoring.outputs.workspaceId
-    appIds: [
-      receiver.outputs.id
-      pipeline.outputs.id
-    ]
+    receiverId: receiver.outputs.id
+    pipelineName: pipeline.outputs.name
+    heartbeatHours: heartbeatHours
     hubName: hubName
   }
 }

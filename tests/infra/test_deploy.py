@@ -122,7 +122,8 @@ def test_every_function_of_what_azd_deploys_imports_without_an_editable_install(
         "triggers": triggers, "log": "event_hub", "hub_namespace": "n.servicebus.windows.net",
         "hub_name": "openlineage",
         "claims_url": "https://a.blob.core.windows.net/claims",
-        "lake": "abfss://lake@a.dfs.core.windows.net", "keys": [{"name": "any", "key": "at-least-8-characters", "roles": [role]}],
+        "lake": "abfss://lake@a.dfs.core.windows.net",
+        "keys": [{"name": "any", "key": "at-least-8-characters", "roles": [role]}],
     }  # fmt: skip
     with running(azd_services[app], tmp_path / "worker.log", **given) as started:
         assert functions <= set(started.functions), started.index

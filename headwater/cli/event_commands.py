@@ -46,7 +46,7 @@ def send(
 
 
 def _audit(found: Any, as_json: bool, given: Given) -> None:
-    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
+    flat = {**found, **{f"index: {name}": value for name, value in (found["index"] or {}).items()}}
     del flat["index"]
     any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)

@@ -204,12 +204,13 @@ var consumerGroup = 'headwater'
 var lakeContainer = 'lake'
 var claimsContainer = 'claims'
 var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
-// tools/azure_environment.py refuses the same combinations before anything is deployed
+// tools/azure_environment.py refuses the same combinations before anything is deployed. json() of a sentence fails and
+// shows it; checkov's parser does not know fail()
 var budgetUnsupported = monthlyBudget > 0 && (empty(alertEmail) || empty(budgetFrom)) ? 'monthlyBudget needs alertEmail and budgetFrom: set all three, or no budget.' : ''
 var networkUnsupported = !privateNetwork && (privateIngress || !empty(fabricWorkspaces)) ? 'privateIngress and fabricWorkspaces need privateNetwork: set it, or neither.' : ''
 var unsupported = '${budgetUnsupported}${networkUnsupported}'
 // not called publicAccess as the modules call it: checkov takes both for one, and then not on every run
-var publicNetworkAccess = !empty(unsupported) ? fail(unsupported) : privateNetwork ? 'Disabled' : 'Enabled'
+var publicNetworkAccess = !empty(unsupported) ? json(unsupported) : (privateNetwork ? 'Disabled' : 'Enabled')
 var ingestJson = string(ingestFolders)
 var ingestKeep = string(ingestKeepHours)
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''

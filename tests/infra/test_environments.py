@@ -143,7 +143,7 @@ def test_both_tiers_read_every_setting_and_the_templates_refuse_what_the_tool_re
     text = source(MAIN)
     assert "!privateNetwork && (privateIngress || !empty(fabricWorkspaces))" in text
     assert "monthlyBudget > 0 && (empty(alertEmail) || empty(budgetFrom))" in text
-    assert "publicNetworkAccess = !empty(unsupported) ? fail(unsupported)" in text, (
+    assert "publicNetworkAccess = !empty(unsupported) ? json(unsupported)" in text, (
         "a variable that every deployment uses"
     )
     assert default("prefix") == BUDGET

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import httpx
 import jwt
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from prometheus_client import Counter
 
 from headwater.access import Caller, Identity, Role, digest_of
@@ -193,7 +192,7 @@ def _readable(said: Mapping[str, Any]) -> jwt.PyJWK | None:
         key = jwt.PyJWK.from_dict(dict(said))
     except jwt.PyJWTError:
         return None
-    if isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS:
+    if key.key_type == "RSA" and key.key.key_size < MIN_RSA_BITS:
         log.error("The issuer's key %.100r has fewer than %d bits and is refused.", said.get("kid"), MIN_RSA_BITS)
         return None
     return key if key.algorithm_name in ALGORITHMS else None

@@ -23,10 +23,10 @@ CLIENT_SECRET = "very-secret-of-a-principal"
 class SigningKey:
     """A key of the issuer. kind: RS256 or ES256."""
 
-    def __init__(self, kid: str, kind: str = "RS256") -> None:
+    def __init__(self, kid: str, kind: str = "RS256", bits: int = 2048) -> None:
         self.kid, self.kind = kid, kind
         self.private: Any = (
-            rsa.generate_private_key(65537, 2048) if kind == "RS256" else ec.generate_private_key(ec.SECP256R1())
+            rsa.generate_private_key(65537, bits) if kind == "RS256" else ec.generate_private_key(ec.SECP256R1())
         )
 
     def public(self) -> dict[str, Any]:

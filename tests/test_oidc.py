@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import jwt
 import pytest
+from prometheus_client import REGISTRY
 
 from headwater.access import Caller, Identity, Role
 from headwater.errors import Retry, WrongQuestion
@@ -178,6 +179,26 @@ def test_who_calls_itself_otherwise_is_not_the_issuer(issuer: OidcServer) -> Non
     assert run(check_of(issuer).caller(issuer.token(roles=["Boss"]))) is None
     with pytest.raises(Retry, match="elsewhere"):
         run(check_of(issuer).keys.discovered())
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+def test_short_rsa_keys_of_the_issuer_are_refused(issuer: OidcServer) -> None:
+    short = SigningKey("short", bits=1024)
+    issuer.keys = [issuer.keys[0], short]
+    assert run(check_of(issuer).caller(issuer.token(short, roles=["Boss"]))) is None
+    assert run(check_of(issuer).caller(issuer.token(issuer.keys[0], roles=["Boss"])))
+
+
+def test_refused_tokens_are_counted_and_not_logged(issuer: OidcServer, caplog: pytest.LogCaptureFixture) -> None:
+    def count(reason: str) -> float:
+        return REGISTRY.get_sample_value("headwater_refused_tokens_total", {"reason": reason}) or 0.0
+
+    before, check = count("InvalidAudienceError"), check_of(issuer)
+    with caplog.at_level("INFO", "headwater"):
+        for number in range(5):
+            assert run(check.claims(issuer.token(aud=f"other-{number}"), [AUDIENCE])) is None
+    assert count("InvalidAudienceError") == before + 5
+    assert not [record for record in caplog.records if record.name == oidc_tokens.__name__]
 
 
 def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.keyed import READ_KEY
@@ -181,6 +182,19 @@ def test_what_is_out_of_form_is_refused_with_the_form(
     shop: Asker, question: str, asked: dict[str, str], said: str
 ) -> None:
     assert said in shop.refused(question, 400, **asked)["error"]
+
+
+def test_answers_are_not_stored_or_sniffed_and_readers_see_no_key_names(keyed_to_read: str) -> None:
+    reader = {"authorization": f"Bearer {READ_KEY}"}
+    for path, headers, status in (
+        ("headwater/v1/settings", reader, 200), ("headwater/v1/settings", {}, 401),
+        ("headwater/v1/none", reader, 404), ("v1/none", reader, 404),
+    ):  # fmt: skip
+        answer = httpx.get(f"{keyed_to_read}/api/{path}", headers=headers, timeout=60)
+        assert (answer.status_code, answer.headers["cache-control"]) == (status, "no-store"), path
+        assert answer.headers["x-content-type-options"] == "nosniff", path
+    shown = httpx.get(f"{keyed_to_read}/api/headwater/v1/settings", headers=reader, timeout=60).json()["items"]
+    assert [each["value"] for each in shown if each["setting"] == "keys"] == ["***"]
 
 
 def test_nothing_yet_is_an_answer_too(keyed_to_read: str) -> None:

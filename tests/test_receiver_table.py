@@ -179,6 +179,18 @@ def test_our_own_page_may_do_everything_if_it_says_that_it_sends_json(gateway: G
 
 
 @pytest.mark.parametrize(
+    "host",
+    ["localhost:x", "localhost:", "localhost:5000:6000", "[::1", "[::1]x", "[::1]:x", "[[::1]]", "[::1].evil.example",
+     "[[[::1]", "localhost@evil.example", "localhost/evil", "localhost evil", "::1", "[localhost]"],
+)  # fmt: skip
+def test_a_host_header_that_only_begins_like_an_allowed_name_is_refused(host: str) -> None:
+    door = Doorkeeper(["localhost", "::1"], is_open=lambda: True)
+    refusal = door.refusal("GET", {"host": host})
+    assert refusal is not None
+    assert refusal.reason == "host"
+
+
+@pytest.mark.parametrize(
     ("host", "origin", "is_let_in"),
     [
         ("localhost", "http://localhost:3000", True), ("localhost", "http://localhost:3001", False),

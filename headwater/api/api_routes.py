@@ -7,6 +7,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
+from headwater.access import Caller
 from headwater.api import contract_routes, identity_routes, operation_lists, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
@@ -41,6 +42,10 @@ class OperationSources(declared.QuestionSources, Protocol):
     @property
     def freshness(self) -> FreshnessMeter:
         """What questions cannot see yet."""
+
+    @property
+    def caller(self) -> Caller:
+        """The caller of the API."""
 
     @property
     def settings(self) -> Sequence[Mapping[str, Any]]:
@@ -148,8 +153,14 @@ def live(_: OperationSources, *, last_event_id: Resume = None) -> None:
 
 @question("settings", called=None)
 def settings(sources: OperationSources) -> operations.SettingsAnswer:
-    """Show the effective settings, without secrets."""
-    return operations.SettingsAnswer([operations.Setting(**each) for each in sources.settings])
+    """Show the effective settings, without secrets; keys and their names to administrators alone."""
+    shown = [
+        {**each, "value": "***"}
+        if each["setting"] == "keys" and each["value"] and not sources.caller.may("admin")
+        else each
+        for each in sources.settings
+    ]
+    return operations.SettingsAnswer([operations.Setting(**each) for each in shown])
 
 
 def _rejected(sources: OperationSources, since_us: int | None, page: ListPage) -> list_answers.RejectedEvents:

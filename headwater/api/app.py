@@ -20,7 +20,7 @@ from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.docs import Docs
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
-from headwater.api.refusing import admitted, answered, error_response, json_response, refuse
+from headwater.api.refusing import API_HEADERS, admitted, answered, error_response, json_response, refuse
 from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
@@ -108,7 +108,6 @@ class ReadApi:
             found = await _sent_again(self._from.send_again, found, request, caller)
         answer = found if isinstance(found, Response) else _response(found)
         if route.method != "GET":
-            answer.headers["cache-control"] = "no-store"
             await self._record(route, request, caller, answer)
         return answer
 
@@ -155,7 +154,7 @@ async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request, 
 def _response(found: Any) -> Response:
     """Return an answer as JSON; a contract as the file that it is."""
     if isinstance(found, ContractText):
-        named = {"content-disposition": f'attachment; filename="{found.file}"'}
+        named = {**API_HEADERS, "content-disposition": f'attachment; filename="{found.file}"'}
         return Response(found.text, 200, named, media_type="application/yaml")
     return json_response(200, found)
 

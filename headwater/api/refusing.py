@@ -90,11 +90,17 @@ _UNLIKE = "Use a name that is known: search for a part of it."
 _BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
 
 
+API_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+"""Headers of every answer of the API."""
+
+
 def error_response(status: int, what: str, fix: str) -> Response:
     """Return a refusal."""
     return json_response(status, {"error": what, "field": None, "fix": fix})
 
 
 def json_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a value as JSON."""
-    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
+    """Return a value as JSON that no cache stores and no browser takes for another type."""
+    return Response(
+        msgspec.json.encode(value), status, {**API_HEADERS, **(headers or {})}, media_type="application/json"
+    )

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 import httpx
 import jwt
+from prometheus_client import Counter
 
 from headwater.access import Caller, Identity, Role, digest_of
 from headwater.errors import Retry
 
 log = logging.getLogger(__name__)
+
+REFUSED_TOKENS = Counter("headwater_refused_tokens", "Tokens that were refused, by the kind of fault.", ["reason"])
 
 ALGORITHMS = ("RS256", "ES256")
 """Signatures alone: a token that names a secret's algorithm, or none, is nobody's."""
@@ -28,6 +31,7 @@ ASK_AGAIN_S = 30.0
 
 MOST_REMEMBERED = 10_000
 LONGEST = 16_000
+MIN_RSA_BITS = 2048
 MAX_SUBJECT = 255
 """Characters of `sub` (OpenID Connect Core 1.0, section 2); a longer one is refused, because a cut one is another's."""
 _CLAIMS = ("roles", "groups", "scp", "scope")
@@ -133,11 +137,13 @@ class TokenCheck:
     async def claims(self, token: str, audience: Sequence[str]) -> Mapping[str, Any] | None:
         """Return what a token says, checked: signature, issuer, audience, times; None where any of these is wrong."""
         if len(token) > LONGEST:
+            REFUSED_TOKENS.labels("TooLong").inc()
             return None
         try:
             head = jwt.get_unverified_header(token)
             key = await self.keys.key(str(head.get("kid", ""))) if head.get("alg") in ALGORITHMS else None
             if key is None:
+                REFUSED_TOKENS.labels("UnknownKey").inc()
                 return None
             found: Mapping[str, Any] = jwt.decode(
                 token,
@@ -149,7 +155,7 @@ class TokenCheck:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except (jwt.PyJWTError, Retry, ValueError) as error:
-            log.info("A token is refused: %s", type(error).__name__)
+            REFUSED_TOKENS.labels(type(error).__name__).inc()
             return None
         return found
 
@@ -185,6 +191,9 @@ def _readable(said: Mapping[str, Any]) -> jwt.PyJWK | None:
     try:
         key = jwt.PyJWK.from_dict(dict(said))
     except jwt.PyJWTError:
+        return None
+    if key.key_type == "RSA" and key.key.key_size < MIN_RSA_BITS:
+        log.error("The issuer's key %.100r has fewer than %d bits and is refused.", said.get("kid"), MIN_RSA_BITS)
         return None
     return key if key.algorithm_name in ALGORITHMS else None
 

@@ -4,6 +4,7 @@ Whatever page is open in a browser of this machine can send requests to loopback
 rebinding); the browser says in `Origin` and `Sec-Fetch-Site` whose page it is.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from headwater.receiver import Refusal
@@ -58,5 +59,11 @@ class Doorkeeper:
         return origin in self._allowed or origin in [f"{scheme}://{host}" for scheme in schemes]
 
 
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\\?#,\s]+))(?::[0-9]{1,5})?")
+"""A Host header (RFC 9110, section 7.2) in lower case: an IPv6 address in brackets or a name, then perhaps a port."""
+
+
 def _name(host: str) -> str:
-    return host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    """Return the name of a Host header without its port; empty for a header that is not one host."""
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]) if found else ""

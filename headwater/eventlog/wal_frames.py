@@ -5,6 +5,7 @@ then look as if they had never been written. File format: https://www.sqlite.org
 """
 
 import struct
+import sys
 from pathlib import Path
 
 from headwater.errors import LogDamaged
@@ -46,7 +47,7 @@ def _ignored_frames(wal: Path, shm: Path) -> int:
         frames = (wal.stat().st_size - _HEADER.size) // frame_bytes if 512 <= page_bytes <= 65536 else 0
         if not _is_valid(header, magic):
             return max(1, frames)
-        valid = int.from_bytes(shm.read_bytes()[_NEWEST_FRAME : _NEWEST_FRAME + 4], _native())
+        valid = int.from_bytes(shm.read_bytes()[_NEWEST_FRAME : _NEWEST_FRAME + 4], sys.byteorder)
         found = 0
         for frame in range(valid, frames):
             file.seek(_HEADER.size + frame * frame_bytes)
@@ -63,7 +64,3 @@ def _is_valid(header: bytes, magic: int) -> bool:
         first = (first + one + second) & 0xFFFFFFFF
         second = (second + other + first) & 0xFFFFFFFF
     return (first, second) == struct.unpack(">2I", header[24:])
-
-
-def _native() -> str:
-    return "little" if struct.pack("=H", 1)[0] else "big"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.dialect_truth import Edge, TrueStatement, true_statements
 from bench.figures import Figure, percentile, show
-from bench.hostile_sql import HOSTILE, WIDE
+from bench.hostile_sql import CROWDED, HOSTILE, WIDE
 from bench.observed_sql import observed_statements
 from bench.statements import Statement, statements, without_column_lineage
 from headwater.errors import InvalidEvent
@@ -88,6 +88,12 @@ def hostile() -> Iterator[tuple[str, float]]:
         with suppress(UnreadSql):
             read_script(sql, dialect, (out, WIDE))
         yield name, time.process_time() - before
+    for name, (made, size, _) in CROWDED.items():
+        script = made(size)
+        before = time.process_time()
+        with suppress(UnreadSql):
+            read_script(script.sql, script.dialect, script.tables)
+        yield f"{name} ({size:,})", time.process_time() - before
 
 
 def measure_truth(statement: TrueStatement) -> Measured:

@@ -4,6 +4,7 @@ import hashlib
 from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, Self
+from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
 from pydantic import model_validator as validator
@@ -24,17 +25,57 @@ Secret = Annotated[SecretStr, PlainSerializer(_shown)]
 Role = Literal["write", "read", "admin"]
 
 
-class Caller(NamedTuple):
-    """Who a request is of, by whatever showed it; no namespaces means all of them.
+Kind = Literal["key", "token", "command", "anyone"]
 
-    is_person: signed in at an OIDC issuer, not a key.
+
+class Identity(BaseModel):
+    """A person or program at an OIDC issuer; `issuer` and `subject` identify it, the other fields are for display."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: str = Field(min_length=1, max_length=1000, description="`iss` of its tokens, without a `/` at the end.")
+    subject: str = Field(min_length=1, max_length=255, description="`sub` of its tokens.")
+    object_id: str = Field(default="", max_length=200, description="`oid` of its tokens, which Entra ID sets.")
+    name: str = Field(default="", max_length=200, description="Its name, which may change.")
+
+    def is_same(self, other: "Identity | None") -> bool:
+        """Tell whether both are the same person or program, whatever they are called."""
+        return other is not None and (self.issuer, self.subject) == (other.issuer, other.subject)
+
+
+class Caller(NamedTuple):
+    """Who sends a request; no namespaces means all of them.
+
+    name: for display; identity: of a token or a session; is_person: whether a person signed in, not a program.
     """
 
     name: str
     roles: frozenset[Role]
     namespaces: frozenset[str] = frozenset()
     datasets: frozenset[str] | None = None
+    kind: Kind = "key"
+    identity: Identity | None = None
     is_person: bool = False
+
+    @property
+    def label(self) -> str:
+        """Return what records (events, refusals, admin log) show for this caller; no two kinds of caller share one.
+
+        A key has its own name, a token `oidc:ISSUER#SUBJECT NAME`, a command `command:USER@MACHINE`.
+        """
+        if self.identity is not None:
+            subject = quote(self.identity.subject, safe="@:|+=")
+            object_id = f" oid:{quote(self.identity.object_id)}" if self.identity.object_id else ""
+            return f"oidc:{quote(self.identity.issuer, safe=':/')}#{subject}{object_id} {self.name}"
+        if self.kind == "command":
+            return f"command:{self.name}"
+        is_reserved = self.name in _RESERVED_NAMES or self.name.startswith(_RESERVED_PREFIXES)
+        return f"key:{self.name}" if self.kind == "key" and is_reserved else self.name
+
+    @property
+    def title(self) -> str:
+        """Return the caller as an error message names it."""
+        return f"Key {self.name!r}" if self.kind == "key" else f"{'User' if self.is_person else 'Client'} {self.name!r}"
 
     def may(self, role: Role) -> bool:
         """Tell whether the caller has a role; `admin` may do everything."""
@@ -45,7 +86,13 @@ class Caller(NamedTuple):
         return not self.namespaces or namespace in self.namespaces
 
 
-ANYONE = Caller("anyone", frozenset({"admin"}))
+NOBODY = "nobody"
+"""Label of a request without a valid credential."""
+
+_RESERVED_NAMES = ("anyone", NOBODY)
+_RESERVED_PREFIXES = ("key:", "oidc:", "command:")
+
+ANYONE = Caller("anyone", frozenset({"admin"}), kind="anyone")
 
 
 class Key(BaseModel):
@@ -68,7 +115,8 @@ class Key(BaseModel):
     expires: AwareDatetime | None = Field(default=None, description="From then on it is refused.")
     id: str = Field(default="", description="Tells two keys of one name apart.")
     made: AwareDatetime | None = Field(default=None, description="When it was made.")
-    made_by: str = Field(default="", description="Who made it.")
+    made_by: str = Field(default="", description="Who made it, for display.")
+    owner: Identity | None = Field(default=None, description="The person who may list and revoke it.")
 
     @validator(mode="after")
     def _is_one(self) -> Self:

@@ -85,6 +85,10 @@ class LogMissing(LogUnavailable):
     """There is no log where one was, or where `headwater up` will make one."""
 
 
+class LogDamaged(LogUnavailable):
+    """A file of the log is not as it was written, so that acknowledged records are missing."""
+
+
 class LakeUnavailable(Retry):
     """The storage of the Delta tables did not answer: sending the same batch again is safe."""
 

@@ -126,6 +126,7 @@ BREACHES = {
     "owner": Breach("owner.removed", None, lambda p: [p.to_gold(BROKE_S, owners=["team-ops"])]),
     "writer": Breach("job.added", None, lambda p: [p.to_gold(BROKE_S, job="somebody_else")]),
     "rows": Breach("volume.low", None, lambda p: [p.to_gold(BROKE_S, rows=10)]),
+    "emptied": Breach("volume.low", None, lambda p: [p.to_gold(BROKE_S, rows=0)]),
     "tag": Breach("tag.removed", "email", lambda p: [p.to_gold(BROKE_S, tag="")]),
     "origin": Breach("origin.added", "id", lambda p: [
         p.to_bronze_of_two(BROKE_S) if isinstance(p, TwoSources) else p.to_bronze(BROKE_S)
@@ -169,6 +170,7 @@ def broken() -> Iterator[Json]:
     more = {"extra": [source(STEADY.silver, "tax", IDENTITY)]}
     yield STEADY.to_gold(BROKE_S, rows=5_000)
     yield STEADY.to_gold(BROKE_S + 10, fields=more, rows=5_000)
+    yield dataset_event(at(BROKE_S + 20), dataset(STEADY.gold, documentation=facet(description="What customers pay.")))
 
 
 def untagged() -> Json:

@@ -57,6 +57,9 @@ class FabricServer(ThreadingHTTPServer):
         self.schedules: list[dict[str, Any]] = []
         self.published: list[str] = []
         self.publishing = ["Success"]
+        self.writable = {"silver", "gold"}
+        self.files: set[str] = set()
+        self.written: list[str] = []
         self.wrong: list[str] = []
         self.asked: list[tuple[str, str]] = []
         self.refuse: Callable[[str, str, int], Answer | None] = lambda _method, _path, _count: None
@@ -90,6 +93,18 @@ class FabricServer(ThreadingHTTPServer):
             except Exception as error:  # ours, which no client shall take for Fabric's
                 self.wrong.append(repr(error))
                 raise
+
+    def onelake(self, method: str, path: str) -> Answer:
+        """Answer a request to a file behind the shortcut, by the rights of the connection's identity."""
+        with self._lock:
+            workspace, _, files, shortcut, layer, name = path.removeprefix("/onelake/").split("/")
+            if (workspace, files, shortcut) != (self.id, "Files", "headwater") or not name:
+                self.wrong.append(f"{method} {path}")
+            if layer not in self.writable:
+                return refusal(403, "AuthorizationPermissionMismatch", "No.")
+            (self.files.add if method == "PUT" else self.files.remove)(path)
+            self.written.append(f"{method} {layer}")
+            return (201 if method == "PUT" else 200), None, {}
 
     def _judge(self, method: str, template: str, body: Any) -> None:
         area, model = _BODIES.get((method, template), ("", ""))
@@ -263,6 +278,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._do("POST")
 
+    def do_PUT(self) -> None:
+        self._do("PUT")
+
     def do_PATCH(self) -> None:
         self._do("PATCH")
 
@@ -277,6 +295,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, said = 200, {"access_token": TOKEN, "expires_on": "4000000000", "resource": "r"}
         elif self.headers["authorization"] != f"Bearer {TOKEN}":
             status, said, more = refusal(401, "TokenExpired", "No.")
+        elif url.path.startswith("/onelake/"):
+            status, said, more = self.server.onelake(method, url.path)
         else:
             body = json.loads(sent) if sent else None
             status, said, more = self.server.answer(method, url.path, dict(parse_qsl(url.query)), body)

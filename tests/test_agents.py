@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -51,7 +52,15 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("run", {"run": "nothing/like?this"}),
     ("changes", {"since": "2026-03-01T12:01:15Z", "until": "2026-03-01T12:01:45Z"}),
     ("connect", {"url": "https://headwater.example"}),
+    ("changes", {"since": "2026-03-01T12:01:15Z"}),
+    ("impact", {"dataset": "wide/source", "depth": 1}),
+    ("search", {"text": "c0", "limit": 1, "kinds": "column"}),
+    ("surface", {"since": "2026-03-01T12:00:00Z"}),
+    *((tool, {}) for tool in ("datasets", "jobs", "runs", "health", "unreported", "rules", "job-graph", "sinks")),
+    *((tool, {"dataset": "silver/customers"}) for tool in ("timeline", "readers", "contract")),
+    *((tool, {"run": uuid(2)}) for tool in ("run-details", "hierarchy")),
 ]
+"""Every tool is asked, also so that optional members are null; the client holds each answer against its schema."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +86,7 @@ async def _session(url: str) -> list[Any]:
         for tool, arguments in ASKED:
             answer: Any = await session.call_tool(tool, arguments)
             text = answer.content[0].text
-            assert len(text) < 8_000
+            assert len(text) < 8_000, tool
             found.append(text if answer.is_error else json.loads(text))
             assert answer.structured_content == (None if answer.is_error else found[-1])  # the client checked its shape
         return found
@@ -153,9 +162,42 @@ def test_clear_values_from_before_readers_from_before_and_mere_showing_are_told(
 def test_what_does_not_fit_is_named(answers: list[Any]) -> None:
     wide, one = answers[9:11]
     assert sum(len(columns) for columns in wide["columns"].values()) == 60
-    said = f"10 more columns, in datasets such as {LAKE}/wide/target. Ask with `column`, or with a smaller `depth`."
+    said = f"10 more columns, in datasets such as {LAKE}/wide/target. Ask with `column`. Ask with a smaller `depth`."
     assert wide["left_out"] == said
     assert "more things" in one["left_out"]
+
+
+def test_every_tool_was_answered_and_an_open_end_is_null(answers: list[Any]) -> None:
+    told = list(zip(ASKED, answers[1:], strict=True))
+    assert {tool for (tool, _), found in told if isinstance(found, dict)} == TOOLS
+    (found,) = (found for asked, found in told if asked == ("changes", {"since": "2026-03-01T12:01:15Z"}))
+    assert found["to"] is None
+    assert found["changes"]
+
+
+def test_left_out_recommends_parameters_that_exist_and_were_not_given(answers: list[Any]) -> None:
+    takes = {tool.name: {*tool.input_schema["properties"]} for tool in answers[0]}
+    hints = [
+        (tool, given, {*re.findall(r"`(\w+)`", found["left_out"])})
+        for (tool, given), found in zip(ASKED, answers[1:], strict=True)
+        if isinstance(found, dict) and found["left_out"]
+    ]
+    assert any(named for _, _, named in hints)
+    for tool, given, named in hints:
+        assert named <= takes[tool] - given.keys(), tool
+
+
+def test_a_description_speaks_of_no_parameter_that_its_tool_lacks(answers: list[Any]) -> None:
+    every = {name for tool in answers[0] for name in tool.input_schema["properties"]}
+    for tool in answers[0]:
+        named = {*re.findall(r"`(\w+)`", tool.description)}
+        assert named & every <= {*tool.input_schema["properties"]}, tool.name
+
+
+def test_the_documentation_names_the_registered_tools() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "agents.md").read_text("utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == TOOLS
 
 
 def test_any_question_is_a_tool_and_what_does_not_fit_is_counted(answers: list[Any]) -> None:

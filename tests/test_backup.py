@@ -23,6 +23,7 @@ from headwater.local.backup.backing_up import MANIFEST, UNFINISHED, back_up
 from headwater.local.backup.restoring import restore
 from headwater.settings import Settings, load_settings
 from headwater.tables import RUNS, STATE, Table
+from tests.commanding import commanded
 from tests.lake_check import rows
 from tests.made_events import run_event
 from tests.parsing import World, event
@@ -141,6 +142,18 @@ def test_a_restore_that_was_killed_keeps_headwater_from_starting_and_can_be_done
         assert (refused.returncode, "headwater restore" in refused.stderr) == (3, True)
     restore(settings_of(again), copy)
     assert World(again).audit()["balanced"]
+
+
+def test_a_folder_that_was_just_restored_answers_every_kind_of_command(tmp_path: Path) -> None:
+    copy, again = tmp_path / "copy", tmp_path / "again"
+    back_up(filled(tmp_path / "data").settings, copy)
+    restore(settings_of(again), copy)
+    for command in (["datasets"], ["audit"], ["freshness"], ["events"], ["log", "show"]):
+        for folder in (again / "run", again / "index"):
+            shutil.rmtree(folder, ignore_errors=True)
+        found = commanded(*command, "--json", "--data", again)
+        assert (found.returncode, found.stderr) == (0, ""), command
+        assert json.loads(found.stdout), command
 
 
 def test_a_backup_that_is_not_whole_is_refused_by_name_and_nothing_is_changed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headwater.declarations.declaration_ledger import (
     events_to_withdraw,
     standing,
 )
-from headwater.declarations.powerbi.dax_references import dax_references
+from headwater.declarations.powerbi.dax_references import UsedColumn, dax_references, only_counted
 from headwater.declarations.powerbi.m_navigation import table_source
 from headwater.declarations.powerbi.powerbi_files import read_powerbi
 from headwater.errors import WrongSetting
@@ -163,7 +163,7 @@ def scanned(*more: str) -> tuple[dict[str, Any], list[str]]:
     ]
     edges = {
         job.name.name: {
-            f"{step.source.name}#{step.column} {step.how} {column}"
+            f"{step.source.name}#{step.column} {step.how} {column}{' masked' if step.masked else ''}"
             for output in job.outputs
             for column, steps in output.columns.items()
             for step in steps
@@ -201,7 +201,7 @@ def test_lists_of_semantic_link_are_the_same_and_dependencies_count_before_dax()
     assert (edges, said) == (
         {
             "Shop/Orders refresh": {"shop.dbo.orders#amt IDENTITY Amount", "shop.dbo.orders#email IDENTITY email"},
-            "Shop/measures": {"Shop/Orders#Amount AGGREGATION Total", "Shop/Orders#email AGGREGATION Emails"},
+            "Shop/measures": {"Shop/Orders#Amount AGGREGATION Total", "Shop/Orders#email AGGREGATION Emails masked"},
         },
         [],
     )
@@ -226,7 +226,29 @@ def test_lists_of_semantic_link_are_the_same_and_dependencies_count_before_dax()
     ],
 )
 def test_dax_refers_to_what_stands_in_brackets_and_to_whole_tables(dax: str, expected: list[Any]) -> None:
-    assert [tuple(each) for each in dax_references(dax)] == expected
+    assert [each[:2] for each in dax_references(dax)] == expected
+
+
+@pytest.mark.parametrize(
+    ("dax", "is_masked"),
+    [
+        ("COUNT(T[c])", True),
+        ("distinctcount ( 'T'[c] )", True),
+        ("COUNTROWS(VALUES(T[c])) + COUNTROWS(DISTINCT(T[c]))", True),
+        ("CALCULATE(COUNTA(T[c]), T[d] = 1)", True),
+        ("COUNT(T[d])", False),
+        ("MAX(T[c])", False),
+        ("COUNT(T[c]) & MAX(T[c])", False),
+        ("COUNT(T[c]) & MAXX(T, [c])", False),
+        ("CONCATENATEX(VALUES(T[c]), T[c])", False),
+        ("COUNTROWS(FILTER(VALUES(T[c]), T[c] > 1))", False),
+        ("'COUNT'(T[c])", False),
+        ("COUNT(T[c]", False),
+    ],
+)
+def test_dax_that_only_counts_a_column_masks_it(dax: str, is_masked: bool) -> None:
+    column = UsedColumn("T", "c")
+    assert only_counted(dax, [column]) == ({column} if is_masked else set())
 
 
 @pytest.mark.parametrize(

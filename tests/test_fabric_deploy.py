@@ -33,7 +33,7 @@ VALUES = {
     "HEADWATER_KEY_VAULT": "https://vault.example/",
     "HEADWATER_WRITE_KEY": "hw_very-secret-key",
 }
-ALL = 17  # capacity, identity, connection, lakehouse, shortcuts, environment, nine notebooks, pipeline, schedule
+ALL = 18  # capacity, identity, connection, lakehouse, shortcuts, environment, nine notebooks, pipeline, schedule, right
 
 
 @pytest.fixture
@@ -59,7 +59,8 @@ def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str)
         for n in range(5)
     ]
     given = {key: values.get(key, value) for key, value in VALUES.items()}
-    return WorkspacePlan(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, fabric.url)
+    addresses = (fabric.url, f"{fabric.url}/onelake")
+    return WorkspacePlan(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, *addresses)
 
 
 def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600) -> list[Done]:
@@ -90,7 +91,7 @@ def ids(fabric: FabricServer) -> dict[str, str]:
 def test_a_workspace_gets_all_of_it_and_the_second_run_changes_nothing(fabric: FabricServer, folder: Path) -> None:
     plan = wanted(fabric, folder)
     first = deployed(fabric, plan)
-    assert [each.state for each in first] == ["unchanged", *["made"] * (ALL - 1)]
+    assert [each.state for each in first] == ["unchanged", *["made"] * (ALL - 2), "unchanged"]
     assert sorted(ids(fabric)) == sorted(path.parent.name for path in FOLDER.glob("*/.platform"))
     count = len(fabric.changed)
     assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
@@ -171,7 +172,7 @@ def test_a_deployment_that_was_cut_off_anywhere_is_gone_on_with(
         runs += 1
     assert runs - 1 == len(kinds) >= 7
     assert {each.state for each in deployed(fabric, plan)} == {"unchanged"}
-    assert len(fabric.items) == len(ids(fabric)) == ALL - 5
+    assert len(fabric.items) == len(ids(fabric)) == ALL - 6
     assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
 
 
@@ -217,7 +218,7 @@ def test_two_at_once_make_one_workspace(fabric: FabricServer, folder: Path) -> N
     for each in both:
         each.join()
     assert not errors
-    assert len(fabric.items) == len(ids(fabric)) == ALL - 5
+    assert len(fabric.items) == len(ids(fabric)) == ALL - 6
     assert (len(fabric.connections), len(fabric.schedules)) == (1, 1)
     assert set(looked(fabric, plan).values()) == {"there"}
 
@@ -249,6 +250,21 @@ def test_schedules_too_many_are_said_and_taken_back(fabric: FabricServer, folder
     assert len(fabric.schedules) == 5
     (last,) = (each for each in deployed(fabric, plan) if "schedule" in each.what)
     assert (last.state, len(fabric.schedules)) == ("changed", 1)
+
+
+def test_check_proves_that_silver_and_gold_can_be_written_through_the_shortcut(
+    fabric: FabricServer, folder: Path
+) -> None:
+    plan = wanted(fabric, folder)
+    assert looked(fabric, plan)["right to write silver and gold"] == "missing"
+    deployed(fabric, plan)
+    fabric.written.clear()
+    assert looked(fabric, plan)["right to write silver and gold"] == "there"
+    assert (fabric.written, fabric.files) == (["PUT silver", "DELETE silver", "PUT gold", "DELETE gold"], set())
+    fabric.writable.remove("gold")
+    assert looked(fabric, plan)["right to write silver and gold"] == "blocked"
+    with pytest.raises(WrongSetting, match="cannot write gold: give it the ACL rwx"):
+        deployed(fabric, plan)
 
 
 def test_throttling_is_waited_for_and_ends(fabric: FabricServer, folder: Path) -> None:
@@ -347,6 +363,7 @@ def test_the_command_deploys_and_checks(fabric: FabricServer, folder: Path, stor
     options = [
         "--workspace", fabric.id, "--receiver", "https://receiver.example", "--reader", "https://reader.example",
         "--key-vault", "https://vault.example/", "--items", str(folder), "--api", fabric.url,
+        "--onelake", f"{fabric.url}/onelake",
         "--data", str(tmp_path / "data"),
     ]  # fmt: skip
     missing = commanded("fabric", "check", *options, "--json", environment=environment)

@@ -1,6 +1,7 @@
 """`headwater ingest` as a user meets it: a real Headwater, a real folder, and what each mistake is answered with."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 
 from headwater.cli import app
 from headwater.errors import HeadwaterError
+from headwater.file_intake.sources.file_source import FileGone
+from headwater.file_intake.sources.local_files import LocalFiles
 from tests.made_events import body, run_event
 from tests.running import TIMEOUT_S, Running, headwater, started
 from tests.test_cli import fails_in_one_line
@@ -82,6 +85,63 @@ def test_a_folder_is_taken_once_and_a_bad_line_is_found_by_file_and_line(folder:
     found = client.get("/api/headwater/v1/events", params={"run": event["run"]["runId"]}).json()
     assert found["totalCount"] == 1
     assert client.get("/api/headwater/v1/audit").json()["balanced"]
+
+
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(
+    folder: Folder, client: httpx.Client, tmp_path: Path
+) -> None:
+    (stranger := tmp_path / "stranger").mkdir()
+    (stranger / "private.json").write_text('{"private": "hunter2"}')
+    (stranger / "events.ndjson").write_bytes(lines(body(run_event())))
+    (hidden := folder.path / ".store").mkdir()
+    (hidden / "b.ndjson").write_bytes(lines(body(run_event())))
+    (folder.path / "b.ndjson").symlink_to(hidden / "b.ndjson")
+    (folder.path / "out.json").symlink_to(stranger / "private.json")
+    (folder.path / "folder").symlink_to(stranger)
+
+    outcome = json.loads(folder.ingest().stdout)
+    assert (outcome["events"], outcome["rejected"], outcome["unreadable"]) == (1, 0, 1)
+    [reason] = outcome["reasons"]
+    assert reason.startswith(f"{folder.path}/out.json: it cannot be read: it is a link that leads out of the folder")
+    assert "hunter2" not in client.get("/api/headwater/v1/rejected").text
+
+    (folder.path / "c.ndjson").write_bytes(lines(body(run_event())))
+    (linked := tmp_path / "linked").symlink_to(folder.path)
+    (one := tmp_path / "one.ndjson").symlink_to(stranger / "events.ndjson")
+    for given in (linked, one):
+        folder.path = given
+        assert json.loads(folder.ingest().stdout)["events"] == 1, "a path that is itself a link"
+
+
+def test_what_becomes_a_link_between_listing_and_opening_is_not_read(tmp_path: Path) -> None:
+    """The listed file has a second name outside: its identity alone does not tell where it was opened."""
+    inside, outside = tmp_path / "in" / "sub", tmp_path / "out"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (inside / "a.ndjson").write_text("{}")
+    (outside / "a.ndjson").hardlink_to(inside / "a.ndjson")
+    source = LocalFiles(tmp_path / "in")
+    [found] = source.files(0)
+    source.open(found).close()
+    inside.rename(tmp_path / "moved")
+    inside.symlink_to(outside)
+    with pytest.raises(OSError, match="leads out of the folder"):
+        source.open(found)
+    inside.unlink()
+    os.mkfifo(inside)
+    with pytest.raises((FileGone, OSError)):
+        source.open(found)
+
+
+def test_a_file_of_something_else_is_left_after_so_many_rejected_lines(folder: Folder) -> None:
+    (folder.path / "ones.json").write_bytes(b"[" + b",".join([b"1"] * 300_000) + b"]")
+    (folder.path / "z.ndjson").write_bytes(lines(body(run_event()), b"1"))
+    taken = folder.ingest("--max-rejected", "10")
+    outcome = json.loads(taken.stdout)
+    assert (taken.returncode, outcome["events"], outcome["rejected"], outcome["stopped"]) == (1, 1, 11, 1)
+    assert any("ones.json: 10 of its lines are no events" in reason for reason in outcome["reasons"])
+    again = json.loads(folder.ingest().stdout)
+    assert (again["unchanged"], again["rejected"], again["stopped"]) == (2, 0, 0)
 
 
 def test_follow_takes_what_comes_and_ends_well_when_it_is_told_to(folder: Folder, client: httpx.Client) -> None:

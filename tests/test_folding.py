@@ -1,14 +1,21 @@
 """Tables on narrow terminals: they fit, and no name loses its end."""
 
+import csv
 import io
 import re
 from contextlib import redirect_stdout
+from inspect import signature
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+from headwater.cli import app
+from headwater.cli.contract_commands import _write
 from headwater.cli.folding import fold
-from headwater.cli.printing import WIDE, any_answer, show, table
+from headwater.cli.lineage_commands import _by_table
+from headwater.cli.printing import CSV, WIDE, any_answer, show, table
+from headwater.errors import WrongSetting
 
 DEEP = "lakehouse.Lakehouse/Tables/sales_reporting_emea"
 NAMES = (f"{DEEP}/customer_orders_enriched#customer_email_address", f"{DEEP}/お客様のメールアドレス#x", "short")
@@ -40,7 +47,7 @@ def test_what_all_names_begin_with_is_said_once() -> None:
     assert found.rows[0] == ["…customer_orders_enriched#customer_email_address"]
 
 
-def test_a_terminal_is_measured_a_pipe_is_not_and_wide_shows_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_as_wide_as_columns_says_and_wide_shows_all(monkeypatch: pytest.MonkeyPatch) -> None:
     items = {"items": [{"namespace": "n", "dataset": name, "column": None, "why": "for a reason"} for name in NAMES]}
 
     def printed(out: io.StringIO) -> list[str]:
@@ -49,7 +56,10 @@ def test_a_terminal_is_measured_a_pipe_is_not_and_wide_shows_all(monkeypatch: py
         return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
 
     monkeypatch.setenv("COLUMNS", "60")
+    assert all(cell_len(line) <= 60 for line in printed(io.StringIO()))
+    monkeypatch.delenv("COLUMNS")
     assert any(NAMES[0] in line for line in printed(io.StringIO()))
+    monkeypatch.setenv("COLUMNS", "60")
     assert all(cell_len(line) <= 60 for line in printed(Terminal()))
     assert not any(NAMES[0] in line for line in printed(Terminal()))
     token = WIDE.set(True)
@@ -75,3 +85,43 @@ def test_an_answer_of_any_shape_is_printed_without_a_value_of_python() -> None:
         assert text in flat
     assert "│ silver/t#c │ to_gold │ direct identity, masks │ no │ to_gold; to_gold │ direct identity, masks │" in flat
     assert not any(word in flat for word in ("None", "True", "False", "{", "["))
+
+
+def test_two_names_never_print_as_the_same_text() -> None:
+    names = [f"{start}/{'very_long_folder/' * 8}orders#customer_email" for start in ("prod", "test", "prod/copy")]
+    shown = [row[0] for row in fold(["column", "why"], [[name, "read by a job"] for name in names], 80).rows]
+    assert len({text.replace("\n", "") for text in shown}) == len(names)
+
+
+def test_a_table_is_printed_as_csv_with_whole_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    items = [{"namespace": "n", "dataset": name, "column": None, "why": '=1+1, "odd"'} for name in NAMES]
+    token, out = CSV.set(True), io.StringIO()
+    with redirect_stdout(out):
+        any_answer("Columns")({"items": items, "totalCount": 3}, False, {})
+    CSV.reset(token)
+    rows = list(csv.reader(io.StringIO(out.getvalue())))
+    assert rows == [["dataset", "why"], *([f"n/{name}", '\'=1+1, "odd"'] for name in NAMES)]
+
+
+def test_every_command_that_prints_a_table_offers_csv() -> None:
+    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
+    commands = [each.callback for group in groups for each in group.registered_commands if each.callback]
+    wide = [each for each in commands if {"wide", "_wide"} & {*signature(each).parameters}]
+    assert len(wide) > 20
+    lacking = [each.__name__ for each in wide if not {"csv", "_csv"} & {*signature(each).parameters}]
+    assert lacking == ["check"], "`contract check` prints lines"
+
+
+def test_a_diff_begins_with_the_tables_that_lost_most() -> None:
+    def item(change: str, dataset: str) -> dict[str, object]:
+        return {"change": change, "to": {"namespace": "n", "dataset": dataset, "column": "x"}}
+
+    found = _by_table([item("added", "a"), item("removed", "b"), item("added", "b"), item("added", "a")])
+    assert [(each["dataset"], each["added"], each["removed"]) for each in found] == [("b", 1, 1), ("a", 2, 0)]
+
+
+def test_a_contract_is_not_written_into_a_folder_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(WrongSetting, match=r"the folder .*/none does not exist\. Create it"):
+        _write(tmp_path / "none" / "contract.yml", "x")
+    assert not (tmp_path / "none").exists()

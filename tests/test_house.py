@@ -1,4 +1,4 @@
-"""Repository rules: programs in texts import existing names, commit hooks equal the checks of a run, no test is skipped."""
+"""Repository rules: texts import existing names, hooks equal the checks of a run, and no test is skipped."""
 
 import ast
 import importlib

@@ -1,13 +1,18 @@
 """Rule 13: columns that follow from SQL; what each kind of statement says, and what is refused in time."""
 
+import sys
+from collections import Counter
+from collections.abc import Callable
 from importlib.metadata import version
 from random import Random
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from bench.hostile_sql import HOSTILE, WIDE
+from bench.hostile_sql import CROWDED, HOSTILE, WIDE, Script
 from headwater.lineage.inferring.column_steps import Made
-from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_script import read_script
 from headwater.lineage.inferring.sql_text import PARSER
@@ -129,6 +134,89 @@ def test_hostile_sql_is_refused_before_it_costs_much(dialect: str, sql: str, rea
     except UnreadSql as refused:
         found = str(refused)
     assert reason in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("made", "size", "is_refused"), CROWDED.values(), ids=CROWDED.keys())
+def test_a_script_is_read_in_linear_work_or_refused(
+    made: Callable[[int], Script], size: int, *, is_refused: bool
+) -> None:
+    if is_refused:
+        script = made(size)
+        assert "steps" in answer(read_script, script.sql, script.dialect, script.tables)
+    else:
+        small, large = (calls(made(each)) for each in (50, 100))
+        assert large < small * 2.5
+
+
+def calls(script: Script) -> int:
+    """Count the functions that reading a script calls: unlike CPU time, this is the same on every machine."""
+    counted = Counter[str]()
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        counted[event] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        answer(read_script, script.sql, script.dialect, script.tables)
+    finally:
+        sys.setprofile(before)
+    return counted["call"] + counted["c_call"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_name_means_the_dataset_with_the_longest_common_end(seed: int) -> None:
+    chance = Random(seed)
+
+    def name() -> str:
+        return ".".join(chance.choices("abc", k=chance.randint(1, 4)))
+
+    tables = [
+        KnownTable(
+            tuple(name() for _ in range(chance.randint(0, 3))),
+            ("x",),
+            is_input=(role := chance.choice(["in", "out", "both"])) != "out",
+            is_output=role != "in",
+        )
+        for _ in range(chance.randint(1, 8))
+    ]
+    asked = [name() for _ in range(40)]
+    known = KnownTables(tables, asked[:3])
+    for each in asked:
+        inputs = meant(each, tables, [place for place, table in enumerate(tables) if table.is_input])
+        outputs = meant(each, tables, [place for place, table in enumerate(tables) if table.is_output])
+        several = f"{each} may be several datasets of the run"
+        assert answer(known.written, each) == (several if outputs == "several" else outputs)
+        found = inputs if inputs is not None else outputs
+        assert answer(known.read, each) == (several if found == "several" else found)
+    assert known.hidden() == [
+        place
+        for place, table in enumerate(tables)
+        if table.is_input and not any(meant(each, tables, [place]) is not None for each in asked[:3])
+    ]
+
+
+def meant(name: str, tables: list[KnownTable], places: list[int]) -> int | str | None:
+    """Compare a name with every name of every table."""
+    asked = name.split(".")
+    rates: dict[int, int] = {}
+    for place in places:
+        for own in (each.split(".") for each in tables[place].names):
+            length = min(len(asked), len(own))
+            if asked[-length:] == own[-length:]:
+                rates[place] = max(length, rates.get(place, 0))
+    best = [place for place, rate in rates.items() if rate == max(rates.values())]
+    return "several" if len(best) > 1 else best[0] if best else None
+
+
+def answer(read: Callable[..., Any], *asked: Any) -> Any:
+    """Return what a call returns; of a refusal, and of an answer about one output alone, the text."""
+    try:
+        found = read(*asked)
+    except UnreadSql as refused:
+        return str(refused)
+    return next(iter(found.values())) if isinstance(found, dict) and len(found) == 1 else found
 
 
 def test_more_columns_than_anybody_has_are_refused() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headwater.access import ANYONE, Caller, Key
+from headwater.access import ANYONE, Caller, Identity, Key
 from headwater.errors import NotKnown, WrongQuestion, WrongSetting
 from headwater.identity.callers import CSRF_HEADER, Access
 from headwater.identity.key_desk import KeyDesk, WantedKey
@@ -20,7 +20,15 @@ from headwater.identity.private_text import PrivateText
 from headwater.identity.sessions import SESSION, Sessions
 
 ADMIN = Caller("boss", frozenset({"admin"}))
-MARY = Caller("mary@x", frozenset({"read", "write"}), frozenset({"dev"}), is_person=True)
+ISSUER = "https://issuer.example"
+
+
+def person(subject: str, name: str = "mary@x", issuer: str = ISSUER) -> Caller:
+    who = Identity(issuer=issuer, subject=subject, object_id=f"oid-{subject}", name=name)
+    return Caller(name, frozenset({"read", "write"}), frozenset({"dev"}), None, "token", who, is_person=True)
+
+
+MARY = person("sub-1")
 
 
 def opened(folder: Path) -> KeyFile:
@@ -125,7 +133,7 @@ def test_people_make_keys_of_no_more_than_their_own_roles(tmp_path: Path) -> Non
     with pytest.raises(WrongQuestion, match="headwater keys add"):
         desk.add(ANYONE, WantedKey("first", ["admin"]))
     mine = desk.add(MARY, WantedKey("laptop", ["write"]))
-    assert (mine["name"], mine["namespaces"]) == ("mary@x:laptop", ["dev"])
+    assert (mine["name"][:7], mine["name"][-7:], mine["namespaces"]) == ("mary@x#", ":laptop", ["dev"])
     refused: list[WantedKey] = [
         WantedKey("a", ["admin"]), WantedKey("a", ["write"], ["prod"]),
         WantedKey("a\nb", ["read"]), WantedKey("", ["read"]),
@@ -133,15 +141,86 @@ def test_people_make_keys_of_no_more_than_their_own_roles(tmp_path: Path) -> Non
     for wanted in refused:
         with pytest.raises(WrongQuestion):
             desk.add(MARY, wanted)
-    with pytest.raises(WrongQuestion, match="signed in"):
-        desk.add(MARY._replace(is_person=False), WantedKey("a", ["read"]))
+    for program in (MARY._replace(is_person=False), Caller("mary@x", MARY.roles)):
+        with pytest.raises(WrongQuestion, match="signed in"):
+            desk.add(program, WantedKey("a", ["read"]))
     assert desk.add(MARY, WantedKey("b", ["write"], datasets=["*"]))["datasets"] is None
     other = desk.add(ADMIN, WantedKey("other", ["read"]))
-    assert {key["name"] for key in desk.listed(MARY)} == {"mary@x:laptop", "mary@x:b"}
+    assert {key["name"].partition(":")[2] for key in desk.listed(MARY)} == {"laptop", "b"}
     for which in (other["id"], "other"):
         with pytest.raises(NotKnown):
             desk.revoke(MARY, which)
     assert [key["id"] for key in desk.revoke(MARY, mine["id"])] == [mine["id"]]
+
+
+def test_a_person_is_known_by_issuer_and_subject_and_not_by_name(tmp_path: Path) -> None:
+    desk = KeyDesk(opened(tmp_path), ())
+    mine = desk.add(MARY, WantedKey("laptop", ["write"]))
+    assert (mine["owner"], mine["owner_issuer"], mine["owner_subject"]) == ("mary@x", ISSUER, "sub-1")
+    assert mine["owner_object_id"] == "oid-sub-1"
+    strangers = [
+        person("sub-2"), person("sub-1", issuer="https://other.example"),
+        Caller("mary@x", MARY.roles), Caller(MARY.label, MARY.roles), MARY._replace(is_person=False),
+        Caller("mary@x", frozenset({"read"}), kind="command"),
+    ]  # fmt: skip
+    for stranger in strangers:
+        assert desk.listed(stranger) == []
+        for which in (mine["id"], mine["name"]):
+            with pytest.raises(NotKnown):
+                desk.revoke(stranger, which)
+    renamed = person("sub-1", "mary.smith@x")
+    assert [key["id"] for key in desk.listed(renamed)] == [mine["id"]]
+    namesake = [desk.add(person("sub-2"), WantedKey("laptop", ["write"])) for _ in range(2)]
+    assert mine["name"] not in {key["name"] for key in namesake}  # nor do they count against hers
+    assert desk.add(MARY, WantedKey("laptop", ["write"]))["name"] == mine["name"]
+    assert desk.add(person("sub-3", "n" * 200), WantedKey("k" * 99, ["read"]))["name"].endswith("k" * 99)
+    assert [key["id"] for key in desk.revoke(renamed, mine["id"])] == [mine["id"]]
+
+
+def test_a_key_made_under_a_name_works_and_is_unassigned_until_an_administrator_assigns_it(tmp_path: Path) -> None:
+    file = opened(tmp_path)
+    key, secret = file.add(Key(name="mary@x:laptop", sha256="0" * 64, roles=frozenset({"read"}), made_by="mary@x"))
+    before = (tmp_path / "keys.json").read_text()
+    assert "owner" not in before  # as older versions wrote it
+    desk, access = KeyDesk(file, [Key(name="fixed", sha256="1" * 64)], ISSUER + "/"), Access((), file)
+    assert found(access, secret) == Caller("mary@x:laptop", frozenset({"read"}))
+    assert desk.listed(MARY) == []
+    assert [shown["owner"] for shown in desk.listed(ADMIN)] == ["unassigned"] * 2
+    assert [shown["owner_subject"] for shown in desk.assign("mary@x:laptop", "sub-1", name="Mary")] == ["sub-1"]
+    assert [(shown["id"], shown["owner"]) for shown in desk.listed(MARY)] == [(key.id, "Mary")]
+    assert desk.listed(person("sub-2")) == []
+    assert found(access, secret) == Caller("mary@x:laptop", frozenset({"read"}))
+    desk.assign(key.id, "sub-2", "https://other.example")
+    assert desk.listed(MARY) == []
+    assert desk.listed(person("sub-2", issuer="https://other.example"))
+    for which, subject, error in (("?", "s", NotKnown), ("fixed", "s", WrongQuestion), (key.id, "", WrongQuestion)):
+        with pytest.raises(error):
+            desk.assign(which, subject)
+    with pytest.raises(WrongQuestion, match="oidc_issuer"):
+        KeyDesk(file, ()).assign(key.id, "sub-1")
+
+
+def test_keys_people_and_commands_have_labels_of_their_own() -> None:
+    roles = frozenset[Any]({"write"})
+    names = ("mary@x", MARY.label, "root@host", "command:root@host", "key:command:root@host", "anyone", "nobody")
+    keys = {Caller(name, roles).label for name in names}
+    assert len(keys) == len(names)
+    others = {MARY.label, person("sub-2").label, person("sub-1", issuer="https://o.example").label, ANYONE.label,
+              Caller("root@host", roles, kind="command").label, "nobody"}  # fmt: skip
+    assert len(others) == 6
+    assert not keys & others
+    assert Caller("spark-prod", roles).label == "spark-prod"
+    assert MARY.label == f"oidc:{ISSUER}#sub-1 oid:oid-sub-1 mary@x"
+    forged = person("sub-9 mary@x", "x oidc:y").label
+    assert forged.startswith(f"oidc:{ISSUER}#sub-9%20mary@x oid:")
+
+
+def test_a_key_called_anyone_is_a_key(tmp_path: Path) -> None:
+    admin = Key.model_validate({"name": "anyone", "key": "12345678", "roles": ["admin"]})
+    caller = found(Access([admin]), "12345678")
+    assert caller
+    assert caller != ANYONE
+    assert KeyDesk(opened(tmp_path), ()).add(caller, WantedKey("a", ["read"]))["name"] == "a"
 
 
 def test_keys_of_settings_are_taken_in_clear_or_as_hash(tmp_path: Path) -> None:
@@ -151,7 +230,7 @@ def test_keys_of_settings_are_taken_in_clear_or_as_hash(tmp_path: Path) -> None:
     assert found(Access([hashed]), "in-clear-text") is None
     kept = [key["kept"] for key in KeyDesk(opened(tmp_path), [clear, hashed]).listed(ADMIN)]
     assert kept == ["settings, in clear", "settings"]
-    with pytest.raises(WrongQuestion, match="stands in the settings"):
+    with pytest.raises(WrongQuestion, match="is in the settings"):
         KeyDesk(opened(tmp_path), [clear]).revoke(ADMIN, "clear")
     neither: list[dict[str, Any]] = [{"name": "n"}, {"name": "n", "key": "12345678", "sha256": "0" * 64}]
     for wrong in neither:
@@ -172,6 +251,7 @@ def test_a_session_reads_and_changes_something_with_its_header_only() -> None:
         f"{SESSION}={sessions.begin(MARY, until - 61)}",
         f"{SESSION}={sessions.seal('another', json.dumps(['mary', ['admin'], [], until]).encode())}",
         f"{SESSION}={sessions.begin(MARY, until)[:-1]}",
+        f"{SESSION}={sessions.seal(SESSION, json.dumps(['mary', ['admin'], [], until]).encode())}",  # without a subject
         f"{SESSION}=", f"{SESSION}=.", f"{SESSION}=é.é", f"{SESSION}=a; ;;=,",
     ]  # fmt: skip
     assert [found(access, "", cookie=each) for each in forged] == [None] * len(forged)

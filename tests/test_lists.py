@@ -2,7 +2,8 @@
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from random import Random
 from types import SimpleNamespace
@@ -13,25 +14,28 @@ from msgspec import to_builtins
 
 from headwater.access import Caller, Key
 from headwater.api import api_routes, identity_routes, sink_routes
-from headwater.errors import WrongQuestion
+from headwater.api.refusing import answered
+from headwater.cli.wording import place, safe
+from headwater.errors import WrongQuestion, WrongSetting
 from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.identity.key_file import KeyFile
 from headwater.identity.private_text import PrivateText
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import declared
-from headwater.questions.declaring import Question
+from headwater.questions.declaring import Question, questions_in
 from headwater.runtime.indexes import open_view_opener
 from headwater.runtime.sink_opening import open_ledger, open_sink_desk
 from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
-from tests.reference.world_events import Json, facet, run_event, source, uuid
+from tests.reference.world_events import Json, dataset, facet, run_event, schema, source, uuid
 
 JOBS, RUNS = 23, 4
 LAKE = "s3://lists"
 ADMIN = Caller("boss", frozenset({"admin"}))
+LANDED = dataset(("file", "/landing/orders"), schema=schema(["a.b", "id"]))
 SPARK = {"processingType": "BATCH", "integration": "SPARK"}
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
@@ -53,7 +57,7 @@ LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
         "received_at", "event_time", "event_type", "job_name", "job_namespace", "run_id", "producer")),
     "failures": (sink_routes.failures, {"sink": "out"}, (
         "received_at", "failed_at", "event_id", "run_id", "reason", "attempts")),
-    "keys": (identity_routes.keys, {}, ("name", "id", "made", "made_by", "expires", "last_used", "kept")),
+    "keys": (identity_routes.keys, {}, ("name", "id", "made", "made_by", "owner", "expires", "last_used", "kept")),
 }  # fmt: skip
 
 
@@ -71,6 +75,13 @@ def events() -> Iterator[Json]:
         yield run_event("START", moment.isoformat(), uuid(number + 1), ("jobs", f"job{job}"), **told)
         end = (moment + timedelta(seconds=job % 4)).isoformat()
         yield run_event(kind, end, uuid(number + 1), ("jobs", f"job{job}"), **told)
+    kept = made(("s3://night", "kept"), {"x": []}, columns="x")
+    facets = {"jobType": facet(**SPARK), "tags": facet(tags=[{"key": "nightly", "value": "true"}])}
+    for number, kind in ((1, "COMPLETE"), (2, "START")):  # the second never ends: it is lost
+        at_time = f"2026-03-03T0{number}:00:00Z"
+        yield run_event(
+            kind, at_time, uuid(900 + number), ("night", "keeper"), outputs=[kept, LANDED], inputs=[], job_facets=facets
+        )
 
 
 class Shelf:
@@ -187,7 +198,7 @@ def test_filters_count_what_they_let_through(shelf: Shelf) -> None:
     assert {item["name"] for item in owned["items"]} == {
         f"t{job + 1}" for job in range(JOBS) if job % 2 and job % 3 == 1
     }
-    assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES)}
+    assert owned["choices"]["namespaces"] == {LAKE: JOBS + 1, NAMESPACE: len(NAMES), "s3://night": 1, "file": 1}
     (tagged,) = shelf.ask(declared.datasets, tag="PII", namespace=LAKE)["items"]
     assert (tagged["name"], tagged["tags"], tagged["columns"], tagged["integration"]) == ("t1", ["pii"], 2, "SPARK")
     assert (tagged["job"], tagged["last_run"]["state"]) == ({"namespace": "jobs", "name": "job0"}, "FAIL")
@@ -204,12 +215,165 @@ def test_filters_count_what_they_let_through(shelf: Shelf) -> None:
     assert shelf.ask(declared.surface, exposure="masked")["exposures"]["exposed"] > 0
 
 
+Test = Callable[[Any], bool]
+
+
+def _named(*members: str) -> Callable[[str], Test]:
+    return lambda text: lambda item: any(text in (item[member] or "") for member in members)
+
+
+def _anywhere(text: str) -> Test:
+    return lambda item: any(text in each for each in _texts(item))
+
+
+def _texts(item: Any) -> Iterator[str]:
+    for each in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
+        yield from [each] if isinstance(each, str) else _texts(each)
+
+
+def _equal(member: str, part: str | None = None) -> Callable[[str], Test]:
+    return lambda value: lambda item: (item[member][part] if part and item[member] else item[member]) == value
+
+
+def _has(member: str) -> Callable[[str], Test]:
+    return lambda value: lambda item: value in item[member]
+
+
+def _since(member: str) -> Callable[[str], Test]:
+    return lambda value: lambda item: item[member] is not None and item[member] >= value
+
+
+def _until(member: str) -> Callable[[str], Test]:
+    return lambda value: lambda item: item[member] is not None and item[member] < value
+
+
+def _last_state(value: str) -> Test:
+    """Tell how the last run fared: of the runs here the only one that never ended is lost."""
+    return lambda item: bool(item["last_run"]) and item["last_run"]["state"] == {"LOST": "RUNNING"}.get(value, value)
+
+
+_THING = {"namespace": _equal("namespace"), "owner": _has("owners"), "tag": _has("tags"), "state": _last_state}
+MEANING: dict[str, dict[str, Callable[[str], Test]]] = {
+    "datasets": {
+        **_THING, "since": _since("last_written"), "until": _until("last_written"), "text": _named("name", "namespace")
+    },
+    "jobs": {**_THING, "since": _since("last_seen"), "until": _until("last_seen"), "text": _named("name", "namespace")},
+    "runs": {
+        "namespace": _equal("job", "namespace"), "job": _equal("job", "name"),
+        "state": lambda value: lambda item: item["state"] == {"LOST": "RUNNING"}.get(value, value),
+        "since": _since("last_event"), "until": _until("last_event"), "text": _equal("id"),
+    },
+    "unused": {
+        "dataset": _equal("dataset"), "verdict": _equal("verdict"),
+        "text": _named("dataset", "namespace", "column"),
+    },
+    "surface": {"exposure": _equal("exposure"), "text": _anywhere},
+    "coverage": {"kind": _equal("kind"), "text": _anywhere},
+    "diff": {"change": _equal("change")},
+    "timeline": {"since": _since("time")},
+    "events": {"run": _equal("run_id"), "job": _equal("job_name"), "since": _since("received_at")},
+    "failures": {"text": _named("reason")},
+    "keys": {"text": _named("name")},
+}  # fmt: skip
+"""What each filter of each list means for an item of it."""
+
+_MARCH = {"namespace": LAKE, "since": "2026-03-01T00:03:30Z", "until": "2026-03-02T00:00:00Z"}
+_NIGHT = {"since": "2026-03-02T00:00:00Z", "until": "2026-04-01T00:00:00Z", "state": "LOST"}
+FITTING: list[tuple[str, dict[str, str]]] = [
+    ("datasets", {**_MARCH, "tag": "pii", "state": "FAIL", "text": "t1"}),
+    ("datasets", {**_MARCH, "owner": "team 1", "state": "COMPLETE", "text": "t2"}),
+    ("datasets", {"namespace": "s3://night", **_NIGHT, "since": "2026-03-02T00:00:00Z", "text": "kep"}),
+    ("jobs", {**_MARCH, "namespace": "jobs", "owner": "team 1", "state": "COMPLETE", "text": "job1"}),
+    ("jobs", {**_NIGHT, "namespace": "night", "tag": "nightly", "text": "keep"}),
+    ("runs", {**_MARCH, "namespace": "jobs", "job": "job0", "state": "FAIL", "text": uuid(JOBS * (RUNS - 1) + 1)}),
+    ("runs", {**_NIGHT, "namespace": "night", "job": "keeper", "text": uuid(902)}),
+    ("unused", {"dataset": "t3", "verdict": "unused", "text": "t3"}),
+    ("surface", {"exposure": "exposed", "text": "t2"}),
+    ("coverage", {"kind": "dataset", "text": NAMESPACE}),
+    ("diff", {"change": "added"}),
+    ("timeline", {"since": "2026-03-01T00:01:00Z"}),
+    ("events", {"run": uuid(902), "job": "keeper", "since": "2026-03-01T00:00:00Z"}),
+    ("failures", {"text": "status 1"}),
+    ("keys", {"text": "key 1"}),
+]
+"""Of each list filters that some item fits in common."""
+FILTERED = [
+    (name, {key: given[key] for key in keys})
+    for name, given in FITTING
+    for keys in ((one,) if one == other else (one, other) for one in given for other in given if one <= other)
+]
+
+
+@pytest.mark.parametrize(("name", "given"), FILTERED, ids=str)
+def test_each_filter_alone_and_in_pairs_returns_the_items_that_fit(
+    shelf: Shelf, name: str, given: dict[str, str]
+) -> None:
+    question, asked, _ = LISTS[name]
+    whole = shelf.ask(question, **asked, limit=1_000)["items"]
+    tests = [MEANING[name][key](value) for key, value in given.items()]
+    fitting = [item for item in whole if all(test(item) for test in tests)]
+    found = shelf.ask(question, **{**asked, **given}, limit=1_000)
+    assert told(found["items"]) == told(fitting) != []
+    assert found["totalCount"] == len(fitting)
+
+
+def test_every_filter_of_every_list_is_tried() -> None:
+    """Parameters of the moment and of what is looked at are no filters of rows."""
+    others = {
+        "sort",
+        "cursor",
+        "limit",
+        "system",
+        "strict",
+        "view",
+        "asOf",
+        "knownAt",
+        "seenSince",
+        "origins",
+        "from",
+        "to",
+        "sink",
+    }
+    starts = {
+        "unused": {"namespace"},
+        "surface": {"namespace", "dataset", "column", "tag", "since"},
+        "timeline": {"namespace", "dataset", "text"},
+        "diff": {"text"},
+        "events": {"text"},
+    }
+    for name, (question, *_) in LISTS.items():
+        filters = {each.name for each in question.parameters} - others - starts.get(name, set())
+        tried = {key for each, given in FITTING if each == name for key in given}
+        assert tried == filters, name
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hostile_name_is_found_by_its_text_and_nothing_else_is(shelf: Shelf, name: str) -> None:
     for asked in ({"text": name}, {"namespace": NAMESPACE, "text": name}):
         assert [item["name"] for item in shelf.ask(declared.datasets, **asked)["items"]] == [name]
     found = shelf.ask(declared.listed_runs, text="' OR 1=1 --")
     assert (found["items"], found["totalCount"]) == ([], 0)
+
+
+def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
+    for item in shelf.ask(declared.datasets, limit=1_000)["items"]:
+        thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
+        whole = f"{item['namespace']}/{item['name']}"
+        for text in {whole, safe(whole), place(thing, whole=True), item["name"]}:
+            found = shelf.ask(declared.upstream, dataset=text)["column"]
+            assert (found["namespace"], found["dataset"]) == (item["namespace"], item["name"]), text
+    for text in ("file//landing/orders", "/landing/orders", "landing/orders", "…/landing/orders"):
+        for column in ("a.b", "`a.b`", '"a.b"', "A.B"):
+            found = shelf.ask(declared.upstream, dataset=text, column=column)["column"]
+            assert (found["namespace"], found["column"]) == ("file", "a.b")
+
+
+def test_a_job_is_accepted_bare_or_qualified(shelf: Shelf) -> None:
+    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    for job in ("keeper", "night/keeper"):
+        assert shelf.ask(declared.listed_runs, job=job)["totalCount"] == 2
+        assert shelf.ask(declared.health, job=job)["items"][0]["name"] == "keeper"
+        assert shelf.ask(graph, job=job)
 
 
 @pytest.mark.slow
@@ -233,6 +397,32 @@ def test_runs_that_come_between_two_pages_move_nothing(tmp_path_factory: pytest.
         assert len(names) == len(set(names))
         assert {item.get("id") or item["name"] for item in before} <= set(names)
     shelf.open_views.close()
+
+
+def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = "SELECT state FROM runs JOIN jobs ON jobs.key = runs.job_key"
+    answer = answered(lambda: shelf.open_views.now(lambda live, _: live.sql.execute(wrong)), nullcontext())
+    body = json.loads(answer.body)
+    assert answer.status_code == 500
+    reference = body["error"].rpartition("reference ")[2].rstrip(".")
+    assert len(reference) == 8
+    assert reference in body["fix"]
+    assert "sk again in a moment" not in str(body)
+    assert f"Fault {reference}" in caplog.text
+    assert "ambiguous column name" in caplog.text
+    assert not list(shelf.world.folder.rglob("damaged")), "nobody asks for a new index"
+    assert shelf.ask(declared.listed_runs, state="LOST")["totalCount"] == 1
+
+
+def test_a_wrong_setting_is_not_told_to_be_temporary() -> None:
+    def ask() -> None:
+        raise WrongSetting("`sinks.yml`, line 3: `url` is no URL. Correct it.")
+
+    answer = answered(ask, nullcontext())
+    assert answer.status_code == 500
+    assert "would fail again" in json.loads(answer.body)["fix"]
 
 
 def test_a_page_is_cut_alike_whatever_the_cells_are() -> None:

@@ -188,6 +188,48 @@ def test_a_lake_that_cannot_be_asked_is_done_without_only_where_log_and_lake_wer
     assert world.audit() | {"received": 10, "stored": 10, "balanced": True} == world.audit()
 
 
+def _copy_while_open(world: World, to: Path) -> None:
+    """Append three records, and copy the log as a kill would leave it: with a `-wal` file that holds them."""
+    log = open_log(world.settings, world.folder, open_claims(world.settings))
+    try:
+        for number in range(10, 13):
+            asyncio.run(log.append([Record(RecordKind.EVENT, event(number))], timeout_s=10))
+        shutil.copytree(world.log, to, ignore=shutil.ignore_patterns("*-shm"))
+    finally:
+        asyncio.run(log.aclose())
+
+
+@pytest.mark.parametrize("at", [8, 32 + 12, 32 + 24 + 100, -100])  # file header, frame header, first page, last page
+def test_a_flipped_byte_in_the_write_ahead_log_is_named_and_the_file_is_kept(tmp_path: Path, at: int) -> None:
+    world = fed(tmp_path)
+    parse(world)
+    _copy_while_open(world, tmp_path / "killed")
+    empty(world)
+    shutil.copytree(tmp_path / "killed", world.log, dirs_exist_ok=True)
+    wal = next(world.log.glob("*-wal"))
+    whole = wal.read_bytes()
+    harmed = bytearray(whole)
+    harmed[at] ^= 0x55
+    wal.write_bytes(harmed)
+    for _ in range(2):
+        with pytest.raises(LogUnavailable, match=f"{wal.name} is damaged"):
+            serve(world, event("too late"))
+        with pytest.raises(LogUnavailable, match=f"{wal.name} is damaged"):
+            world.parser()
+        audit = world.audit()
+        assert f"{wal.name} is damaged" in audit["trouble"]
+        assert not audit["balanced"]
+        assert audit["lost"] >= 1
+    assert wal.read_bytes() == bytes(harmed), "nobody may delete what a person may still need"
+    again = tmp_path / "again"  # elsewhere: this process still has the `-shm` file of the first folder open
+    shutil.copytree(world.folder, again, ignore=shutil.ignore_patterns("*-shm"))
+    (again / "log" / wal.name).write_bytes(whole)
+    world = World(again)
+    serve(world, event("goes on"))
+    parse(world)
+    assert world.audit() | {"received": 12, "stored": 12, "pending": 0, "lost": 0, "balanced": True} == world.audit()
+
+
 def test_a_group_of_nothing_is_no_record(tmp_path: Path) -> None:
     world = World(tmp_path / "data")
     serve(world, event(1))

@@ -12,7 +12,7 @@ import httpx
 import jwt
 import pytest
 
-from headwater.access import Caller
+from headwater.access import Caller, Identity, Role
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity import oidc_tokens
 from headwater.identity.callers import Access
@@ -24,6 +24,19 @@ from tests.oidc_server import AUDIENCE, CLIENT, OidcServer, SigningKey
 T = TypeVar("T")
 ROLES = {"Reader": "read", "Boss": "admin", "group-1": "write:dev", "group-2": "write:test", "Writer": "write"}
 BACK = "http://localhost:5000/auth/callback"
+
+
+def named(
+    issuer: OidcServer,
+    name: str,
+    *roles: Role,
+    namespaces: tuple[str, ...] = (),
+    oid: str = "",
+    is_person: bool = False,
+) -> Caller:
+    """Return the caller of a token of subject `s`."""
+    who = Identity(issuer=issuer.url, subject="s", object_id=oid, name=name)
+    return Caller(name, frozenset(roles), frozenset(namespaces), None, "token", who, is_person)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -43,23 +56,27 @@ def check_of(issuer: OidcServer) -> TokenCheck:
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
-        ({"roles": ["Reader"], "appid": "spark"}, Caller("spark", frozenset({"read"}))),
-        ({"scp": "openid Writer Reader", "azp": "a"}, Caller("a", frozenset({"read", "write"}))),
-        ({"scope": "Boss"}, Caller("s", frozenset({"admin"}))),
-        ({"groups": ["group-1", "group-2"]}, Caller("s", frozenset({"write"}), frozenset({"dev", "test"}))),
-        ({"groups": ["group-1"], "roles": ["Writer"]}, Caller("s", frozenset({"write"}))),
-        ({"groups": ["group-1"], "roles": ["Boss"]}, Caller("s", frozenset({"write", "admin"}))),
-        (
-            {"roles": ["Reader"], "preferred_username": "mary@x"},
-            Caller("mary@x", frozenset({"read"}), is_person=True),
-        ),
+        ({"roles": ["Reader"], "appid": "spark"}, ("spark", "read")),
+        ({"scp": "openid Writer Reader", "azp": "a"}, ("a", "read", "write")),
+        ({"scope": "Boss"}, ("s", "admin")),
+        ({"groups": ["group-1", "group-2"]}, ("s", "write", {"namespaces": ("dev", "test")})),
+        ({"groups": ["group-1"], "roles": ["Writer"]}, ("s", "write")),
+        ({"groups": ["group-1"], "roles": ["Boss"]}, ("s", "write", "admin")),
+        ({"roles": ["Reader"], "preferred_username": "mary@x"}, ("mary@x", "read", {"is_person": True})),
+        ({"roles": ["Reader"], "email": "mary@x", "oid": "0-1"}, ("mary@x", "read", {"is_person": True, "oid": "0-1"})),
+        ({"roles": ["Boss"], "sub": ""}, None),
+        ({"roles": ["Boss"], "sub": "s" * 256}, None),
         ({"roles": ["Nobody"]}, None),
         ({"roles": None}, None),
         ({}, None),
     ],
 )
-def test_words_of_a_token_give_roles(issuer: OidcServer, claims: dict[str, Any], expected: Caller | None) -> None:
-    assert run(check_of(issuer).caller(issuer.token(**claims))) == expected
+def test_words_of_a_token_give_roles(
+    issuer: OidcServer, claims: dict[str, Any], expected: tuple[Any, ...] | None
+) -> None:
+    words, more = [each for each in expected or () if isinstance(each, str)], (expected or ({},))[-1]
+    caller = named(issuer, *words, **(more if isinstance(more, dict) else {})) if expected else None  # type: ignore[arg-type]
+    assert run(check_of(issuer).caller(issuer.token(**claims))) == caller
 
 
 NOW = int(time.time())
@@ -167,7 +184,7 @@ def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:
     access = Access((), tokens=check_of(issuer))
     assert not access.is_open
     token = issuer.token(roles=["Reader"], appid="spark")
-    assert run(access.find({"authorization": f"Bearer {token}"}, "")) == Caller("spark", frozenset({"read"}))
+    assert run(access.find({"authorization": f"Bearer {token}"}, "")) == named(issuer, "spark", "read")
     assert run(access.find({"authorization": "Bearer no-token"}, "")) is None
     assert run(access.find({}, "")) is None
 
@@ -186,10 +203,10 @@ class Browser:
 
 
 def test_somebody_signs_in(issuer: OidcServer) -> None:
-    issuer.claims = {"roles": ["Reader"], "preferred_username": "mary@x"}
+    issuer.claims = {"roles": ["Reader"], "preferred_username": "mary@x", "oid": "0-1"}
     browser = Browser(issuer)
     caller, session, back = run(browser.sign_in.finish(*browser.begun()))
-    assert (caller, back) == (Caller("mary@x", frozenset({"read"}), is_person=True), "/runs?x=1")
+    assert (caller, back) == (named(issuer, "mary@x", "read", oid="0-1", is_person=True), "/runs?x=1")
     assert Sessions(b"s" * 32).caller(f"headwater_session={session}") == caller
     assert run(browser.sign_in.finish(*browser.begun()))
     assert (issuer.asked.count("/token"), issuer.cookies) == (2, [])  # who signs in next is not who did before

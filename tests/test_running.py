@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from headwater.errors import GiveUp, Retry
 from headwater.local.lifeline import settings_line
 from headwater.settings import load_settings
-from tests.running import Running
+from tests.running import Running, headwater
 
 pytestmark = pytest.mark.slow  # each starts `headwater up`, most kill it
 
@@ -35,6 +36,19 @@ def test_a_stop_ends_supervisor_and_children_well(tmp_path: Path) -> None:
         assert {child.pid for child in running.children()} == {running.pid(name) for name in CHILDREN}
         running.stop()
         assert "Traceback" not in running.stderr
+
+
+def test_a_port_in_use_leaves_no_folder_behind_and_changes_none_that_was_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        kept = tmp_path / "mine"
+        kept.mkdir()
+        for folder in (tmp_path / "fresh", kept):
+            refused = headwater("up", "--data", folder, "--port", str(port))
+            assert refused.returncode == 3
+            assert f"Cannot listen on 127.0.0.1:{port}" in refused.stderr
+    assert not (tmp_path / "fresh").exists()
+    assert list(kept.iterdir()) == []
 
 
 def test_children_end_with_a_killed_supervisor(tmp_path: Path) -> None:

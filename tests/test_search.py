@@ -123,3 +123,18 @@ def test_the_command_line_finds_the_same(shop: Asker, folder: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     assert LAKE in answer.stdout
     assert "email_key" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("emial_key", "email_key"), ("silver/custmers", None), ("lading/customers", None)],
+)
+def test_a_slip_in_a_name_of_several_words_is_found_as_impact_finds_it(
+    shop: Asker, text: str, column: str | None
+) -> None:
+    items = shop.ask("search", q=text)["items"]
+    if column:
+        assert column in {item["column"] for item in items}
+    elif "/" in text:
+        nearest = shop.get("impact", dataset=text).json()["nearest"]
+        assert nearest[0] in {f"{item['namespace']}/{item['name']}" for item in items}

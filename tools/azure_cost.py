@@ -70,6 +70,7 @@ SINK_LISTS, SINK_READS = 15, 130
 
 Reads grow by three a commit (7 and 35 on a young table) until the hourly checkpoint: these are means over the hour.
 """
+LOG_ALERTS = 6
 SINK_ALERTS = 3
 
 
@@ -204,10 +205,10 @@ def _lake(tier: Tier, events: int) -> Iterator[Line]:
 def _watch(tier: Tier, events: int) -> Iterator[Line]:
     traces = min(events, tier.traces_a_second * 86_400) + deliveries(tier, events) + TIMERS_A_DAY
     gb = (traces * TRACE_KB / 1e6 + HUB_METRICS_GB_A_DAY) * DAYS
-    rules = 4 * USD[f"log alert every {tier.alert_minutes} minutes"] + 2 * USD["metric alert"]
+    rules = LOG_ALERTS * USD[f"log alert every {tier.alert_minutes} minutes"] + USD["metric alert"]
     yield Line(
         "Logs and alerts",
-        f"{gb:.1f} GB of logs, {FREE['GB of logs']} free; 4 log alerts, 2 metric alerts",
+        f"{gb:.1f} GB of logs, {FREE['GB of logs']} free; {LOG_ALERTS} log alerts, 1 metric alert",
         max(0.0, gb - FREE["GB of logs"]) * USD["logs, GB"] + rules,
     )
 

@@ -1,11 +1,13 @@
 """The deployment package of the Function App: `python -m tools.function_zip`; the same files make the same bytes.
 
 `--app receiver` writes the receiver's own, with what its triggers import and nothing else: its packages take a fifth.
+`--folders` writes both packages as folders, which azd deploys.
 """
 
 import argparse
 import ast
 import hashlib
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dist" / "function-app.zip"
 RECEIVER = ROOT / "dist" / "receiver-app.zip"
+
+PIPELINE_FOLDER = ROOT / "dist" / "function-app"
+RECEIVER_FOLDER = ROOT / "dist" / "receiver-app"
+"""The folders that `azure.yaml` names: azd packs everything in them."""
 
 DASHBOARD = ROOT / "headwater" / "web" / "assets" / "index.html"
 
@@ -48,7 +54,7 @@ SHIPPED = (
     "headwater/web/*.py",
     "headwater/web/assets/**/*",
 )
-"""Everything that goes to the cloud; `.funcignore` says the same to other tools."""
+"""Everything that goes to the cloud: the zip files and the folders for azd are both made from this list."""
 
 LEFT_OUT = (
     "headwater/eventlog/kafka_log.py",  # the app speaks AMQP
@@ -104,6 +110,21 @@ def write_receiver(target: Path, root: Path = ROOT) -> str:
     return _write(target, {name: root / _PINNED.get(name, name) for name in receiver_shipped(root)})
 
 
+def write_folders(root: Path = ROOT) -> dict[Path, int]:
+    """Write both packages as folders from scratch; returns the number of files in each."""
+    contents = {
+        PIPELINE_FOLDER: {name: name for name in shipped(root)},
+        RECEIVER_FOLDER: {name: _PINNED.get(name, name) for name in receiver_shipped(root)},
+    }
+    for folder, files in contents.items():
+        target = root / folder.relative_to(ROOT)
+        shutil.rmtree(target, ignore_errors=True)
+        for name, origin in files.items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / origin, target / name)
+    return {folder: len(files) for folder, files in contents.items()}
+
+
 def _files(module: str) -> Iterator[str]:
     """Yield the files that importing a module may run."""
     parts = module.split(".")
@@ -127,15 +148,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="?", type=Path)
     parser.add_argument("--app", choices=("all", "receiver"), default="all")
+    parser.add_argument("--folders", action="store_true", help="write both packages as folders, for azd")
     chosen = parser.parse_args()
+    if not DASHBOARD.exists() and (chosen.folders or chosen.app == "all"):
+        sys.exit("The dashboard is not built, and the package contains it. Run `make web` (it needs Node 20) first.")
+    if chosen.folders:
+        for folder, count in write_folders().items():
+            print(f"{folder}: {count} files")
+        return
     if chosen.app == "receiver":
         target, names = chosen.target or RECEIVER, receiver_shipped()
         digest = write_receiver(target)
-    elif DASHBOARD.exists():
+    else:
         target, names = chosen.target or PACKAGE, shipped()
         digest = write_package(target)
-    else:
-        sys.exit("The dashboard is not built, which the package has in it. Run `make web` (it needs Node 20) first.")
     print(f"{target}: {len(names)} files, {target.stat().st_size / 1e3:.0f} KB, sha256 {digest}")
 
 

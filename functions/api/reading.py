@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from functions import open_readers
 from functions.receiver.intake import intake_of
+from headwater.access import Caller
 from headwater.api.index_news import IndexNews
 from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError
@@ -45,13 +46,13 @@ class Instance:
             self._index.start()
         await self._app(scope, receive, send)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
+    async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
         """Append an event that a change comes to; the first one connects to the log, which others only read."""
         try:
             intake = intake_of(self._settings)
         except HeadwaterError as error:
             return 503, str(error).encode()
-        return await intake.post(body, headers, query)
+        return await intake.post(body, headers, caller)
 
     def _tell(self) -> None:
         """Wake who waits for the index: in the loop that requests come in, from the thread that keeps it."""

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import azure.functions as func
 import msgspec
 
+from headwater.access import Caller
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
@@ -57,10 +58,10 @@ class Intake:
         """Take a JSON array of events."""
         return await self._answer(req, Receiver.batch)
 
-    async def post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
-        """Take an event that the reading API makes of a change, with the credentials of who asked for it."""
+    async def post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+        """Accept an event that the reading API makes of a change, in the name of its authenticated caller."""
         try:
-            answer = await self._receiver.one(Request("POST", headers, query, body))
+            answer = await self._receiver.one(Request("POST", headers, "", body), caller)
         except Exception:
             log.exception("A change could not be appended: nothing of it was acknowledged. Report this.")
             answer = _FAULT.answer()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from starlette.requests import Request
 
-from headwater.access import Caller
+from headwater.access import NOBODY, Caller
 from headwater.lake.admin_log import Actor, Outcome
 
 Recorder = Callable[[Actor, str, str, Outcome, str], None]
@@ -14,7 +14,7 @@ Recorder = Callable[[Actor, str, str, Outcome, str], None]
 def actor_of(request: Request, caller: Caller | None) -> Actor:
     """Return who acts, nobody where a request showed no good key. The address is that of the nearest proxy."""
     address = request.client.host if request.client else ""
-    return Actor(caller.name if caller else "nobody", address, request.headers.get("user-agent", ""))
+    return Actor(caller.label if caller else NOBODY, address, request.headers.get("user-agent", ""))
 
 
 def outcome_of(status: int) -> Outcome:

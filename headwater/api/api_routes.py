@@ -11,6 +11,7 @@ from headwater.api import contract_routes, identity_routes, operation_lists, sin
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
+from headwater.errors import LakeUnavailable
 from headwater.eventlog import Readers
 from headwater.events.position import Source
 from headwater.events.times import iso
@@ -69,9 +70,15 @@ def overview(
 @question("audit", reads_lake=True)
 def audit(sources: OperationSources) -> operations.Audit:
     """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
-    found = operation_lists.audit(sources.readers(), sources.bronze)
+    stopped = " ".join(f"The {name} cannot go on: {why}" for name, why in sources.freshness.troubles().items())
+    try:
+        found = operation_lists.audit(sources.readers(), sources.bronze)
+    except LakeUnavailable as error:  # it may read the same file that stops a station
+        raise LakeUnavailable(stopped or str(error)) from error
     if found.trouble:
         return found  # what waits for the index nobody can tell without the log
+    if found.pending and stopped:
+        return msgspec.structs.replace(found, balanced=False, trouble=stopped)  # the index reads the same lake
     return msgspec.structs.replace(found, index=sources.freshness.index_lag())
 
 

@@ -37,8 +37,8 @@ from headwater.questions.declaring import Question
 if TYPE_CHECKING:
     from headwater.sinks.operating.sink_desk import SinkDesk
 
-SendAgain = Callable[[Sequence[bytes], Mapping[str, str], str], Awaitable[Sequence[str | None]]]
-"""Takes bodies, headers and query of a request, and gives for each body None, or why it was refused."""
+SendAgain = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
+"""Accepts bodies in the name of an authenticated caller; returns for each body None, or why it was refused."""
 
 
 class ReadFrom(NamedTuple):
@@ -105,7 +105,7 @@ class ReadApi:
         turn: AbstractContextManager[Any] = self._one_at_a_time if route.reads_lake else nullcontext()
         found = await asyncio.to_thread(answered, partial(self._ask, route, request, caller), turn)
         if route.name == "rejected-retry" and self._from.send_again and not isinstance(found, Response):
-            found = await _sent_again(self._from.send_again, found, request)
+            found = await _sent_again(self._from.send_again, found, request, caller)
         answer = found if isinstance(found, Response) else _response(found)
         if route.method != "GET":
             answer.headers["cache-control"] = "no-store"
@@ -145,9 +145,9 @@ class ReadApi:
             return error_response(503, str(error), "Ask again in a moment.")
 
 
-async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request) -> SentAgain:
+async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request, caller: Caller) -> SentAgain:
     bodies = [item.body.encode() for item in found.items if item.body]
-    reasons = [reason for reason in await send(bodies, dict(request.headers), request.url.query) if reason]
+    reasons = [reason for reason in await send(bodies, dict(request.headers), caller) if reason]
     sent, refused = len(bodies), len(reasons)
     return SentAgain(sent, sent - refused, refused, sorted(set(reasons))[:20], found.truncated)
 

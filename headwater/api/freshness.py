@@ -47,8 +47,19 @@ class WaitingEvents(NamedTuple):
 class FreshnessMeter:
     """Looks at log, lake and index; may be asked from any thread."""
 
-    def __init__(self, readers: Readers, bronze: Bronze, home: IndexHome, gold: Gold):
-        """Open nothing. readers, bronze and gold: used by nobody else, for they are not for two threads at once."""
+    def __init__(
+        self,
+        readers: Readers,
+        bronze: Bronze,
+        home: IndexHome,
+        gold: Gold,
+        troubles: Callable[[], Mapping[str, str]] = dict,
+    ):
+        """Open nothing. readers, bronze and gold: used by nobody else, for they are not for two threads at once.
+
+        troubles: tells what is wrong with each station of this machine that cannot go on.
+        """
+        self.troubles = troubles
         self._readers = readers
         self._bronze = bronze
         self._home = home

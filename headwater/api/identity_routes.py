@@ -43,20 +43,25 @@ Over = Annotated[
 Lasts = Annotated[str | None, Help("How long it is valid, such as 90d, or never.", longest=20)]
 
 
-_SORTED = ("name", "id", "made", "made_by", "expires", "last_used", "kept")
+Subject = Annotated[str, Help("`sub` of the owner's tokens; /auth/me shows it to the owner.", longest=255)]
+OwnersIssuer = Annotated[str | None, Help("`iss` of the owner's tokens; `oidc_issuer` without it.", longest=1000)]
+OwnersName = Annotated[str | None, Help("Name of the owner, for display.", longest=200)]
+
+
+_SORTED = ("name", "id", "made", "made_by", "owner", "expires", "last_used", "kept")
 _KEYS = RowOrder[tuple[int, dict[str, Any]]](
     "keys",
     {name: partial(lambda member, row: row[1][member], name) for name in _SORTED},
     "name",
     lambda row: (row[1]["id"], row[0]),  # those of the settings have no id, and stand last
     ties=2,
-    texts=lambda row: (row[1]["name"], row[1]["made_by"], *row[1]["roles"], *row[1]["namespaces"]),
+    texts=lambda row: (row[1]["name"], row[1]["made_by"], row[1]["owner"], *row[1]["roles"], *row[1]["namespaces"]),
 )
 
 
 @question("keys", called="list")
 def keys(sources: IdentitySources, *, page: ListPage) -> shapes.KeysAnswer:
-    """List keys, when they end and when they were used last; others than admins see their own."""
+    """List keys, their owners, when they end and when they were used last; others than admins see their own."""
     found = sources.keys.listed(sources.caller)
     cut = _KEYS.cut(enumerate(found, -len(found)), page)
     return msgspec.convert({"items": [key for _, key in cut.rows], **cut.told}, shapes.KeysAnswer)
@@ -76,6 +81,14 @@ def add_key(
 def revoke_key(sources: IdentitySources, *, which: IdOrName) -> shapes.KeysRevoked:
     """Take keys back, from the next second on; others than admins their own."""
     return msgspec.convert({"items": sources.keys.revoke(sources.caller, which)}, shapes.KeysRevoked)
+
+
+@question("keys/{which}/assign", called="assign", method="POST", role="admin")
+def assign_key(
+    sources: IdentitySources, *, which: IdOrName, subject: Subject, issuer: OwnersIssuer = None, name: OwnersName = None
+) -> shapes.KeysAssigned:
+    """Make a person the owner of keys: from then on that person lists and revokes them, and no other."""
+    return msgspec.convert({"items": sources.keys.assign(which, subject, issuer, name)}, shapes.KeysAssigned)
 
 
 @question("admin-log", reads_lake=True, role="admin")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwater.api.shapes.operations import Audit, LostRange
-from headwater.errors import LogMissing, WrongSetting
+from headwater.errors import LogDamaged, LogMissing, WrongSetting
 from headwater.eventlog import LogReader, each
 from headwater.events.position import Source
 from headwater.lake.bronze_tables import Bronze, Gap
@@ -50,7 +50,7 @@ def _trouble(readers: Sequence[LogReader], bronze: Bronze) -> str | None:
     try:
         if bronze.exists():
             check_log_matches(readers, bronze)
-    except (WrongSetting, LogMissing) as error:
+    except (WrongSetting, LogDamaged, LogMissing) as error:
         return str(error)
     return None
 

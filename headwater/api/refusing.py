@@ -1,5 +1,7 @@
 """How the reading API refuses: keys without a role, parameters out of form, names nobody knows, a lake that is away."""
 
+import logging
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -9,17 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headwater.access import Caller, Role
-from headwater.errors import Behind, HeadwaterError, NotKnown, WrongQuestion
+from headwater.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
 from headwater.identity.callers import Access
+from headwater.storage_faults import explain, passes
+
+log = logging.getLogger(__name__)
 
 
 async def admitted(access: Access, request: Request, role: Role) -> Caller | Response:
     """Return who asks, or what is answered to a key that is missing, wrong, or without a role."""
     key = await access.find(dict(request.headers), request.url.query, request.method)
     if key is None:
-        return error_response(401, "The key is missing or wrong.", "Send `Authorization: Bearer KEY`.")
+        status, _, what, fix = access.denial(request.headers, request.url.query)
+        return error_response(status, what, fix)
     if not key.may(role):
-        return error_response(403, f"Key {key.name!r} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
+        return error_response(403, f"{key.title} may not {_MAY[role]}.", f"Use a key with the role `{role}`.")
     return key
 
 
@@ -33,13 +39,20 @@ _MAY = {"read": "read", "write": "write", "admin": "change anything"}
 
 
 def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
-    """Return an answer, or the refusal that its error stands for; turn: held meanwhile."""
+    """Return an answer, or the refusal that its error stands for; turn: held meanwhile.
+
+    Any error that is not ours is a fault: the answer is a 500 with the reference under which the log has its traceback.
+    """
     try:
         with turn:
             return ask()
     except HeadwaterError as error:
         status, said = refusal(error)
         return json_response(status, said, AGAIN if isinstance(error, Behind) else None)
+    except Exception as error:
+        if passes(error):
+            return error_response(503, f"The disk does not answer: {explain(error, 'data')}", "Ask again in a moment.")
+        return error_response(500, *fault(error))
 
 
 def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
@@ -51,7 +64,22 @@ def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
         return 404, {**said, "fix": _KNOWN if error.nearest else _UNLIKE, "nearest": error.nearest}
     if isinstance(error, Behind):
         return 503, {**said, "fix": _BEHIND, "nearest": error.nearest, "behind": error.seconds}
+    if isinstance(error, GiveUp):
+        return 500, {**said, "fix": "Correct what `error` names; the same question would fail again."}
     return 503, {**said, "fix": "Ask again in a moment."}
+
+
+def fault(error: Exception) -> tuple[str, str]:
+    """Log an error that nobody expected with its traceback; return what happened and what to do, with its reference.
+
+    The text of the error is only logged: it may quote what the caller may not read.
+    """
+    reference = secrets.token_hex(4)
+    log.error("Fault %s: a question failed.", reference, exc_info=error)
+    return (
+        f"Headwater failed to answer because of a fault of its own, reference {reference}.",
+        f"Asking again does not help. Report the fault with the log's lines under {reference!r}.",
+    )
 
 
 AGAIN = {"retry-after": "1"}

@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from headwater.access import Caller
 from headwater.api.refusing import error_response, json_response
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity.callers import CSRF_HEADER, Access
@@ -32,10 +33,11 @@ class SignInRoutes:
         ]  # fmt: skip
 
     async def _me(self, request: Request) -> Response:
-        """Say who the browser or key is, null where nobody, and whether one can sign in here."""
+        """Answer who the browser or key is (null without a valid credential), and whether one can sign in here."""
         caller = await self._access.find(dict(request.headers), request.url.query)
-        who = {"name": caller.name, "roles": sorted(caller.roles), "person": caller.is_person} if caller else None
-        answer = json_response(200, {"who": who, "signIn": self._sign_in is not None})
+        answer = json_response(
+            200, {"who": _described(caller) if caller else None, "signIn": self._sign_in is not None}
+        )
         answer.headers.update(_NEVER_KEPT)
         return answer
 
@@ -73,3 +75,13 @@ class SignInRoutes:
     def _set(self, answer: Response, name: str, value: str, lasts_s: int) -> None:
         secure = self._sign_in is not None and self._sign_in.is_secure
         answer.set_cookie(name, value, max_age=lasts_s, path="/", secure=secure, httponly=True, samesite="lax")
+
+
+def _described(caller: Caller) -> dict[str, object]:
+    """Return a caller as JSON; issuer and subject identify a person or program, null for keys."""
+    who = caller.identity
+    return {
+        "name": caller.name, "roles": sorted(caller.roles), "person": caller.is_person, "kind": caller.kind,
+        "issuer": who.issuer if who else None, "subject": who.subject if who else None,
+        "object_id": (who.object_id or None) if who else None,
+    }  # fmt: skip

@@ -37,6 +37,7 @@ from headwater.cli.question_commands import (
     FEED,
     LOOK,
     OPERATE,
+    Csv,
     Data,
     Json,
     Key,
@@ -164,6 +165,7 @@ def names(
     key: Key = None,
     data: Data = None,
     _wide: Wide = False,
+    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""

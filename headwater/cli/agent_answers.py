@@ -1,6 +1,9 @@
-"""Answers of the reading API, shortened for agents: names as texts, one line for each thing, the rest counted."""
+"""Answers of the reading API, shortened for agents: names as texts, one line for each thing, the rest counted.
 
-from collections.abc import Iterable, Mapping
+`given`: the parameters that the agent gave; `left_out` recommends only others.
+"""
+
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from headwater.cli.agent_shapes import (
@@ -13,7 +16,7 @@ from headwater.cli.agent_shapes import (
     ThingsChanged,
     WayShown,
 )
-from headwater.cli.agent_texts import SHOWN, first_of, joined, said_of_rest, some_of
+from headwater.cli.agent_texts import SHOWN, advice, first_of, joined, said_of_rest, some_of
 from headwater.cli.wording import how, place
 
 MAX_ASKED = 10_000
@@ -23,7 +26,7 @@ _BRIEF = 200
 Answer = dict[str, Any]
 
 
-def plain(found: Answer) -> Answer:
+def plain(found: Answer, _: Container[str]) -> Answer:
     """Show of each list its first things, and count the rest."""
     lists = {key: value for key, value in found.items() if isinstance(value, list)}
     shown = {key: first_of(things) for key, things in lists.items()}
@@ -33,7 +36,7 @@ def plain(found: Answer) -> Answer:
     return {**found, **shown, "left_out": joined(*left_out)}
 
 
-def search(found: Answer) -> NamesFound:
+def search(found: Answer, given: Container[str]) -> NamesFound:
     """Name what was found, one line each."""
     lines = []
     for item in found["items"]:
@@ -43,19 +46,19 @@ def search(found: Answer) -> NamesFound:
         lines.append(line)
     shown = first_of(lines)
     more = found["totalCount"] - len(shown)
-    hint = "Add a word to `text`, name `kinds`, or raise `limit`."
+    hint = f"Search for more words. {advice(given, kinds='Name `kinds`.', limit='Raise `limit`.')}".strip()
     return NamesFound(shown, said_of_rest(more, "thing", "things", hint, at_least=found["truncated"]))
 
 
-def reach(found: Answer) -> ColumnsReached:
+def reach(found: Answer, given: Container[str]) -> ColumnsReached:
     """Name reached columns by dataset, nearest first; numbers are steps."""
     columns = found["columns"]
     shown = first_of([_hit(each) for each in columns])
     more = columns[len(shown) :]
     many = f"columns, in datasets such as {some_of(_datasets(more))}"
-    hint = "Ask with `column`, or with a smaller `depth`."
+    hint = advice(given, column="Ask with `column`.", depth="Ask with a smaller `depth`.")
     left_out = said_of_rest(len(more), "column", many, hint, at_least=found["truncated"])
-    stops = [f"{name(stop)} -> {some_of(map(name, stop['onward']))}" for stop in found["stops"]]
+    stops = [_stop(stop) for stop in found["stops"]]
     lines: dict[str, list[str]] = {}
     for each, line in zip(columns, shown, strict=False):
         lines.setdefault(name({**each, "column": None}), []).append(line)
@@ -84,25 +87,29 @@ def _by(via: Answer) -> str:
     return f"by job {_job(via['job'])}, {how(via['transformation'])}"
 
 
-def path(found: Answer) -> WayShown:
+def path(found: Answer, _: Container[str]) -> WayShown:
     """Name the steps of the way; where there is none, from where it may yet go on."""
     steps = [name(found["from"]), *(f"{name(step)} {_by(step['via'])}" for step in found["path"])]
     shown = first_of(steps) if found["reaches"] else []
-    stops = [f"{name(stop)} -> {some_of(map(name, stop['onward']))}" for stop in found["stops"]]
+    stops = [_stop(stop) for stop in found["stops"]]
     more = said_of_rest(len(stops) - _STOPS, "stop", "stops", "")
     cut = said_of_rest(len(steps) - len(shown), "step", "steps", "") if found["reaches"] else None
     return WayShown(found["reaches"], shown, stops[:_STOPS], joined(cut, more))
 
 
-def surface(found: Answer) -> ColumnsExposed:
+def surface(found: Answer, given: Container[str]) -> ColumnsExposed:
     """Name columns by exposure, worst first."""
     shown = first_of([_exposed(item) for item in found["items"]])
     lines: dict[str, list[str]] = {}
     for item, line in zip(found["items"], shown, strict=False):
         lines.setdefault(item["exposure"], []).append(line)
     tagged = [name(source) for source in found["sources"][:SHOWN]]
+    hint = advice(
+        given, dataset="Start from one `dataset`.", column="Start from one `column`.",
+        exposure="Ask for one `exposure`.",
+    )  # fmt: skip
     left_out = joined(
-        said_of_rest(found["totalCount"] - len(shown), "column", "columns", "Start from one `dataset` and `column`."),
+        said_of_rest(found["totalCount"] - len(shown), "column", "columns", hint),
         said_of_rest(len(found["sources"]) - SHOWN, "tagged column", "tagged columns", ""),
     )
     return ColumnsExposed(tagged=tagged, counts=found["exposures"], **lines, left_out=left_out)
@@ -115,7 +122,7 @@ def _exposed(item: Answer) -> str:
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 
-def unused(found: Answer, verdict: str) -> ColumnsJudged:
+def unused(found: Answer, given: Container[str], verdict: str) -> ColumnsJudged:
     """Name the columns with a verdict, and why."""
     fitting = [item for item in found["items"] if item["verdict"] == verdict]
     shown = first_of([f"{name(item)}: {item['reason']}{_recreated(item)}" for item in fitting])
@@ -125,11 +132,11 @@ def unused(found: Answer, verdict: str) -> ColumnsJudged:
         **{verdict: shown},
         reasons=[f"{each['count']} {each['verdict']}: {each['reason']}" for each in found["reasons"]],
         caveats=sorted({caveat for item in fitting[:SHOWN] for caveat in item["caveats"]}),
-        left_out=said_of_rest(more, "column", "columns", "Ask for one `dataset`."),
+        left_out=said_of_rest(more, "column", "columns", advice(given, dataset="Ask for one `dataset`.")),
     )
 
 
-def diff(found: Answer) -> EdgesChanged:
+def diff(found: Answer, _: Container[str]) -> EdgesChanged:
     """Name changed edges."""
     lines = first_of([
         f"{item['change']} {name(item['from'])} -> {name(item['to'])} by job {_job(item['job'])}, "
@@ -141,7 +148,7 @@ def diff(found: Answer) -> EdgesChanged:
     return EdgesChanged(counts, lines, said_of_rest(more, "edge", "edges", "Ask for a shorter time."))
 
 
-def changes(found: Answer) -> ThingsChanged:
+def changes(found: Answer, _: Container[str]) -> ThingsChanged:
     """Name what changed beside lineage."""
     lines = first_of([
         f"{item['time']} {item['change']} {item['thing']} {item['namespace']}/{item['name']}"
@@ -179,9 +186,9 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
         sorted({_job(job) for item in items[:1] for job in item["also_read_by"]})[:SHOWN],
         changes,
         joined(
-            said_of_rest(columns["totalCount"] - len(shown), "column", "columns", "`unused` lists them."),
-            said_of_rest(timeline["totalCount"] - len(changes), "older change", "older changes", "See `diff`."),
-            "Neighbours by column lineage only; `impact` and `upstream` name `stops`."
+            said_of_rest(columns["totalCount"] - len(shown), "column", "columns", "The tool unused lists them."),
+            said_of_rest(timeline["totalCount"] - len(changes), "older change", "older changes", "See the tool diff."),
+            "Neighbours by column lineage only; the tools impact and upstream name stops."
             if upstream["stops"] or impact["stops"] else None,
         ),
     )  # fmt: skip
@@ -206,3 +213,9 @@ def _datasets(columns: Iterable[Answer]) -> list[str]:
 
 def _jobs(columns: Iterable[Answer]) -> list[str]:
     return sorted({_job(each["via"]["job"]) for each in columns})[:SHOWN]
+
+
+def _stop(stop: Any) -> str:
+    if not stop["onward"]:
+        return f"{name(stop)}: written by {some_of(job['name'] for job in stop['jobs'])}, which reports no input"
+    return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"

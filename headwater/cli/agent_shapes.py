@@ -63,7 +63,7 @@ class ThingsChanged(Struct):
     """What changed beside lineage, one line each."""
 
     from_: str = field(name="from")
-    to: str
+    to: str | None
     counts: dict[str, int]
     changes: list[str]
     left_out: str | None

@@ -1,6 +1,6 @@
 """How much an agent is shown: as many lines as fit an answer, long texts cut, and the rest counted."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.json import encode
@@ -45,6 +45,11 @@ def said_of_rest(count: int, one: str, many: str, hint: str, *, at_least: bool =
     if count <= 0:
         return f"There may be more. {hint}" if at_least else None
     return f"{'at least ' if at_least else ''}{count} more {one if count == 1 else many}. {hint}".strip()
+
+
+def advice(given: Container[str], **sentences: str) -> str:
+    """Return how to ask for less or more: a sentence for each parameter that was not given yet, by its name."""
+    return " ".join(sentence for name, sentence in sentences.items() if name not in given)
 
 
 def joined(*parts: str | None) -> str | None:

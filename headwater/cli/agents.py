@@ -4,7 +4,7 @@ Answers are short texts of JSON; what did not fit is named in `left_out`, with h
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
@@ -42,7 +42,7 @@ class Offer(NamedTuple):
     """What agents are offered of a question: some of its parameters, and a shorter answer of this shape."""
 
     takes: tuple[str, ...]
-    shorten: Callable[[Any], msgspec.Struct]
+    shorten: Callable[[Any, Container[str]], msgspec.Struct]
     shape: type[msgspec.Struct]
 
 
@@ -51,7 +51,7 @@ _OFFERS = {
     declared.impact: Offer(_WALK, short.reach, shapes.ColumnsReached),
     declared.upstream: Offer(_WALK, short.reach, shapes.ColumnsReached),
     declared.path: Offer(_ENDS, short.path, shapes.WayShown),
-    declared.surface: Offer(("tag", "dataset", "column", "exposure"), short.surface, shapes.ColumnsExposed),
+    declared.surface: Offer(("tag", "dataset", "column", "exposure", "since"), short.surface, shapes.ColumnsExposed),
     declared.diff: Offer(("from_", "to"), short.diff, shapes.EdgesChanged),
     declared.changes: Offer(("from_", "to"), short.changes, shapes.ThingsChanged),
 }
@@ -97,9 +97,10 @@ class AgentTools:
         taken = {each.called: each for each in question.parameters if each.key in keys}
 
         def ask(**given: Any) -> CallToolResult:
+            said = {name for name, value in given.items() if value not in (None, taken[name].default)}
             path = {key: given.pop(key) for key, each in taken.items() if each.place == "path"}
             found = self._ask(question, {taken[name].name: value for name, value in given.items()}, **path)
-            return _answer(self._shortened(question, offer.shorten if offer else short.plain, found))
+            return _answer(self._shortened(question, offer.shorten if offer else short.plain, found, said))
 
         ask.__name__, ask.__doc__ = str(question.called), question.does
         ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -123,7 +124,11 @@ class AgentTools:
     ) -> CallToolResult:
         """Tell which columns may be dropped, by reported lineage; `unknown` may not."""
         found = self._ask(declared.unused, {"dataset": dataset, "strict": strict, "limit": short.MAX_ASKED})
-        return _answer(self._shortened(declared.unused, partial(short.unused, verdict=verdict), found))
+        return _answer(
+            self._shortened(
+                declared.unused, partial(short.unused, verdict=verdict), found, {"dataset"} if dataset else ()
+            )
+        )
 
     def describe(self, dataset: _Dataset, namespace: _Namespace = None) -> CallToolResult:
         """Tell of a dataset: its columns and who reads them, what it is made of, what it feeds, what changed last."""
@@ -131,7 +136,9 @@ class AgentTools:
         upstream, impact = (self._ask(each, {**asked, "depth": 1}) for each in (declared.upstream, declared.impact))
         columns = self._ask(declared.unused, {**asked, "limit": short.MAX_ASKED})
         timeline = self._ask(declared.timeline, {**asked, "limit": short.CHANGES})
-        told = self._shortened(declared.timeline, partial(short.describe, upstream, impact, columns), timeline)
+        told = self._shortened(
+            declared.timeline, lambda found, _: short.describe(upstream, impact, columns, found), timeline, ()
+        )
         return _answer(told)
 
     def _ask(self, question: Question, given: Mapping[str, Any], **path: str) -> Any:
@@ -142,9 +149,11 @@ class AgentTools:
         except HeadwaterError as error:
             raise ToolError(str(error)) from error
 
-    def _shortened(self, question: Question, shorten: Callable[[Any], Any], found: Any) -> Any:
+    def _shortened(
+        self, question: Question, shorten: Callable[[Any, Container[str]], Any], found: Any, given: Container[str]
+    ) -> Any:
         try:
-            return shorten(found)
+            return shorten(found, given)
         except (LookupError, TypeError, AttributeError) as error:
             raise ToolError(str(self._server.misfit(question, error))) from error
 

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from headwater.cli.asking import asking
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import Data, Json, Key, Server, Wide, example, option
+from headwater.cli.question_commands import Csv, Data, Json, Key, Server, Wide, example, option
 from headwater.cli.wording import safe
 from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
 from headwater.contracts.checking import check_contract, check_policies, policies_beside
@@ -105,6 +105,7 @@ def diff(
     before: Annotated[Path, typer.Argument(help="A contract.")],
     after: Annotated[Path, typer.Argument(help="The one that takes its place.")],
     _wide: Wide = False,
+    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """Tell whether a contract breaks what another promises. Status 1 if it does."""
@@ -128,6 +129,8 @@ def _moment(against: str) -> str | None:
 
 
 def _write(path: Path, text: str) -> None:
+    if not path.parent.is_dir():
+        raise WrongSetting(f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or name another.")
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:

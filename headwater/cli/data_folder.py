@@ -92,7 +92,7 @@ class DataFolder:
         from headwater.identity.key_desk import KeyDesk
         from headwater.runtime.identities import open_key_file
 
-        return KeyDesk(open_key_file(self._settings), self._settings.keys)
+        return KeyDesk(open_key_file(self._settings), self._settings.keys, self._settings.oidc_issuer)
 
     @cached_property
     def admin_log(self) -> "LakeTable":
@@ -114,7 +114,7 @@ class DataFolder:
         from headwater.lake.admin_log import Actor
         from headwater.runtime.identities import open_recorder
 
-        open_recorder(self._settings)(Actor(self.caller.name, agent="headwater"), action, subject, outcome, detail)
+        open_recorder(self._settings)(Actor(self.caller.label, agent="headwater"), action, subject, outcome, detail)
 
     def rules(self) -> "RulesInForce":
         """Return the user's rules; the index is not brought up to date for that."""

@@ -14,6 +14,7 @@ from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import (
     FEED,
     OPERATE,
+    Csv,
     Data,
     Json,
     Key,
@@ -45,7 +46,7 @@ def send(
 
 
 def _audit(found: Any, as_json: bool, given: Given) -> None:
-    flat = {**found, **{f"index: {name}": value for name, value in found["index"].items()}}
+    flat = {**found, **{f"index: {name}": value for name, value in (found["index"] or {}).items()}}
     del flat["index"]
     any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
@@ -67,6 +68,7 @@ def rejected(
     key: Key = None,
     data: Data = None,
     _wide: Wide = False,
+    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """List what was acknowledged but could not be stored, and why; or send it again."""

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from headwater.cli.fabric_options import Api, Data, Json, Schema, WorkspaceId, as_address, as_id, lake_shortcuts
+from headwater.cli.fabric_options import (
+    Api,
+    Data,
+    Json,
+    OneLake,
+    Schema,
+    WorkspaceId,
+    as_address,
+    as_id,
+    lake_shortcuts,
+)
 from headwater.cli.option_sets import taking
 from headwater.cli.printing import show, table
 from headwater.errors import HeadwaterError, WrongSetting
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
 WRITE_KEY = "HEADWATER_WRITE_KEY"
 
 _API = "https://api.fabric.microsoft.com"
+_ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
 _NAME = "headwater lake"
 
 Items = Annotated[Path, typer.Option("--items", help="Folder of the items, which `make fabric` makes.")]
@@ -52,6 +63,7 @@ class WorkspaceOptions(NamedTuple):
     connection_name: ConnectionName = _NAME
     schema: Schema = None
     api: Api = _API
+    onelake: OneLake = _ONELAKE
     data: Data = None
     as_json: Json = False
 
@@ -75,7 +87,8 @@ def deploy(asked: WorkspaceOptions) -> None:
 def check(asked: WorkspaceOptions) -> None:
     """Say what of a deployment a workspace has and what is missing, with the role or setting that allows it.
 
-    Changes nothing. Ends with status 1 where something is missing or differs.
+    Changes nothing, but for an empty file that it writes to silver and to gold and deletes again: that proves the right
+    to write through the shortcut. Ends with status 1 where something is missing or differs.
     """
     from headwater.fabric.steps import look
 
@@ -107,7 +120,7 @@ def _wanted(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
     values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
     return WorkspacePlan(
         asked.workspace, asked.items, lake, shortcuts, asked.connection, asked.connection_name, values, asked.every,
-        asked.api,
+        asked.api, asked.onelake.rstrip("/"),
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ Schema = Annotated[
     ),
 ]
 Api = Annotated[str, typer.Option("--api", help="Address of Fabric's REST API.")]
+OneLake = Annotated[str, typer.Option("--onelake", help="Address of OneLake's file API.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 

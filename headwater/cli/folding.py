@@ -1,6 +1,7 @@
 """Tables that fit a terminal: what names have in common is said once, and what is cut of a name is never its end."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
@@ -50,7 +51,7 @@ def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Fol
     for least in (_LEAST, _LEAST // 3):
         widths = _shrunk(widths, [min(full, least) for full in widths], room)
     for number, column in enumerate(columns):
-        columns[number] = tuple(_lines(cell, widths[number]) for cell in column) if named[number] else column
+        columns[number] = _cut(column, widths[number]) if named[number] else column
     is_cut = any("…" in cell for column in columns for cell in column)
     notes += ["--wide shows names whole."] if is_cut else []
     return Folded([list(row) for row in zip(*columns, strict=True)], widths, notes)
@@ -83,8 +84,15 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
     return found
 
 
-def _lines(cell: str, width: int) -> str:
-    """Return a name in lines that end at its separators, of a long one the last lines alone."""
+def _cut(column: Sequence[str], width: int) -> tuple[str, ...]:
+    """Return names in lines; one that would read like another once it is cut is shown whole."""
+    cut = {cell: _lines(cell, width) for cell in column}
+    times = Counter(cut.values())
+    return tuple(_lines(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
+
+
+def _lines(cell: str, width: int, most: int | None = _LINES) -> str:
+    """Return a name in lines that end at its separators, of a long one the last lines alone; most: None for all."""
     if "\n" in cell or cell_len(cell) <= width:
         return cell
     lines = [""]
@@ -93,8 +101,10 @@ def _lines(cell: str, width: int) -> str:
             if cell_len(lines[-1] + piece) > width:
                 lines.append("")
             lines[-1] += piece
-    shown = lines[-_LINES:]
-    return "\n".join(shown if len(lines) <= _LINES else [f"…{shown[0][1:]}", *shown[1:]])
+    if most is None:
+        return "\n".join(lines)
+    shown = lines[-most:]
+    return "\n".join(shown if len(lines) <= most else [f"…{shown[0][1:]}", *shown[1:]])
 
 
 def _pieces(part: str, width: int) -> Iterator[str]:

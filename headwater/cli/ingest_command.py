@@ -43,12 +43,15 @@ def ingest(
     state: Annotated[
         Path | None, typer.Option(help="Folder of what was taken; default ~/.local/state/headwater/ingest.")
     ] = None,
+    max_rejected: Annotated[
+        int, typer.Option(min=1, help="Leave the rest of a file after so many lines that are no events.")
+    ] = 1000,
     as_json: Json = False,
 ) -> None:
     """Take events from files that transports wrote; run again, it sends only what is new.
 
     Lines (also of files that grow or are rotated), one event a file, arrays, gzip, and Avro of Event Hubs Capture.
-    Status 1 if some of it is no event, or was refused.
+    Status 1 if some of it is no event, was refused, or lies behind a link that leads out of its folder.
     """
     from headwater.file_intake.batch_sending import BatchSender, open_receiver
     from headwater.file_intake.confirmation import ask_log_age_s, in_bronze_us
@@ -75,7 +78,7 @@ def ingest(
         suppress(KeyboardInterrupt),  # all that was acknowledged is in the ledger
     ):
         sender = BatchSender(ask, patience_s=patience_s, on_trouble=_warn)
-        taker = FileTaker(ledger, sender, _claims(settings), on_batch)
+        taker = FileTaker(ledger, sender, _claims(settings), on_batch, max_rejected)
         ingest_files(taker, sources, orders, lambda: in_bronze_us(lambda: ask_log_age_s(ask)), _warn)
     outcome = {**taker.done.shown(), "state": str(ledger.path)}
     show(outcome, as_json, lambda: pairs("Taken", outcome))

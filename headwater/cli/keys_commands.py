@@ -8,9 +8,9 @@ from headwater.api import identity_routes
 from headwater.cli.printing import Given, listed, pairs, show
 from headwater.cli.question_commands import command
 
-app = typer.Typer(name="keys", help="Keys of producers and readers: make, list, take back.", no_args_is_help=True)
+app = typer.Typer(name="keys", help="Keys of producers and readers: make, list, assign, revoke.", no_args_is_help=True)
 
-_SHOWN = ("id", "name", "roles", "namespaces", "made", "expires", "last_used", "kept")
+_SHOWN = ("id", "name", "owner", "roles", "namespaces", "made", "expires", "last_used", "kept")
 
 
 def _made(found: Any, as_json: bool, _: Given) -> None:
@@ -20,3 +20,4 @@ def _made(found: Any, as_json: bool, _: Given) -> None:
 command(app, identity_routes.add_key, _made)
 command(app, identity_routes.keys, listed("Keys", _SHOWN))
 command(app, identity_routes.revoke_key, listed("Revoked", _SHOWN))
+command(app, identity_routes.assign_key, listed("Assigned", (*_SHOWN, "owner_issuer", "owner_subject")))

@@ -1,6 +1,7 @@
 """The commands that ask about lineage, and how their answers are printed; they answer whether Headwater runs or not."""
 
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,8 @@ import typer
 from msgspec import to_builtins
 
 from headwater.cli.asking import asking
-from headwater.cli.printing import ITSELF, Given, listed, pairs, show, table
-from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, Wide, command, example, option
+from headwater.cli.printing import CSV, ITSELF, Given, listed, pairs, show, table
+from headwater.cli.question_commands import LOOK, Csv, Data, Json, Key, Server, Wide, command, example, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page
@@ -145,7 +146,7 @@ def diff(
     sort: Annotated[str | None, option(declared.diff, "sort")] = None,
     cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
     limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
-    data: Data = None, _wide: Wide = False, as_json: Json = False,
+    data: Data = None, _wide: Wide = False, _csv: Csv = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files
@@ -163,8 +164,25 @@ def diff(
     else:
         raise WrongQuestion("Name two files of events, or --from TIME [--to TIME].")
     counts = _counted({word: found[word] for word in ("added", "removed", "changed")})
+    if found["items"] and not (as_json or CSV.get()):
+        show(found, False, lambda: table("By table", {"items": _by_table(found["items"])}, _BY_TABLE))
     show(found, as_json, lambda: table(counts, found, _DIFF, {"masked": "masks"}))
     sys.exit(1 if found["removed"] else 0)
+
+
+_BY_TABLE = (".", "added", "removed", "changed")
+
+
+def _by_table(items: list[Any]) -> list[dict[str, Any]]:
+    """Count the changes of each table that is written, those with most removed edges first."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for item in items:
+        counts.setdefault((item["to"]["namespace"], item["to"]["dataset"]), Counter())[item["change"]] += 1
+    order = sorted(counts.items(), key=lambda each: (-each[1]["removed"], -each[1].total(), each[0]))
+    return [
+        {"namespace": namespace, "dataset": dataset, **{word: each[word] for word in ("added", "removed", "changed")}}
+        for (namespace, dataset), each in order
+    ]
 
 
 def _counted(counts: dict[str, int]) -> str:
@@ -197,8 +215,13 @@ def _show_reasons(found: Any) -> None:
 
 def _show_stops(found: Any, as_json: bool) -> None:
     if not as_json and found["stops"]:
-        stops = {"items": found["stops"]}
-        show(stops, False, lambda: table("Only lineage of whole tables goes on from", stops, _STOP))
+        onward, silent = (
+            {"items": [each for each in found["stops"] if bool(each["onward"]) is has]} for has in (True, False)
+        )
+        if onward["items"]:
+            show(onward, False, lambda: table("Only lineage of whole tables goes on from", onward, _STOP))
+        if silent["items"]:
+            show(silent, False, lambda: table("Written by jobs that report no input", silent, (ITSELF, "jobs")))
 
 
 _SUBJECT = ("dataset", "column")

@@ -1,10 +1,13 @@
 """Answers for people, as tables, or for programs, as JSON."""
 
+import csv
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli.folding import Folded, fold
@@ -23,11 +26,16 @@ Shown = Callable[[Any, bool, Given], None]
 WIDE: ContextVar[bool] = ContextVar("wide", default=False)
 """Names are to be shown whole, however narrow the terminal is."""
 
+CSV: ContextVar[bool] = ContextVar("csv", default=False)
+"""Tables are to be printed as CSV, names whole."""
+
 ITSELF = "."
 """The path of the dataset or column that an item is."""
 
 _AS_NAMED: Mapping[str, str] = {}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _UNBOUND = 1_000_000
+_NARROWEST = 20
 _NAMES = ("name", "namespace", "dataset", "column")
 """What ends so is one line, whatever is in it."""
 
@@ -40,25 +48,32 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
+    shown, width = made(), _width()
+    if isinstance(shown, str):
+        sys.stdout.write(shown)
+        return
     from rich.console import Console
 
-    shown, width = made(), _width()
     console = Console(width=width or _UNBOUND, highlight=False, markup=False, emoji=False)
     console.width = width or console.measure(shown).maximum
     console.print(shown)
 
 
 def _width() -> int | None:
-    """Return how wide a table may be, None for a file or a pipe, or where names are wanted whole."""
+    """Return how wide a table may be; None where names are wanted whole, or for a file or a pipe without COLUMNS."""
     if WIDE.get():
         return None
     from rich.console import Console
 
-    return Console().width if sys.stdout.isatty() else None
+    columns = os.environ.get("COLUMNS", "")
+    asked = int(columns) if columns.isascii() and columns.isdigit() and len(columns) < 6 else 0
+    return Console().width if sys.stdout.isatty() else max(asked, _NARROWEST) if asked else None
 
 
-def pairs(title: str, values: Mapping[str, Any]) -> "Group":
+def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
     """Return a table of names and values."""
+    if CSV.get():
+        return _csv([("name", "value"), *((name, _lines(said(value))) for name, value in values.items())])
     from rich.table import Column, Table
 
     rows = Table(Column(), Column(overflow="fold"), show_header=False)
@@ -78,7 +93,7 @@ def _titled(title: str, rows: "Table", notes: Sequence[str] = ()) -> "Group":
 
 def table(
     title: str, found: Mapping[str, Any], columns: Sequence[str], headers: Mapping[str, str] = _AS_NAMED
-) -> "Group":
+) -> "Group | str":
     """Return a table of items; a column is a dotted path into an item, or ITSELF, left out where no item has it.
 
     A namespace of all datasets goes into the title; where there are several, each name has its own.
@@ -90,12 +105,14 @@ def table(
     items, total = found["items"], found.get("totalCount", len(found["items"]))
     title = f"{title}: {len(items)} of {total}"
     spaces = {*namespaces(items)}
-    if len(spaces) == 1:
+    if len(spaces) == 1 and not CSV.get():
         title += f", all in {spaces.pop()}"
     whole = bool(spaces)
     columns = tuple(name for name in columns if any(_cell(item, name, whole=whole) for item in items)) or columns
     heads = [headers.get(name) or _header(name) for name in columns]
     cells = [[_lines(_cell(item, name, whole=whole)) for name in columns] for item in items]
+    if CSV.get():
+        return _csv([heads, *cells])
     width = _width()
     made = fold(heads, cells, width) if width else Folded(cells, [], [])
     wide = made.widths or [_UNBOUND for _ in heads]
@@ -104,6 +121,13 @@ def table(
         rows.add_row(*row)
     further = ["More: a larger --limit, or `next` of --json as --cursor."] if found.get("next") else []
     return _titled(title, rows, [*made.notes, *further])
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as RFC 4180 has them; an apostrophe leads what a spreadsheet would take for a formula."""
+    text = StringIO()
+    csv.writer(text).writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+    return text.getvalue()
 
 
 def listed(title: str, columns: tuple[str, ...]) -> Shown:
@@ -122,6 +146,8 @@ def any_answer(title: str) -> Shown:
         }
         aside = {*_BESIDE_ITEMS, *lists}
         single = {path: _value(found, path) for path in _paths(found) if path.partition(".")[0] not in aside}
+        if CSV.get() and any(lists.values()):
+            single = {}
         if single or as_json:
             show(found, as_json, lambda: pairs(title, single))
         for name, things in lists.items() if not as_json else ():

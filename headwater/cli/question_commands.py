@@ -10,7 +10,7 @@ import typer
 
 from headwater.api.api_routes import LINEAGE_ROUTES
 from headwater.cli.asking import asking, print_answer
-from headwater.cli.printing import WIDE, Shown, any_answer
+from headwater.cli.printing import CSV, WIDE, Shown, any_answer
 from headwater.questions.declaring import Parameter, Question
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
@@ -23,6 +23,10 @@ Key = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, errors too.")]
 Wide = Annotated[
     bool, typer.Option("--wide", callback=lambda wide: WIDE.set(wide) and wide, help="Show names whole, however long.")
+]
+Csv = Annotated[
+    bool,
+    typer.Option("--csv", callback=lambda given: CSV.set(given) and given, help="Print tables as CSV, names whole."),
 ]
 End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 
@@ -50,6 +54,7 @@ def command(
         asked_of = given.pop("server"), given.pop("key"), given.pop("data")
         as_json = given.pop("as_json")
         given.pop("wide")
+        given.pop("csv")
         path = {each.key: given.pop(each.key) for each in asked if each.place == "path"}
         sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
@@ -82,7 +87,8 @@ def command(
 
 
 _ALWAYS: Mapping[str, tuple[Any, Any]] = {
-    "server": (Server, None), "key": (Key, None), "data": (Data, None), "wide": (Wide, False), "as_json": (Json, False),
+    "server": (Server, None), "key": (Key, None), "data": (Data, None), "wide": (Wide, False), "csv": (Csv, False),
+    "as_json": (Json, False),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from headwater.api import sink_routes
 from headwater.cli.asking import asking
 from headwater.cli.failing import warn
 from headwater.cli.printing import Given, listed, pairs, show, table
-from headwater.cli.question_commands import Data, Json, Key, Server, Wide, command
+from headwater.cli.question_commands import Csv, Data, Json, Key, Server, Wide, command
 from headwater.cli.wording import safe
 
 app = typer.Typer(name="sinks", help="Other systems that get what the lake has taken: see, check, pause, repeat.")
@@ -22,7 +22,7 @@ _LOST = ("part", "name", "held", "things", "runs", "why")
 @app.callback(invoke_without_command=True, help=sink_routes.sinks.does)
 def _list(
     context: typer.Context, server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False,
-    as_json: Json = False,
+    _csv: Csv = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     if context.invoked_subcommand:
         return

@@ -1,6 +1,7 @@
 """Opening the log's files: only those that were acknowledged into, and that the lake was fed from."""
 
 import logging
+from contextlib import closing, suppress
 from pathlib import Path
 
 from headwater.errors import LogUnavailable, Retry
@@ -9,6 +10,7 @@ from headwater.eventlog.acknowledged import Acknowledged, CountFile, read_count
 from headwater.eventlog.segment_faults import is_other, missing
 from headwater.eventlog.segment_writer import SegmentWriter
 from headwater.eventlog.segments import segment_files
+from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.opening import or_closed
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,8 @@ class CountedOpening:
             if count:
                 raise missing(self._folder, count.sequence)
             self._compare(known=False)
+        elif count:
+            _check_frames(self._folder)
         with or_closed(SegmentWriter(self._folder, self._segment_bytes)) as writer:
             epoch = writer.header.epoch
             is_counted = count is not None and count.epoch == epoch
@@ -73,6 +77,15 @@ class CountedOpening:
             log.warning(
                 "The log goes on with the lake that it was compared with before, which cannot be asked: %s", error
             )
+
+
+def _check_frames(folder: Path) -> None:
+    """Raise LogDamaged for a damaged `-wal` file, before a writer opens it: the writer's end would delete it."""
+    newest = segment_files(folder)[-1]
+    with suppress(FileNotFoundError):
+        if Path(f"{newest}-wal").stat().st_size:
+            with closing(SqliteLogReader(folder)) as reader:
+                reader.tail()
 
 
 def _check_holds(folder: Path, writer: SegmentWriter, count: Acknowledged) -> None:

@@ -26,6 +26,7 @@ from headwater.eventlog.segments import (
     read_header,
     segment_files,
 )
+from headwater.eventlog.wal_frames import check_frames
 from headwater.events.position import Source
 from headwater.opening import or_closed
 
@@ -118,8 +119,15 @@ class SqliteLogReader:
         return found
 
     def tail(self) -> int:
-        """Return the newest sequence number, 0 for a log that never held a record."""
-        return self._of_newest(last_sequence)
+        """Return the newest sequence number, 0 for a log that never held a record.
+
+        Raises LogDamaged if acknowledged records are missing because the newest segment's `-wal` file is damaged.
+        """
+        count = read_count(self._folder)  # before the look: the count never runs ahead of the log
+        found = self._of_newest(last_sequence)
+        if count and found < count.sequence and count.epoch == self.source.epoch:
+            check_frames(self._segments()[-1])
+        return found
 
     def head(self) -> int:
         """Return the oldest sequence number still kept."""

@@ -8,12 +8,13 @@ from typing import Any
 
 from headwater.errors import WrongSetting
 from headwater.fabric.item_steps import Workspace
-from headwater.fabric.items import LAKEHOUSE, PIPELINE, here, placeholders, read_items
+from headwater.fabric.items import LAKEHOUSE, PIPELINE, Item, here, placeholders, read_items
 from headwater.fabric.rest import Fabric, shortcut_url
 from headwater.fabric.schedule_step import schedule_step
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
 from headwater.fabric.steps import StepState, WorkspaceStep
 from headwater.fabric.workspace_steps import capacity_step, connection_step, find_connection, identity_step
+from headwater.fabric.write_step import ONELAKE, write_step
 
 UNKNOWN = "unknown until it is made"
 _QUIET = re.compile(r"[^\w .()&+-]")
@@ -26,7 +27,7 @@ class WorkspacePlan:
 
     folder: of items and their `parameter.yml`; lake, shortcuts: what the lakehouse shows; connection: its id, or None
     to make one under `connection_name`; values: by variables of `parameter.yml`, but for those that Fabric knows;
-    minutes: between two runs of the pipeline; api: where Fabric is.
+    minutes: between two runs of the pipeline; api, onelake: addresses of the two services.
     """
 
     workspace: str
@@ -38,6 +39,7 @@ class WorkspacePlan:
     values: Mapping[str, str]
     minutes: int
     api: str
+    onelake: str = ONELAKE
 
 
 def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
@@ -57,6 +59,13 @@ def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
             yield _shortcut_step(fabric, wanted, found, connection)
         if item.kind == PIPELINE:
             yield _scheduled(fabric, wanted, found)
+    yield write_step(fabric, wanted.onelake, wanted.workspace, _lakehouse(items, texts))
+
+
+def _lakehouse(items: Sequence[Item], ids: Mapping[str, str]) -> str | None:
+    """Return the id of the lakehouse, None before it is made."""
+    found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
+    return None if found == UNKNOWN else found
 
 
 def _connection(

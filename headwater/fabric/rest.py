@@ -12,6 +12,8 @@ from headwater.fabric.fabric_refusals import refuse, refuse_operation
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"
+STORAGE_SCOPE = "https://storage.azure.com/.default"
+"""OneLake takes the tokens of Azure Storage."""
 
 OPERATION_S = 1800.0
 """How long an operation is waited for: an environment takes some minutes to be published."""
@@ -39,9 +41,7 @@ class Fabric:
 
         patience_s: how long one request may take in all, where Fabric says to come again or works on in the background.
         """
-        url = urlsplit(api)
-        if url.scheme != "https" and url.hostname not in _LOOPBACK:
-            raise WrongSetting(f"{api} is no https address: no token is sent there. The default is {API}.")
+        _check_address(api)
         self._root = f"{api.rstrip('/')}/v1"
         self._token = token
         self._patience_s = patience_s
@@ -87,6 +87,11 @@ class Fabric:
         """Delete what a path names; raises as `post` does."""
         self._await("DELETE", path, None)
 
+    def onelake(self, method: str, url: str) -> None:
+        """Send a request without a body to OneLake's file API; raises as `post` does."""
+        _check_address(url)
+        self._ask(method, url, None, STORAGE_SCOPE)
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
@@ -106,10 +111,10 @@ class Fabric:
             if state["status"] == "Failed":
                 refuse_operation(state.get("error") or {})
 
-    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None) -> httpx.Response:
+    def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
         deadline = time.monotonic() + self._patience_s
         while True:
-            headers = {"authorization": f"Bearer {access(self._token)}"}
+            headers = {"authorization": f"Bearer {access(self._token, scope)}"}
             try:
                 answer = self._client.request(method, url, json=body, headers=headers)
             except httpx.TransportError as error:
@@ -130,12 +135,19 @@ class Fabric:
         time.sleep(_seconds(answer))
 
 
-def access(token: Token) -> str:
-    """Return a token for Fabric's API; raises WrongSetting where nobody is signed in."""
+def _check_address(url: str) -> None:
+    """Raise WrongSetting for an address to which no token may be sent."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise WrongSetting(f"{url} is no https address: no token is sent there. The default is {API}.")
+
+
+def access(token: Token, scope: str = SCOPE) -> str:
+    """Return a token, by default for Fabric's API; raises WrongSetting where nobody is signed in."""
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
     try:
-        return token(SCOPE)
+        return token(scope)
     except ClientAuthenticationError as error:
         raise WrongSetting(
             "There is no identity with which to ask Fabric for a token. Sign in with `az login`, or set "

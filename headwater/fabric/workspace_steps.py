@@ -12,7 +12,7 @@ STORAGE = "AzureDataLakeStorage"
 """A connection's type and how it is made, as `connections/supportedConnectionTypes` names both."""
 
 _ADMIN = "it takes an Admin of the workspace"
-_READER = "Storage Blob Data Reader on the lake's container"
+_READER = "Storage Blob Data Reader on the lake's container, and the ACL rwx on silver and gold"
 
 
 def capacity_step(workspace: dict[str, Any], capacities: Callable[[], Iterator[dict[str, Any]]]) -> WorkspaceStep:

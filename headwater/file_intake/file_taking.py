@@ -19,6 +19,8 @@ TORN_US = 24 * 3600 * 1_000_000
 """After so long a rest the end of a file that is not whole is rejected: nobody will complete it."""
 _SETTLED = 500_000
 """Files that are known without a look into the ledger; about 70 bytes each."""
+MOST_REJECTED = 1000
+"""Lines of one file that are no events, after which the rest of it is not read: it is a file of something else."""
 _REASONS = 20
 _SHOWN = 64 << 10
 """Bytes of a line that is rejected: what is larger than a receiver takes can be looked up in its file."""
@@ -29,7 +31,8 @@ class Intake:
     """What became of files and their events, and why of some not.
 
     files: looked at; unchanged: nothing new in them; events: taken; losses: of these, told by a transport; rejected: no
-    events, kept in `rejected`; refused: not in the lake; waiting: ends that are not whole; unreadable: whole files.
+    events, kept in `rejected`; refused: not in the lake; waiting: ends that are not whole; unreadable: whole files;
+    stopped: files that were not read to their end, because too many of their lines are no events.
     """
 
     files: int = 0
@@ -40,6 +43,7 @@ class Intake:
     refused: int = 0
     waiting: int = 0
     unreadable: int = 0
+    stopped: int = 0
     deleted: int = 0
     reasons: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
@@ -52,7 +56,7 @@ class Intake:
     @property
     def is_well(self) -> bool:
         """Tell whether all that is whole is in the lake as events."""
-        return not (self.rejected or self.refused or self.unreadable)
+        return not (self.rejected or self.refused or self.unreadable or self.stopped)
 
     def wait_for(self, known: TakenFile) -> None:
         """Count a file of which the end is not all there."""
@@ -86,13 +90,19 @@ class FileTaker:
     """Takes files to one receiver."""
 
     def __init__(
-        self, ledger: TakenLedger, sender: BatchSender, claim: GetClaim, on_batch: Callable[[Intake], None]
+        self,
+        ledger: TakenLedger,
+        sender: BatchSender,
+        claim: GetClaim,
+        on_batch: Callable[[Intake], None],
+        most_rejected: int = MOST_REJECTED,
     ) -> None:
-        """on_batch: told what was done so far, after each batch."""
+        """on_batch: told what was done so far, after each batch; most_rejected: lines of a file that are no events."""
         self._ledger = ledger
         self._sender = sender
         self._claim = claim
         self._on_batch = on_batch
+        self._most_rejected = most_rejected
         self.done = Intake()
         self._refused: set[tuple[str, str]] = set()
         self._settled: set[int] = set()  # hashes of files as they were listed: any change makes it another one
@@ -180,16 +190,30 @@ class FileTaker:
 
     def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
         reached = replace(reached, ended=False, torn=False)
+        rejected = 0
         for piece in pieces:
+            if rejected >= self._most_rejected:
+                self._stop(reached, rejected)
+                return
             if not piece.whole and not _is_at_rest(found):
                 self.done.wait_for(reached)
                 reached = replace(reached, torn=True)
                 break
             reached = _behind(reached, piece)
-            self._add(reached, piece)
+            rejected += not self._add(reached, piece)
         self._reach(replace(reached, ended=True))
 
-    def _add(self, reached: TakenFile, piece: Piece) -> None:
+    def _stop(self, reached: TakenFile, rejected: int) -> None:
+        """Leave the rest of a file unread until it changes; it is not deleted, as files with refused events are not."""
+        self.done.stopped += 1
+        self.done.note(
+            f"{reached.path}: {rejected:,} of its lines are no events, so it is not read behind line "
+            f"{reached.place.line}. Take it out of the folder, or raise --max-rejected and write it anew."
+        )
+        self._reach(replace(reached, ended=True, refused=True))
+
+    def _add(self, reached: TakenFile, piece: Piece) -> bool:
+        """Add a piece to the batch; tells whether it is an event."""
         key = reached.store, reached.identity
         text = piece.text.strip()
         lost = loss_event(text)
@@ -197,12 +221,15 @@ class FileTaker:
             read_envelope(lost or text)
         except InvalidEvent:
             self._bad.append((key, piece.line, text[:_SHOWN]))
+            is_event = False
         else:
+            is_event = True
             self._events.append(lost or text)
             self._of.append((key, piece.line))
             self._size += len(text)
             self.done.losses += lost is not None
         self._reach(reached)
+        return is_event
 
     def _reach(self, reached: TakenFile) -> None:
         """Note how far a file is read, and send what has become a batch."""

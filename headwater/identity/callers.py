@@ -5,7 +5,7 @@ import hmac
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs
 
 from headwater.access import ANYONE, Caller, Key, digest_of
@@ -17,6 +17,26 @@ if TYPE_CHECKING:  # who has no issuer loads no cryptography
 
 CSRF_HEADER = "x-headwater-session"
 """Without it a session changes nothing: a page of another site must ask before it sends one, and nobody answers."""
+
+
+class Denial(NamedTuple):
+    """The answer to a request whose caller is unknown. reason: for counting."""
+
+    status: int
+    reason: str
+    what: str
+    fix: str
+
+
+_NO_CREDENTIALS = Denial(
+    401, "credentials", "The key is missing or wrong.", "Send `Authorization: Bearer KEY` or `x-functions-key`."
+)
+_NO_SESSION_HEADER = Denial(
+    403,
+    "session_header",
+    "A session changes something only with its header, because a page of another site may have sent this.",
+    f"Send the header {CSRF_HEADER}.",
+)
 
 
 class Access:
@@ -59,6 +79,11 @@ class Access:
         if key is not None:
             return key.caller if key.expires is None or key.is_valid(datetime.now(UTC)) else None
         return await self.tokens.caller(presented) if self.tokens and presented.count(".") == 2 else None
+
+    def denial(self, headers: Mapping[str, str], query: str) -> Denial:
+        """Return how to answer a request for which `find` returned None."""
+        is_session = not _presented(headers, query) and self._signed_in(headers, "GET") is not None
+        return _NO_SESSION_HEADER if is_session else _NO_CREDENTIALS
 
     async def tell_uses(self) -> None:
         """Write down which keys of the file were used, if that is not known yet."""

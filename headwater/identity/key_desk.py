@@ -1,16 +1,23 @@
-"""What people do with keys: see them, make one, take one back; each as far as their own roles go."""
+"""List, make, assign and revoke keys, each as far as the caller's own roles allow."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from headwater.access import ANYONE, Caller, Key, Role
+from pydantic import ValidationError
+
+from headwater.access import Caller, Identity, Key, Role
 from headwater.durations import seconds
-from headwater.errors import NotConfigured, WrongQuestion, WrongSetting
+from headwater.errors import HeadwaterError, NotConfigured, WrongQuestion, WrongSetting
 from headwater.identity.key_file import KeyFile
 
 NEVER = "never"
+UNASSIGNED = "unassigned"
+"""Shown as the owner of a key that no person owns: only administrators list and revoke it."""
+
+MAX_NAME_PREFIX = 80
 _NAME = re.compile(r"[\w.@+-][\w.@+ -]{0,98}")
 
 
@@ -27,15 +34,16 @@ class WantedKey(NamedTuple):
 class KeyDesk:
     """The keys of one file, and those of the settings, which are only shown."""
 
-    def __init__(self, file: KeyFile, fixed: Sequence[Key]):
-        """Read nothing yet."""
+    def __init__(self, file: KeyFile, fixed: Sequence[Key], issuer: str | None = None):
+        """issuer: of the settings; an owner is a person of this issuer where no other is named."""
         self._file = file
         self._fixed = fixed
+        self._issuer = issuer
 
     def listed(self, caller: Caller) -> list[dict[str, Any]]:
-        """List keys without what they are found by: all to an admin, to others their own."""
+        """List keys without their hashes: an administrator sees all of them, a person those that they own."""
         used = self._file.last_used()
-        mine = [key for key in self._file.all() if caller.may("admin") or key.made_by == caller.name]
+        mine = [key for key in self._file.all() if _may_manage(caller, key)]
         fixed = list(self._fixed) if caller.may("admin") else []
         return [_shown(key, used.get(key.id) if key.id else None) for key in (*mine, *fixed)]
 
@@ -45,7 +53,7 @@ class KeyDesk:
         Raises WrongQuestion where the caller may not have what it asks for. Others than admins must have signed in as
         people: a stolen key could else outlive its end.
         """
-        if caller == ANYONE:  # the first key shuts the door: whoever holds the folder decides that
+        if caller.kind == "anyone":  # the first key shuts the door: whoever holds the folder decides that
             raise WrongQuestion("Nobody needs a key here yet. Make the first one with `headwater keys add`.")
         namespaces, datasets = frozenset(wanted.namespaces), frozenset(wanted.datasets)
         name = wanted.name
@@ -53,14 +61,15 @@ class KeyDesk:
             raise WrongQuestion("A key's name is 1 to 99 letters, digits, spaces and . @ + - _")
         if not caller.may("admin"):
             _check_own(caller, frozenset(wanted.roles), namespaces)
-            name, namespaces, datasets = f"{caller.name}:{name}", namespaces or caller.namespaces, frozenset[str]()
+            name, namespaces, datasets = _own_name(caller, name), namespaces or caller.namespaces, frozenset[str]()
         try:
             lasts = None if wanted.lasts == NEVER else timedelta(seconds=seconds(wanted.lasts))
             expires = datetime.now(UTC) + lasts if lasts else None
             key, secret = self._file.add(
                 Key(
                     name=name, sha256="0" * 64, roles=frozenset(wanted.roles), namespaces=namespaces,
-                    datasets=datasets or None, expires=expires, made_by=caller.name,
+                    datasets=datasets or None, expires=expires, made_by=caller.label,
+                    owner=caller.identity if caller.is_person else None,
                 )
             )  # fmt: skip
         except (WrongSetting, OverflowError) as error:
@@ -69,17 +78,53 @@ class KeyDesk:
 
     def revoke(self, caller: Caller, which: str) -> list[dict[str, Any]]:
         """Take back the key of this id, or all of this name; raises NotConfigured where the caller has no such key."""
-        is_mine = caller.may("admin")
-        gone = self._file.revoke(lambda key: which in (key.id, key.name) and (is_mine or key.made_by == caller.name))
+        gone = self._file.revoke(lambda key: which in (key.id, key.name) and _may_manage(caller, key))
         if not gone:
-            if is_mine and any(key.name == which for key in self._fixed):
-                raise WrongQuestion(f"Key {which[:100]!r} stands in the settings. Take it out there.")
-            raise NotConfigured("key", which, [])
+            raise self._unknown(caller, which, "Take it out there.")
         return [_shown(key, None) for key in gone]
+
+    def assign(
+        self, which: str, subject: str, issuer: str | None = None, name: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Make a person the owner of the key with this id, or of all keys with this name; for administrators.
+
+        subject, issuer: `sub` and `iss` of the person's tokens; name: for display.
+        Raises WrongQuestion for an owner that cannot be one, NotConfigured where there is no such key.
+        """
+        issuer = issuer or self._issuer
+        if not issuer:
+            raise WrongQuestion("The settings name no `oidc_issuer`. Say the issuer of the owner's tokens.")
+        try:
+            owner = Identity(issuer=issuer.rstrip("/"), subject=subject, name=name or subject[:200])
+        except ValidationError as error:
+            raise WrongQuestion("A subject has 1 to 255 characters. Use `sub` of the owner's tokens.") from error
+        changed = self._file.assign(lambda key: which in (key.id, key.name), owner)
+        if not changed:
+            raise self._unknown(None, which, "Only keys of the file have an owner.")
+        return [_shown(key, None) for key in changed]
+
+    def _unknown(self, caller: Caller | None, which: str, fix: str) -> HeadwaterError:
+        """Return the error for a key that the file does not have; caller: None for an administrator."""
+        if (caller is None or caller.may("admin")) and any(key.name == which for key in self._fixed):
+            return WrongQuestion(f"Key {which[:100]!r} is in the settings. {fix}")
+        return NotConfigured("key", which, [])
+
+
+def _may_manage(caller: Caller, key: Key) -> bool:
+    """Tell whether a caller may list and revoke a key: by identity alone, whatever names and labels say."""
+    return caller.may("admin") or (caller.is_person and key.owner is not None and key.owner.is_same(caller.identity))
+
+
+def _own_name(caller: Caller, name: str) -> str:
+    """Return the name of a person's own key, which no other person's key can have, not even one of the same name."""
+    assert caller.identity is not None  # noqa: S101 - _check_own: a person
+    identity = f"{caller.identity.issuer}\n{caller.identity.subject}"
+    mark = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{caller.name[:MAX_NAME_PREFIX]}#{mark}:{name}"
 
 
 def _check_own(caller: Caller, roles: frozenset[Role], namespaces: frozenset[str]) -> None:
-    if not caller.is_person:
+    if not caller.is_person or caller.identity is None:
         raise WrongQuestion("Only an admin, or somebody who has signed in, makes keys.")
     if not roles <= caller.roles or (caller.namespaces and not namespaces <= caller.namespaces):
         raise WrongQuestion(f"Your own roles are {', '.join(sorted(caller.roles))}: a key of yours can have no more.")
@@ -89,9 +134,19 @@ def _shown(key: Key, used: float | None) -> dict[str, Any]:
     return {
         "id": key.id, "name": key.name, "roles": sorted(key.roles), "namespaces": sorted(key.namespaces),
         "datasets": None if key.datasets is None else sorted(key.datasets), "made": _text(key.made),
-        "made_by": key.made_by, "expires": _text(key.expires), "valid": key.is_valid(datetime.now(UTC)),
+        "made_by": key.made_by, **_shown_owner(key.owner), "expires": _text(key.expires),
+        "valid": key.is_valid(datetime.now(UTC)),
         "last_used": _text(datetime.fromtimestamp(used, UTC)) if used else None, "kept": _kept(key),
     }  # fmt: skip
+
+
+def _shown_owner(owner: Identity | None) -> dict[str, str | None]:
+    return {
+        "owner": (owner.name or owner.subject) if owner else UNASSIGNED,
+        "owner_issuer": owner.issuer if owner else None,
+        "owner_subject": owner.subject if owner else None,
+        "owner_object_id": (owner.object_id or None) if owner else None,
+    }
 
 
 def _kept(key: Key) -> str:

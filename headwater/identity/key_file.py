@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from headwater.access import Key, digest_of
+from headwater.access import Identity, Key, digest_of
 from headwater.errors import HeadwaterError, WrongSetting
 
 log = logging.getLogger(__name__)
@@ -111,19 +111,32 @@ class KeyFile:
         return key, secret
 
     def revoke(self, which: Callable[[Key], bool]) -> Sequence[Key]:
-        """Take keys out; returns them. Where there are none nothing is written: a new file would shut the door."""
-        gone: list[Key] = []
+        """Take keys out and return them."""
+        return self._replace(which, lambda _: None)
+
+    def assign(self, which: Callable[[Key], bool], owner: Identity) -> Sequence[Key]:
+        """Give keys an owner and return them as they are now."""
+
+        def owned(key: Key) -> Key:
+            return key.model_copy(update={"owner": owner})
+
+        return [owned(key) for key in self._replace(which, owned)]
+
+    def _replace(self, which: Callable[[Key], bool], new: Callable[[Key], Key | None]) -> Sequence[Key]:
+        """Replace keys and return the old ones. Without any, nothing is written: a new file would end open access."""
+        old: list[Key] = []
 
         def edit(text: str | None) -> str:
             found = read_keys(text)
-            gone[:] = [key for key in found if which(key)]
-            if not gone:
+            old[:] = [key for key in found if which(key)]
+            if not old:
                 raise _NoneOfThem
-            return written([key for key in found if key not in gone])
+            replaced = [new(key) if key in old else key for key in found]
+            return written([key for key in replaced if key is not None])
 
         with suppress(_NoneOfThem):
             self._change(edit)
-        return gone
+        return old
 
     def _change(self, edit: Callable[[str | None], str]) -> None:
         self._place.change(edit)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 import jwt
 
-from headwater.access import Caller, Role, digest_of
+from headwater.access import Caller, Identity, Role, digest_of
 from headwater.errors import Retry
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ ASK_AGAIN_S = 30.0
 
 MOST_REMEMBERED = 10_000
 LONGEST = 16_000
+MAX_SUBJECT = 255
+"""Characters of `sub` (OpenID Connect Core 1.0, section 2); a longer one is refused, because a cut one is another's."""
 _CLAIMS = ("roles", "groups", "scp", "scope")
 _TIMEOUT = httpx.Timeout(5.0)
 _WORDS: Mapping[str, Role] = {"read": "read", "write": "write", "admin": "admin"}
@@ -152,7 +154,7 @@ class TokenCheck:
         return found
 
     def allowed(self, claims: Mapping[str, Any]) -> Caller | None:
-        """Return what a token's claims allow; None where they give no role."""
+        """Return what a token's claims allow; None where they give no role, or name no subject as OIDC defines it."""
         granted = [self._issuer.roles[word] for word in _words(claims) if word in self._issuer.roles]
         pairs = [grant.partition(":")[::2] for grant in granted]
         roles = frozenset(_WORDS[role] for role, _ in pairs)
@@ -161,9 +163,13 @@ class TokenCheck:
         name = next(
             (str(claims[each]) for each in ("preferred_username", "email", "appid", "azp") if claims.get(each)), ""
         )
-        named = (name or str(claims["sub"]))[:200]
+        subject, object_id = str(claims["sub"]), str(claims.get("oid") or "")[:200]
+        if not roles or not 0 < len(subject) <= MAX_SUBJECT:
+            return None
+        named = (name or subject)[:200]
+        who = Identity(issuer=str(claims["iss"]).rstrip("/"), subject=subject, object_id=object_id, name=named)
         is_person = bool(claims.get("preferred_username") or claims.get("email"))
-        return Caller(named, roles, frozenset(() if everywhere else writes), None, is_person) if roles else None
+        return Caller(named, roles, frozenset(() if everywhere else writes), None, "token", who, is_person)
 
 
 def _words(claims: Mapping[str, Any]) -> set[str]:

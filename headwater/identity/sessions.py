@@ -7,7 +7,7 @@ from http.cookies import CookieError, SimpleCookie
 
 import msgspec
 
-from headwater.access import Caller, Role
+from headwater.access import Caller, Identity, Role
 
 SESSION = "headwater_session"
 LIFETIME_S = 8 * 3600
@@ -18,6 +18,9 @@ class _Session(msgspec.Struct, frozen=True, array_like=True):
     roles: frozenset[Role]
     namespaces: frozenset[str]
     until: float
+    issuer: str = ""
+    subject: str = ""
+    object_id: str = ""
 
 
 class Sessions:
@@ -40,16 +43,27 @@ class Sessions:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
     def begin(self, caller: Caller, until: float) -> str:
-        """Return the value of the cookie of who has signed in; until: when the session ends (s since 1970)."""
-        return self.seal(SESSION, msgspec.json.encode(_Session(caller.name, caller.roles, caller.namespaces, until)))
+        """Return the value of a person's session cookie; until: when the session ends (s since 1970)."""
+        person = caller.identity
+        assert person is not None  # noqa: S101 - only a checked token begins a session
+        session = _Session(
+            caller.name, caller.roles, caller.namespaces, until, person.issuer, person.subject, person.object_id
+        )
+        return self.seal(SESSION, msgspec.json.encode(session))
 
     def caller(self, cookies: str) -> Caller | None:
-        """Return who a request's cookies show; None where no session is in them that still lasts."""
+        """Return the person whose session the cookies hold; None if there is none, or it has ended.
+
+        Older versions did not store the subject in a session: its person must sign in again.
+        """
         body = self.opened(SESSION, cookie(cookies, SESSION))
-        said = msgspec.json.decode(body, type=_Session) if body else None
-        if said is None or time.time() >= said.until:
+        session = msgspec.json.decode(body, type=_Session) if body else None
+        if session is None or time.time() >= session.until or not session.subject:
             return None
-        return Caller(said.name, said.roles, said.namespaces, is_person=True)
+        person = Identity(
+            issuer=session.issuer, subject=session.subject, object_id=session.object_id, name=session.name
+        )
+        return Caller(session.name, session.roles, session.namespaces, None, "token", person, is_person=True)
 
     def _mark(self, purpose: str, text: str) -> str:
         mark = hmac.digest(self._secret, f"{purpose}\n{text}".encode(), "sha256")

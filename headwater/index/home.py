@@ -1,14 +1,13 @@
 """Where the index lies: a file for each version of the rules, and the name of the one that questions read."""
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from headwater.errors import HeadwaterError, IndexUnreadable, LakeUnavailable, NotBuilt
-from headwater.index.stored.damage import DamageCheck
+from headwater.index.stored.damage import DamageCheck, may_pass
 from headwater.index.stored.database import FORMAT, remove
 from headwater.lineage.names.canonical_names import NameRules
 
@@ -96,7 +95,8 @@ class IndexHome:
     def reading(self, file: Published) -> Iterator[None]:
         """Read a file in here: what fails for its sake raises IndexUnreadable, and its writer learns of damage.
 
-        One that was replaced meanwhile is no damage any more: whoever asks again reads its successor.
+        One that was replaced meanwhile is no damage any more: whoever asks again reads its successor. A fault of ours,
+        such as a wrong statement, is raised as it is: the same question would fail again.
         """
         try:
             yield
@@ -105,7 +105,7 @@ class IndexHome:
         except Exception as error:
             harmed = self.is_harmed(error, file.path)
             is_there = self._is_there(file)
-            if not harmed and is_there and not isinstance(error, sqlite3.Error):
+            if not harmed and is_there and not may_pass(error):
                 raise
             if harmed and is_there:
                 self._report_damage(file.path)

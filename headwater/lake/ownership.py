@@ -43,7 +43,10 @@ def check_life(properties: Mapping[str, str], source: Source, *, tail: int, wate
     if expected != source.epoch:
         raise changed(f"the lake was fed by log {expected}, this is {source.epoch}: it was deleted or replaced")
     if tail < watermark:
-        raise changed(f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored")
+        raise changed(
+            f"the lake holds sequence {watermark}, the log ends at {tail}: an older log was restored, "
+            "or the `-wal` file beside its newest segment was deleted or cut"
+        )
 
 
 def changed(what: str) -> WrongSetting:

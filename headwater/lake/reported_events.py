@@ -51,7 +51,7 @@ def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, An
         return {}
     named = ", ".join(map(quoted, sorted(shapes)))
     rows = bronze.tables[SHAPES.name].query(
-        f"SELECT shape, processing_type, run_facets, outputs FROM t WHERE shape IN ({named})"
+        f"SELECT shape, processing_type, run_facets, run_lineage, job_lineage, outputs FROM t WHERE shape IN ({named})"
     )
     return {row["shape"]: row for row in rows.to_pylist()}
 

@@ -21,6 +21,7 @@ from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
+from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Station
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
@@ -29,6 +30,9 @@ WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits
 GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
 BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions cannot see yet.")
 SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
+PARSER_TROUBLE = Gauge(
+    "headwater_parser_in_trouble", "1 while the parser cannot go on, as its log line and `headwater audit` say."
+)
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
@@ -90,6 +94,7 @@ class Health:
         is_asked = self._knows_lake and not trouble
         found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
+        components |= station_troubles(self._folder)
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
         said = {"ready": is_ready, "components": components, "freshness": found.freshness}
         return json_response(200 if is_ready else 503, said)
@@ -116,6 +121,8 @@ class Health:
 
     def _measure(self) -> None:
         measure_sinks(self._folder)
+        if self._knows_lake:
+            PARSER_TROUBLE.set("parser" in station_troubles(self._folder))
         found = Freshness(nan, nan, nan, 0, None)
         try:
             found = self._measure_lake() if self._knows_lake else found

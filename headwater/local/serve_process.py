@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headwater.access import Caller
 from headwater.api.index_news import IndexNews
 from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError, LogUnavailable
@@ -88,9 +89,9 @@ class Serve:
         else:
             await self._read(scope, receive, send)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], query: str) -> tuple[int, bytes]:
-        """Take an event that the reading API makes of a change, with the credentials of who asked for it."""
-        answer = await self.receiver.one(Request("POST", headers, query, body))
+    async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
+        """Accept an event that the reading API makes of a change, in the name of its authenticated caller."""
+        answer = await self.receiver.one(Request("POST", headers, "", body), caller)
         return answer.status, answer.body
 
     def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
@@ -99,13 +100,12 @@ class Serve:
         return take if take and self._door.refusal(method, headers) is None else None
 
     async def _send_again(
-        self, bodies: Sequence[bytes], headers: Mapping[str, str], query: str
+        self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller
     ) -> Sequence[str | None]:
-        """Take events again as if they were posted anew, with the key of who asks for it."""
-        own = {name: value for name, value in headers.items() if not name.startswith("content-")}
-        own["content-type"] = "application/json"
+        """Accept rejected events once more, in the name of the authenticated caller who sends them again."""
+        own = {"user-agent": headers.get("user-agent", "")}
         answers = [
-            await asyncio.gather(*(self.receiver.one(Request("POST", own, query, body)) for body in some))
+            await asyncio.gather(*(self.receiver.one(Request("POST", own, "", body), caller) for body in some))
             for some in (bodies[at : at + _AT_ONCE] for at in range(0, len(bodies), _AT_ONCE))
         ]
         return [

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from headwater.failpoints import VARIABLE as FAILPOINT
 from headwater.local.child_process import GIVE_UP, patiently
 from headwater.local.lifeline import settings_line, write_pid
 from headwater.local.wake import Wake
-from headwater.runtime.folders import folder_lock, prepare_folder
+from headwater.opening import or_closed
+from headwater.runtime.folders import MARKER, data_folder, folder_lock, prepare_folder
 from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
 from headwater.storage_faults import on_disk
@@ -184,8 +186,14 @@ def up(settings: Settings) -> int:
             stack.enter_context(folder_lock(folder, "up", wait_s=1.0))
             return folder
 
+        try:
+            listener = stack.enter_context(_bind(settings))  # first: a port in use leaves no folder behind
+        except WrongSetting:
+            if (data_folder(settings) / MARKER).exists():
+                hold()  # another `headwater up` on the folder is the better reason
+            raise
         folder = patiently(hold, lambda why: say(f"headwater: {why}"), time.sleep)
-        listener = _listen(settings)
+        _listen(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stop())
@@ -203,10 +211,26 @@ def say(line: str) -> None:
         sys.stdout.flush()
 
 
-def _listen(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def _bind(settings: Settings) -> socket.socket:
+    """Take the port without listening; raises WrongSetting if another program listens on it."""
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    with or_closed(listener), _port_of(settings):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((settings.host, settings.port))
+    return listener
+
+
+def _listen(settings: Settings, listener: socket.socket) -> None:
+    with _port_of(settings):
+        listener.listen(2048)
+
+
+@contextmanager
+def _port_of(settings: Settings) -> Iterator[None]:
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+        yield
     except OSError as error:
         raise WrongSetting(
             f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another with --port."

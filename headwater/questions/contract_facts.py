@@ -77,7 +77,8 @@ class ContractReader:
         for each in found:
             name = Name(each.dataset.namespace, each.dataset.dataset)
             bodies = [events[place].body for place in self._places[name.parts] if place in events]
-            each.service.rows = max((rows for body in bodies if (rows := rows_in(body, name, canonical))), default=None)
+            counts = (rows_in(body, name, canonical) for body in bodies)
+            each.service.rows = max((rows for rows in counts if rows is not None), default=None)
 
     def _columns(self, name: Name, ages: ColumnAges, tags: TagAges) -> tuple[list[ContractColumn], bool]:
         every = self._here.snapshot.shown_columns(name).by_key or dict.fromkeys(self._mentioned(name))

@@ -104,7 +104,7 @@ class ContractLineage:
         number, found = self._counted.lifetimes.newest(dataset), dict[Name, bool]()
         for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
             output, lineage = self._graph.sets[each]
-            if self._counted.says(each):
+            if output.has_job and self._counted.says(each):
                 ids = (self._graph.dataset(name) for name in lineage.tables)
                 hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
                 found[output.job] = found.get(output.job, False) or hides

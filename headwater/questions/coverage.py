@@ -75,6 +75,7 @@ def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
     for number, (job_output, lineage) in snapshot.graph.sets.items():
         if (
             lineage.output is not None
+            and job_output.has_job
             and counted.says(number)
             and (lineage.carries or lineage.tables or lineage.also_read)
         ):

@@ -73,7 +73,7 @@ def job_graph(
 
     Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
     """
-    jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if counted.says(number)}
+    jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
     passing = _data(snapshot, counted, known.fold)
     waits, cut = _control(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
@@ -182,7 +182,7 @@ def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namesp
 def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Passing:
     found = _Passing(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
-        if counted.says(number):
+        if group.has_job and counted.says(number):
             job = fold(group.job)
             if lineage.output is not None:
                 found.writers[lineage.output.plain].add(job)

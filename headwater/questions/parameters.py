@@ -68,7 +68,7 @@ RunStateAsked = Annotated[
     Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST"] | None,
     Help("Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h."),
 ]
-JobOfRuns = Annotated[str | None, Help("Only runs of this job: its whole name.")]
+JobOfRuns = Annotated[str | None, Help("Only runs of this job: its name, or NAMESPACE/NAME.")]
 Before = Annotated[Microseconds | None, Help("Only what is older than this.")]
 Tag = Annotated[str, Help("Tag of the columns that matter.")]
 Since = Annotated[Microseconds | None, Help("Only what is newer: received, exposed or changed at or after this.")]
@@ -100,7 +100,7 @@ Granularity = Annotated[
     Help("Each job stands for itself, or is folded into the job, application, task or DAG that it is part of."),
 ]
 JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
-AnyJob = Annotated[str | None, Help("A job by its name; without it all.")]
+AnyJob = Annotated[str | None, Help("A job by its name, or NAMESPACE/NAME; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]

@@ -82,7 +82,7 @@ def _stops(
     unread: dict[Name, set[str]] = defaultdict(set)
     for dataset in datasets:
         for number, far in _table_level(snapshot, dataset, counted, forward=forward):
-            onward[names[dataset].plain].add(far.plain)
+            onward[names[dataset].plain].update(() if far is None else (far.plain,))
             job_output, lineage = snapshot.graph.sets[number]
             jobs[names[dataset].plain].add(job_output.job)
             unread[names[dataset].plain].update((lineage.unread,) if lineage.unread else ())
@@ -99,12 +99,15 @@ def _stops(
 
 def _table_level(
     snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool
-) -> Iterator[tuple[int, Name]]:
-    """Yield (edge set, dataset) where lineage goes on between tables alone."""
+) -> Iterator[tuple[int, Name | None]]:
+    """Yield (edge set, dataset) where lineage goes on between tables alone; None: the writer reports no input."""
     graph = snapshot.graph
     if not forward:
         for number in graph.veiled.intersection(graph.fed_by.get(dataset, ())):
-            for name in graph.sets[number][1].tables:
+            lineage = graph.sets[number][1]
+            if counted.says(number) and not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
+                yield number, None
+            for name in lineage.tables:
                 source = graph.dataset(name)
                 if counted.says(number) and source is not None and graph.is_opaquely_written(number, source):
                     yield number, name

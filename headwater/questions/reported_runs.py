@@ -1,6 +1,6 @@
 """Which runs told of themselves, straight from bronze: what job history is held against."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lake.reported_events import ReceiptWindow, job_bodies_with, reported_rows, run_page, shapes_of
 from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
@@ -74,9 +75,20 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
             known["names"] |= {names.canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
             known["lifecycle"] = mention.get("lifecycle") or known["lifecycle"]
             known["version"] = version if row["event_type"] in TERMINAL and version else known["version"]
+    is_echo = _is_echo(rows, shapes, names, found.keys())
     for each in found.values():
         shown = [Dataset(*name.parts) for name in sorted(each["names"])]
-        yield ReportedOutput(shown, each["version"], each["lifecycle"])
+        yield ReportedOutput(shown, each["version"], each["lifecycle"], is_echo)
+
+
+def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
+    """Tell whether a run only names what it reads as written, too, as RDD jobs do (rule 11 of lineage)."""
+    inputs = {names.canonical(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
+    said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
+    tells = any(each["run_lineage"] or each["job_lineage"] for each in said) or any(
+        mention.get("lineage") or mention.get("declared") for each in said for mention in each["outputs"]
+    )
+    return bool(inputs) and inputs == set(outputs) and not tells
 
 
 def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:

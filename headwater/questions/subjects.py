@@ -1,6 +1,7 @@
 """What a question's words mean: datasets by any alias or unique suffix, columns, or the nearest ones there are."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -34,8 +35,11 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
-    text = asked.dataset.strip("/")
+    text = asked.dataset.lstrip("…").strip("/")
     found = _fitting(snapshot, text, _namespaces(rules, asked))
+    plain = _unescaped(asked.dataset)
+    if not found and plain != asked.dataset:
+        return find_dataset(snapshot, rules, asked._replace(dataset=plain))
     if len(found) > 1:
         shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
         raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
@@ -84,11 +88,21 @@ def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
 
 
 def _ends_with(name: Name, text: str) -> bool:
-    whole = f"{name.namespace}/{name.name.lstrip('/')}"
-    if not text or not whole.endswith(text):
-        return False
-    before = whole[: -len(text)]
-    return not before or before[-1] in "/.:"
+    """Tell whether a name ends so, after a separator; a name with a leading `/` is printed with and without it."""
+    for whole in {f"{name.namespace}/{name.name}", f"{name.namespace}/{name.name.lstrip('/')}"}:
+        if text and whole.strip("/").endswith(text):
+            before = whole.strip("/")[: -len(text)]
+            if not before or before[-1] in "/.:":
+                return True
+    return False
+
+
+_ESCAPES = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
+
+
+def _unescaped(text: str) -> str:
+    """Return a name as it is, of a text that shows its invisible characters as Python writes them."""
+    return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def _nearest_names(asked: str, known: Iterable[Name]) -> list[str]:
@@ -108,9 +122,11 @@ def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, na
     """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant."""
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
+    if not found and namespace is None:  # qualified, as NAMESPACE/NAME
+        found = sorted({job for job, parts in shown if "/".join(parts) == name})
     if len(found) > 1:
-        spaces = ", ".join(repr(job.namespace) for job in found[:_NEAREST])
-        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs. Name the namespace: {spaces}.")
+        whole = ", ".join(repr("/".join(job.parts)) for job in found[:_NEAREST])
+        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {whole}. Write one of them, or its namespace.")
     if not found:
         near = difflib.get_close_matches(name, sorted({parts[1] for _, parts in shown}), _NEAREST, 0.5)
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
@@ -126,6 +142,11 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
         return key
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
+    if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":
+        return find_column(snapshot, dataset, column[1:-1])
+    plain = _unescaped(column)
+    if plain != column:
+        return find_column(snapshot, dataset, plain)
     near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
 

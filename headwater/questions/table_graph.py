@@ -74,7 +74,7 @@ def _edges(
             continue
         for source in {name.plain for name in lineage.tables}:
             if source in node_of and output.plain in node_of:
-                pairs.setdefault((source, output.plain), set()).add(fold(group.job))
+                pairs.setdefault((source, output.plain), set()).update([fold(group.job)] if group.has_job else ())
     found: dict[tuple[str, str], tuple[int, set[Name]]] = {}
     inside: Counter[str] = Counter()
     for (source, output), jobs in pairs.items():

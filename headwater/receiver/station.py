@@ -64,11 +64,14 @@ class Receiver:
         self.refusals = Refusals()
         self._flushing = asyncio.Lock()
 
-    async def one(self, request: Request) -> Answer:
-        """Take one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is no event."""
-        key = None
+    async def one(self, request: Request, caller: Caller | None = None) -> Answer:
+        """Accept one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is not an event.
+
+        caller: set if the API already authenticated the request from which it makes this event.
+        """
+        key = caller
         try:
-            key = await self._admit(request)
+            key = await self._admit(request, caller)
             body = await read_body(request.headers, request.body, self._limits.max_body_bytes)
             large = len(body) > LARGE
             is_line = ORIGIN in request.headers
@@ -92,7 +95,7 @@ class Receiver:
         except Refusal as refusal:
             return self._refused(refusal, request, "batch", key)
         for item_refusal in bad.values():
-            self.refusals.add(item_refusal, "batch", key.name, request.headers.get("user-agent"))
+            self.refusals.add(item_refusal, "batch", key.label, request.headers.get("user-agent"))
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
     async def flush_refusals(self) -> None:
@@ -105,20 +108,15 @@ class Receiver:
                 except LogUnavailable:
                     self.refusals.give_back(notes)
 
-    async def _admit(self, request: Request) -> Caller:
+    async def _admit(self, request: Request, caller: Caller | None = None) -> Caller:
         if request.method != "POST":
             raise Refusal(405, "method", f"{request.method} is not taken here.", "Use POST.")
         check_headers(request.headers)
-        key = await self._access.find(request.headers, request.query, request.method)
+        key = caller or await self._access.find(request.headers, request.query, request.method)
         if key is None:
-            raise Refusal(
-                401,
-                "credentials",
-                "The key is missing or wrong.",
-                "Send `Authorization: Bearer KEY` or `x-functions-key`.",
-            )
+            raise Refusal(*self._access.denial(request.headers, request.query))
         if not key.may("write"):
-            raise Refusal(403, "role", f"Key {key.name!r} may not write.", "Use a key with the role `write`.")
+            raise Refusal(403, "role", f"{key.title} may not write.", "Use a key with the role `write`.")
         return key
 
     async def _append(self, records: Sequence[Record]) -> None:
@@ -132,7 +130,7 @@ class Receiver:
         RECEIVED.inc(len(records))
 
     def _refused(self, refusal: Refusal, request: Request, route: str, key: Caller | None) -> Answer:
-        self.refusals.add(refusal, route, key.name if key else None, request.headers.get("user-agent"))
+        self.refusals.add(refusal, route, key.label if key else None, request.headers.get("user-agent"))
         return refusal.answer()
 
 
@@ -149,7 +147,7 @@ def _checked_envelope(key: Caller, body: bytes) -> Envelope:
         raise Refusal(
             403,
             "namespace",
-            f"Key {key.name!r} may not write this namespace.",  # not quoted: it may hold a secret
+            f"{key.title} may not write this namespace.",  # not quoted: it may hold a secret
             "Use a key for it, or add the namespace to this key.",
             "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
         )
@@ -207,7 +205,7 @@ def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
 def _metadata(request: Request, key: Caller) -> str:
     sent = request.headers
     return _encoded_metadata(
-        key.name,
+        key.label,
         KeyScope(key.namespaces, key.datasets) if key.namespaces else None,
         sent.get("user-agent", "")[:1000],
         sent.get("content-encoding", "")[:20],
@@ -217,7 +215,7 @@ def _metadata(request: Request, key: Caller) -> str:
 
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
-    """Encode what is kept of a request: which key by name, its scope, which client, which encoding; no credential."""
+    """Encode what is stored of a request: the caller's label and scope, the client, the encoding; no credential."""
     client = redact_text(user_agent)[:200]
     kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
     kept |= {"origin": origin} if origin else {}

@@ -71,7 +71,7 @@ def _writers(runs: LandedRuns, dataset: Dataset) -> Iterator[TableWriter]:
         for output in run.said.writes:
             if dataset in output.names:
                 version = int(output.version) if output.version and output.version.isdecimal() else None
-                yield TableWriter(run, version, output.lifecycle)
+                yield TableWriter(run, version, output.lifecycle, output.is_echo)
 
 
 def _dropped(loss: TransportLoss) -> Finding:

@@ -103,6 +103,7 @@ def folder_lock(folder: Path, name: str, *, wait_s: float) -> Iterator[None]:
     path = folder / "run" / f"{name}.lock"
     with ExitStack() as stack:
         with on_disk(f"use {folder}"):
+            path.parent.mkdir(mode=0o700, exist_ok=True)  # a folder that was just restored has none
             file = stack.enter_context(path.open("a+"))
         deadline = time.monotonic() + wait_s
         while True:

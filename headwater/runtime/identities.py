@@ -93,4 +93,4 @@ def local_caller() -> Caller:
         name = getpass.getuser()
     except (KeyError, OSError):  # a container's account may have no name
         name = "somebody"
-    return Caller(f"{name}@{socket.gethostname()}", frozenset({"admin"}))
+    return Caller(f"{name}@{socket.gethostname()}", frozenset({"admin"}), kind="command")

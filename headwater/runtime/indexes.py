@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from headwater.eventlog import Readers
 from headwater.events.position import Source
 from headwater.runtime.folders import folder_lock
 from headwater.runtime.snapshot_opening import open_snapshots
+from headwater.runtime.station_troubles import station_troubles
 from headwater.runtime.storage import is_lake_remote, lake_place, open_bronze
 from headwater.settings import Settings
 
@@ -42,7 +44,10 @@ def open_freshness(settings: Settings, folder: Path, readers: Readers) -> "Fresh
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
 
-    return FreshnessMeter(readers, open_bronze(settings), open_index_home(folder), Gold(*lake_place(settings)))
+    gold = Gold(*lake_place(settings))
+    return FreshnessMeter(
+        readers, open_bronze(settings), open_index_home(folder), gold, partial(station_troubles, folder)
+    )
 
 
 def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":

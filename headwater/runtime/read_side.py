@@ -34,7 +34,7 @@ class ReadSide:
         """readers: opens the log for reading; called for each that asks on a thread of its own."""
         self.access = open_access(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
-        self._keys = KeyDesk(self.access.file, settings.keys) if self.access.file else None
+        self._keys = KeyDesk(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
         self._record = open_recorder(settings)
         self._admin_log = open_admin_log(*lake_place(settings))
         self.bronze = open_bronze(settings)

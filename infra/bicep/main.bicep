@@ -103,6 +103,20 @@ param logsDailyGb int
 ])
 param alertMinutes int
 
+@description('Hours without any event after which the alert heartbeat fires; 0: no such alert. Log alerts know these windows only.')
+@allowed([
+  0
+  1
+  2
+  3
+  4
+  5
+  6
+  24
+  48
+])
+param heartbeatHours int = 24
+
 @description('Who gets mail when an alert fires; empty for nobody.')
 param alertEmail string = ''
 
@@ -134,8 +148,8 @@ param storageLogs bool = false
 @minValue(0)
 param monthlyBudget int = 0
 
-@description('First day of the month in which the budget begins; the present one.')
-param budgetFrom string = utcNow('yyyy-MM-01')
+@description('First day of the budget, such as 2026-11-01. Azure refuses another one later: repeat that of the existing budget. Empty only without a budget.')
+param budgetFrom string
 
 @description('Whether a vault of the same name that was deleted within 90 days is taken up again: after a teardown.')
 param recoverVault bool = false
@@ -190,8 +204,12 @@ var consumerGroup = 'headwater'
 var lakeContainer = 'lake'
 var claimsContainer = 'claims'
 var flushTime = '00:${padLeft(string(flushSeconds / 60), 2, '0')}:${padLeft(string(flushSeconds % 60), 2, '0')}'
+// tools/azure_environment.py refuses the same combinations before anything is deployed
+var budgetUnsupported = monthlyBudget > 0 && (empty(alertEmail) || empty(budgetFrom)) ? 'monthlyBudget needs alertEmail and budgetFrom: set all three, or no budget.' : ''
+var networkUnsupported = !privateNetwork && (privateIngress || !empty(fabricWorkspaces)) ? 'privateIngress and fabricWorkspaces need privateNetwork: set it, or neither.' : ''
+var unsupported = '${budgetUnsupported}${networkUnsupported}'
 // not called publicAccess as the modules call it: checkov takes both for one, and then not on every run
-var publicNetworkAccess = privateNetwork ? 'Disabled' : 'Enabled'
+var publicNetworkAccess = !empty(unsupported) ? fail(unsupported) : privateNetwork ? 'Disabled' : 'Enabled'
 var ingestJson = string(ingestFolders)
 var ingestKeep = string(ingestKeepHours)
 var subnetId = privateNetwork ? network.outputs.appsSubnetId : ''
@@ -470,10 +488,9 @@ module alerts 'modules/alerts.bicep' = {
     withSinks: withSinks
     sinkLagSeconds: sinkLagSeconds
     workspaceId: monitoring.outputs.workspaceId
-    appIds: [
-      receiver.outputs.id
-      pipeline.outputs.id
-    ]
+    receiverId: receiver.outputs.id
+    pipelineName: pipeline.outputs.name
+    heartbeatHours: heartbeatHours
     hubName: hubName
   }
 }
@@ -490,7 +507,7 @@ module workbook 'modules/workbook.bicep' = {
   }
 }
 
-module budget 'modules/budget.bicep' = if (monthlyBudget > 0 && !empty(alertEmail)) {
+module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
   name: 'budget'
   params: {
     name: prefix

@@ -10,7 +10,7 @@ import pytest
 
 from functions.sinks.shift import Shift
 from headwater.eventlog.segments import open_writable
-from tests.infra.templates import APPS, MAIN, ROOT, source, template, variable
+from tests.infra.templates import MAIN, ROOT, source, template, variable
 from tests.parsing import World, event
 from tests.sink_server import Said, sink_server
 from tests.sinking import SinkWorld, bodies, events
@@ -88,10 +88,12 @@ def test_a_delivery_that_was_there_before_says_so(tmp_path: Path, caplog: pytest
 
 def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
     rules = {rule["name"]: rule for rule in variable("rules", ALERTS)}
-    assert set(rules) == {"lag", "rejected", "gap", "parser-silence"}
+    assert set(rules) == {"api-faults", "lag", "rejected", "gap", "parser-silence"}
     assert rules["gap"]["query"] == "gapLine"
-    assert all("${parserLine}" in rule["query"] for name, rule in rules.items() if name != "gap")
+    assert all("${parserLine}" in rule["query"] for name, rule in rules.items() if name not in ("gap", "api-faults"))
     columns = set(re.findall(r"\b([A-Z]\w+):long", variable("parserLine", ALERTS)))
+    requests = rules.pop("api-faults")
+    assert 'ResultCode != "503"' in requests["query"], "`behind` is a normal answer of the API"
     for rule in rules.values():
         asked = set(
             re.findall(r"\b[A-Z][a-z]+\b", rule["query"].replace("${parserLine}", "").replace("${hubMessages}", ""))
@@ -100,10 +102,20 @@ def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
     sinks = {rule["name"]: rule["query"] for rule in variable("sinkRules", ALERTS)}
     assert set(sinks) == {"sink-lag", "sink-dead-letters", "sink-silence"}
     assert sinks["sink-dead-letters"] == "givenUpLine"
-    assert "for rule in concat(rules, withSinks ? sinkRules : [])" in source(ALERTS)
-    serrors = str(template(ALERTS)["resources"]["serverErrors"])
-    assert "Http5xx" in serrors
-    assert all(f"{app}.outputs.id" in source(MAIN) for app in APPS)
+    assert "for rule in concat(rules, heartbeatHours > 0 ? [heartbeat] : [], withSinks ? sinkRules : [])" in source(
+        ALERTS
+    )
+    errors = str(template(ALERTS)["resources"]["receiverErrors"])
+    assert "Http5xx" in errors
+    assert "receiverId" in errors
+    assert "receiverId: receiver.outputs.id" in source(MAIN)
+
+
+def test_the_heartbeat_looks_back_as_many_hours_as_the_parameter_says() -> None:
+    heartbeat = variable("heartbeat", ALERTS)
+    assert heartbeat["window"] == "PT${heartbeatHours}H"
+    assert "windowSize: rule.?window ?? 'PT30M'" in source(ALERTS)
+    assert "summarize Came = sum(Came) | where Came == 0" in heartbeat["query"], "one row also where no event came"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +123,8 @@ def test_there_is_an_alert_for_each_thing_that_must_not_pass_unseen() -> None:
     [
         ("Function.parser.User", "Information"),  # the lines of the parser
         ("Function.sinks.User", "Information"),  # of sinks
+        ("Function.lineage", "Warning"),  # two lines for each request, also for one without a key: nothing samples them
+        ("Function.lineage.User", "Warning"),
         ("Host.Results", "Information"),  # requests: the workbook counts them
         ("Azure.Messaging.EventHubs", "Warning"),  # the trigger's own talk, which is most of what a host could say
         ("Microsoft.Azure.WebJobs.Hosting", "Warning"),

@@ -56,7 +56,7 @@ def test_a_bill_by_hand() -> None:
     commits, leases = 1_000 * 3 * 30.4, 2_880 * 3 * 30.4
     requests = commits * (3 * 0.065 + 2 * 0.0052) + (leases + 30_400) * 0.05
     assert found["Requests to storage"] == pytest.approx(requests / 10_000)
-    assert found["Logs and alerts"] == pytest.approx(4 * 0.50 + 2 * 0.10)
+    assert found["Logs and alerts"] == pytest.approx(6 * 0.50 + 0.10)
     assert total_eur(bill(SMALL, 1_000)) == pytest.approx(sum(found.values()) * REGION * EUR_PER_USD)
 
 

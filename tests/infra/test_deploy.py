@@ -12,8 +12,11 @@ import pytest
 import yaml
 
 from functions import app_settings
+from tests.functions.host import running
 from tests.infra.templates import APPS, BICEP, MAIN, PARAMETERS, ROOT, SINKS, body, resources, template
-from tools.function_zip import PACKAGE, RECEIVER, receiver_shipped
+from tests.infra.templates import app_settings as templates_app_settings
+from tests.infra.templates import names as template_names
+from tools.function_zip import PACKAGE, RECEIVER, receiver_shipped, shipped
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 WORKFLOW = WORKFLOWS / "deploy.yml"
@@ -64,26 +67,74 @@ def test_nothing_is_deployed_that_was_not_linted_tested_and_packed_before(
     assert receiver == ('"${{ steps.provision.outputs.receiver }}"', receivers)
 
 
-@pytest.mark.slow
-def test_azd_packs_for_the_receiver_what_it_imports(tmp_path: Path) -> None:
-    """Its hook is run on the sources, beside a dashboard that costs no build and what an older release left."""
+@pytest.fixture(scope="module")
+def azd_services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Run azd's hook on a copy of the sources and give the folder that azd packs for each service.
+
+    The dashboard is a stand-in, as its build takes long. A file of an older release lies in each folder.
+    """
+    root = tmp_path_factory.mktemp("sources")
     for folder in ("functions", "headwater", "tools"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "assets"))
-    for name in {*_of_root(receiver_shipped()), "requirements-receiver.txt"}:
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "Makefile").write_text("web:\n\ttouch built\n")
-    packed = tmp_path / yaml.safe_load((ROOT / "azure.yaml").read_text())["services"]["receiver"]["project"]
-    packed.mkdir(parents=True)
-    (packed / "removed_since.py").touch()
-    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["prepackage"]["run"]
-    subprocess.run([ROOT / hook], cwd=tmp_path, check=True, capture_output=True)
-    found = sorted(path.relative_to(packed).as_posix() for path in packed.rglob("*") if path.is_file())
-    assert ((tmp_path / "built").exists(), found) == (True, receiver_shipped())
-    assert (packed / "requirements.txt").read_bytes() == (ROOT / "requirements-receiver.txt").read_bytes()
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "assets"))
+    for path in (ROOT / name for name in ("function_app.py", "host.json", "LICENSE", "azure.yaml")):
+        shutil.copy(path, root)
+    for path in [*ROOT.glob("requirements*.txt"), *ROOT.glob(".funcignore")]:
+        shutil.copy(path, root)
+    (root / "headwater" / "web" / "assets").mkdir()
+    (root / "Makefile").write_text("web:\n\techo page > headwater/web/assets/index.html\n")
+    azure = yaml.safe_load((root / "azure.yaml").read_text())
+    folders = {name: root / service["project"] for name, service in azure["services"].items()}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "removed_since.py").touch()
+    hook = azure["hooks"]["prepackage"]["posix"]["run"]
+    subprocess.run(["sh", "-c", hook], cwd=root, check=True, capture_output=True)
+    return folders
 
 
-def _of_root(names: list[str]) -> list[str]:
-    return [name for name in names if "/" not in name]
+@pytest.mark.slow
+def test_azd_packs_for_each_service_what_it_imports(azd_services: dict[str, Path]) -> None:
+    """Without an ignore file azd packs all but `__pycache__` and environments (azd's createDeployableZip)."""
+    packed = {
+        name: sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        for name, folder in azd_services.items()
+    }
+    pages = re.compile("headwater/web/assets/(?!index.html)")
+    whole = [name for name in shipped() if not pages.match(name)]
+    assert packed == {"receiver": receiver_shipped(), "pipeline": whole}
+    for app, file in (("receiver", "requirements-receiver.txt"), ("pipeline", "requirements.txt")):
+        assert (azd_services[app] / "requirements.txt").read_bytes() == (ROOT / file).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("app", "role", "functions"),
+    [
+        ("receiver", "write", {"lineage", "lineage_batch", "live", "ready"}),
+        ("pipeline", "read", {"parser", "api", "catch_up", "snapshot", "compact", "vacuum"}),
+    ],
+)
+def test_every_function_of_what_azd_deploys_imports_without_an_editable_install(
+    app: str, role: str, functions: set[str], azd_services: dict[str, Path], tmp_path: Path
+) -> None:
+    triggers = json.loads(str(templates_app_settings(app)["HEADWATER_TRIGGERS"]).strip("'"))
+    given = {
+        "triggers": triggers, "log": "event_hub", "hub_namespace": "n.servicebus.windows.net",
+        "hub_name": "openlineage",
+        "claims_url": "https://a.blob.core.windows.net/claims",
+        "lake": "abfss://lake@a.dfs.core.windows.net",
+        "keys": [{"name": "any", "key": "at-least-8-characters", "roles": [role]}],
+    }  # fmt: skip
+    with running(azd_services[app], tmp_path / "worker.log", **given) as started:
+        assert functions <= set(started.functions), started.index
+
+
+@pytest.mark.parametrize("command", ["prepackage", "predeploy", "preprovision"])
+def test_azds_hooks_are_the_same_on_posix_and_windows(command: str) -> None:
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"][command]
+    posix, windows = hook["posix"], hook["windows"]
+    assert (posix["shell"], windows["shell"]) == ("sh", "pwsh")
+    assert posix["run"].removeprefix("python3 ") == windows["run"].removeprefix("python ")
 
 
 def test_a_pull_request_is_tested_on_both_pythons_with_all_that_tests_need(tests: dict[str, Any]) -> None:
@@ -123,9 +174,6 @@ def test_what_the_workflows_name_exists() -> None:
     for module in re.findall(r"python -m (tools\.\w+)", text):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
     assert (ROOT / re.findall(r"--file (\S+)", text)[0]).exists()
-    workflow = yaml.safe_load(text)
-    tiers = workflow[True]["workflow_dispatch"]["inputs"]["tier"]["options"]  # YAML reads the key `on` as true
-    assert {f"{tier}.bicepparam" for tier in tiers} == set(PARAMETERS)
     assert set(re.findall(r"jq -r \.(\w+)\.value", text)) <= set(template(MAIN)["outputs"])
 
 
@@ -135,15 +183,17 @@ def test_what_the_workflows_name_exists() -> None:
         ("AZURE_LOCATION=westeurope\n", {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, ""),
         ('RECEIVER_KEYS="[]"\n', {"RECEIVER_KEYS": "[]", "PIPELINE_KEYS": "[]"}, "in clear: RECEIVER_KEYS"),
         ("", {"RECEIVER_KEYS": "[]"}, "PIPELINE_KEYS is not set"),
-        ("", {"RECEIVER_KEYS": "a-bare-key", "PIPELINE_KEYS": "[]"}, "RECEIVER_KEYS is no JSON list"),
+        ("", {"RECEIVER_KEYS": "a-bare-key", "PIPELINE_KEYS": "[]"}, "RECEIVER_KEYS is not a JSON list"),
     ],
 )
 def test_keys_stay_out_of_azds_file(kept: str, exported: dict[str, str], said: str, tmp_path: Path) -> None:
-    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]["run"]
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]["posix"]["run"]
     (tmp_path / ".azure" / "test").mkdir(parents=True)
     (tmp_path / ".azure" / "test" / ".env").write_text(kept)
-    environment = {"PATH": os.environ["PATH"], "AZURE_ENV_NAME": "test", **exported}
-    done = subprocess.run([ROOT / hook], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    environment = {"PATH": os.environ["PATH"], "AZURE_ENV_NAME": "test", "PYTHONPATH": str(ROOT), **exported}
+    done = subprocess.run(
+        ["sh", "-c", hook], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, said in done.stderr) == (int(bool(said)), True)
 
 
@@ -168,3 +218,14 @@ def test_the_hosts_job_names_settings_hub_and_group_that_there_are() -> None:
 def test_the_workflow_gives_the_variables_that_a_tier_reads(name: str, jobs: dict[str, Any]) -> None:
     asked = re.findall(r"readEnvironmentVariable\('(\w+)'\)", (BICEP / name).read_text())
     assert set(asked) <= set(jobs["deploy"]["env"])
+
+
+def test_the_page_registers_every_provider_that_the_templates_use() -> None:
+    """Microsoft.App has no resource here: Flex Consumption delegates the apps' subnet to it."""
+    used = {
+        found["type"].partition("/")[0] for file in template_names() for found in template(file)["resources"].values()
+    }
+    delegated = set(re.findall(r"'(Microsoft\.App)/environments'", (BICEP / "modules/network.bicep").read_text()))
+    (line,) = re.findall(r"for provider in (.*?); do", (ROOT / "docs" / "azure.md").read_text())
+    assert delegated == {"Microsoft.App"}
+    assert {f"Microsoft.{name}" for name in line.split()} == used | delegated

@@ -160,6 +160,41 @@ def test_values_that_cannot_work_are_refused_before_anything_is_installed(values
         render([values])
 
 
+def blocks(schema: Object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every block whose keys the chart defines, from its schema and from the default values."""
+    for name, found in schema.get("properties", {}).items():
+        if found.get("additionalProperties") is False:
+            yield (*path, name)
+            yield from blocks(found, (*path, name))
+
+
+def nested(path: tuple[str, ...], value: Object) -> Object:
+    return {path[0]: nested(path[1:], value) if path[1:] else value}
+
+
+def test_a_misspelt_key_is_refused_in_every_block() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    found = list(blocks(schema))
+    tops = {path[0] for path in found}
+    assert {"image", "receiver", "parser", "api", "sinks", "service", "ingress", "podMonitor", "serviceAccount"} == tops
+    for path in found:
+        with pytest.raises(ValueError, match="replica"):
+            render([{**SMALL, **nested(path, {"replica": 3})}])
+    with pytest.raises(ValueError, match="'not' failed"):
+        render([{**SMALL, "api": {"settings": {"keys": "[]"}}}])
+
+
+def test_the_schema_takes_every_default_value_and_no_other_key() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    for path in blocks(schema):
+        block, defaults = schema, values
+        for name in path:
+            block, defaults = block["properties"][name], defaults.get(name, {})
+        if path[-1] != "resources":
+            assert block["properties"].keys() == defaults.keys(), path
+
+
 def test_the_chart_is_of_this_version_and_documents_its_values() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     version = re.search(r'^version = "(.+)"$', (CHART.parents[2] / "pyproject.toml").read_text(), re.MULTILINE)

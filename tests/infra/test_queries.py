@@ -36,7 +36,7 @@ def written_out(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
-    rules = [*variable("rules", ALERTS), *variable("sinkRules", ALERTS)]
+    rules = [*variable("rules", ALERTS), variable("heartbeat", ALERTS), *variable("sinkRules", ALERTS)]
     charts = variable("charts", WORKBOOK)  # which gets the lines of the parser from the alerts
     return {f"{one['name']} {one.get('look', '')}": written_out(one["query"]) for one in (*rules, *charts)}
 

@@ -390,3 +390,20 @@ def test_slashes_that_a_proxy_decoded_are_understood(marquez_to_read: Marquez) -
     assert (
         marquez_to_read.client.get(f"/namespaces/{encoded(SILVER[0])}/datasets/silver%2Fcustomers").status_code == 200
     )
+
+
+@pytest.mark.parametrize("path", ["lineage", "column-lineage"])
+def test_every_alias_draws_the_graph_under_the_id_that_was_asked_for(marquez_to_read: Marquez, path: str) -> None:
+    kind = "dataset" if path == "lineage" else "datasetField"
+    column = "" if path == "lineage" else ":id"
+    graphs = []
+    for alias in (f"{STORE}:gold/orders", f"{STORE}:/gold/orders", f"{STORE}:/gold/orders/"):
+        node = f"{kind}:{alias}{column}"
+        graph = marquez_to_read.client.get(f"/{path}", params={"nodeId": node}).json()["graph"]
+        ids = {each["id"] for each in graph}
+        assert node in ids
+        edges = [edge for each in graph for edge in (*each["inEdges"], *each["outEdges"])]
+        assert any(node in edge.values() for edge in edges)
+        assert {end for edge in edges for end in edge.values()} <= ids
+        graphs.append(sorted(str(each).replace(alias, "ALIAS") for each in edges))
+    assert graphs[0] == graphs[1] == graphs[2] != []

@@ -15,7 +15,6 @@ from headwater.api.marquez.marquez_writing import WAITS, Write, Writing
 from headwater.api.marquez.requests import Refused
 from headwater.api.refusing import json_response
 
-_CREDENTIALS = ("authorization", "x-functions-key", "user-agent")
 _ONLY_READS = "This instance only reads. Change it where events are received."
 
 
@@ -29,17 +28,25 @@ class ChangeTaker:
         self._notes = set[asyncio.Task[None]]()
 
     async def take(
-        self, found: Write, request: Request, actor: Caller | None, look: Callable[[], Response | Write]
+        self,
+        found: Write,
+        request: Request,
+        caller: Caller,
+        look: Callable[[], Response | Write],
+        *,
+        is_admin_act: bool,
     ) -> Response:
         """Append the events of a change; answer once questions see them, or say that they do not yet.
 
-        actor: whose act is written down; None for what the key of an event says itself. look: asks again.
+        caller: already authenticated; its events carry its label. is_admin_act: whether the admin log records it.
+        look: asks again.
         """
+        actor = caller if is_admin_act else None
         if self._writing is None:
             raise Refused(405, {"code": 405, "message": _ONLY_READS})
-        carried = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
+        carried = {"user-agent": request.headers.get("user-agent", "")}
         for event in found.events:
-            status, said = await self._writing.post(msgspec.json.encode(event), carried, request.url.query)
+            status, said = await self._writing.post(msgspec.json.encode(event), carried, caller)
             if status != 200:
                 await asyncio.gather(*self._notes_of(request, actor, status))
                 return json_response(status, {"code": status, "message": said.decode()})

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from headwater.api.marquez.column_feeds import how_json, old_type
 from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
-from headwater.api.marquez.nodes import Node, find_node, version_text
+from headwater.api.marquez.nodes import Node, find_node, version_text, with_asked_ids
 from headwater.api.marquez.requests import Answer, Asked, LookAgain, Unknown, flag, not_found, required
 from headwater.errors import NotKnown
 from headwater.index.stored.catalog_tables import JOB
@@ -42,7 +42,13 @@ def get_column_lineage(asked: Asked) -> Answer:
         truncated = truncated or len(more) > MAX_NODES
         reached |= more
     nodes = _ColumnDrawing(asked, sorted(reached)[:MAX_NODES]).nodes()
-    return {"graph": nodes, "truncated": truncated or len(reached) > MAX_NODES}
+    found = {"graph": nodes, "truncated": truncated or len(reached) > MAX_NODES}
+    if node.dataset is None:
+        return found
+    spelled = text.removesuffix(f"#{node.version}").partition(":")[2]
+    spelled = spelled.removesuffix(f":{node.column}") if node.column is not None else spelled
+    canonical = ":".join(node.dataset.parts)
+    return with_asked_ids(found, f"datasetField:{canonical}:", f"datasetField:{spelled}:", node.column)
 
 
 def _moment_of(asked: Asked, node: Node, text: str) -> int:

@@ -36,7 +36,7 @@ from headwater.api.marquez.display_names import displayed
 from headwater.api.marquez.marquez_writing import Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.api.refusing import AGAIN, json_response
+from headwater.api.refusing import AGAIN, fault, json_response
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.identity.callers import Access
 from headwater.index.reading.catalog import Catalog
@@ -164,18 +164,16 @@ class MarquezApi:
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
             if not isinstance(found, Write):
                 return found
-            actor = None if answer in _OF_PRODUCERS else caller
             again = partial(self._answer, found.again or answer, path, request, b"")
-            return await self._changes.take(found, request, actor, again)
+            return await self._changes.take(found, request, caller, again, is_admin_act=answer not in _OF_PRODUCERS)
         except Refused as error:
             return json_response(error.status, error.body)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
-            raise Refused(
-                401, {"code": 401, "message": "The key is missing or wrong. Send `Authorization: Bearer KEY`."}
-            )
+            status, _, what, fix = self._access.denial(request.headers, request.url.query)
+            raise Refused(status, {"code": status, "message": f"{what} {fix}"})
         if request.method in _READING:
             _require(key, "read")
         return key
@@ -196,7 +194,10 @@ class MarquezApi:
         except Behind as error:
             return json_response(503, {"code": 503, "message": str(error)}, AGAIN)
         except (GiveUp, Retry) as error:
-            return json_response(503, {"code": 503, "message": str(error)})
+            status = 503 if isinstance(error, Retry) else 500
+            return json_response(status, {"code": status, "message": str(error)})
+        except Exception as error:
+            return json_response(500, {"code": 500, "message": " ".join(fault(error))})
 
     def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
         snapshot = as_of(request.query_params)
@@ -217,7 +218,7 @@ class MarquezApi:
 def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
         if not caller.may(role):
-            raise Refused(403, {"code": 403, "message": f"Key {caller.name!r} has not the role `{role}`."})
+            raise Refused(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
 _READING = ("GET", "HEAD")

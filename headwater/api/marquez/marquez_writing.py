@@ -5,14 +5,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from headwater.access import Caller
 from headwater.api.index_news import IndexNews
 from headwater.api.marquez.requests import Answer, Asked, Refused
 
 Json = dict[str, Any]
 Meta = TypeVar("Meta")
 
-Post = Callable[[bytes, Mapping[str, str], str], Awaitable[tuple[int, bytes]]]
-"""Appends an event as if the client had posted it: from body, headers and query to status and body of the answer."""
+Post = Callable[[bytes, Mapping[str, str], Caller], Awaitable[tuple[int, bytes]]]
+"""Appends an event in the name of an authenticated caller: from body and headers to status and body of the answer."""
 
 WAITS = {"headwater-index": "waits"}
 """Header of an answer to a change that is durable, and that questions do not see yet."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from headwater.api.marquez.java_texts import uri_text
 from headwater.api.marquez.requests import Answer, Asked, not_found
+from headwater.errors import InvalidEvent
 from headwater.events.decode import decode
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
@@ -33,7 +34,10 @@ def _namespace_json(catalog: Catalog, row: HeardOf) -> Answer:
 def _declared(marks: Mapping[tuple[str, str], tuple[int, str]], mark: str) -> dict[str, Any]:
     """Return what was declared of a namespace or source by hand."""
     _, value = marks.get((mark, ""), (0, "{}"))
-    found: dict[str, Any] = decode(value.encode())
+    try:
+        found: dict[str, Any] = decode(value.encode())
+    except InvalidEvent:  # redaction replaces the value of a thing that is called like a secret
+        return {}
     return found
 
 
@@ -53,6 +57,7 @@ def get_namespace(asked: Asked) -> Answer:
 def _source_json(catalog: Catalog, row: HeardOf) -> Answer:
     name, uri, first_us, last_us = row
     said = _declared(catalog.marks(Name("", name)), "source")
+    uri = uri or name
     scheme = (uri if "://" in uri else name).partition(":")[0]
     return {
         "type": said.get("type") or _KINDS.get(scheme, scheme.upper()),

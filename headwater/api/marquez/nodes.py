@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from headwater.api.marquez.requests import Asked, no_such_page, not_found
+from headwater.api.marquez.requests import Answer, Asked, no_such_page, not_found
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.lineage.names.dataset_name import Name
 
@@ -52,6 +52,28 @@ def find_node(asked: Asked, text: str) -> Node:
     if found is None:
         raise not_found("Node", text[:500])
     return found
+
+
+def with_asked_ids(answer: Answer, canonical: str, asked: str, column: str | None = None) -> Answer:
+    """Return a graph in which a node, or the columns of a dataset, have ids of the spelling that was asked for.
+
+    Marquez's page looks up the node by the text that it asked for; under another id it draws nothing.
+    canonical, asked: an id, or with a colon behind it what ids of columns begin with. column: as it was asked for.
+    """
+
+    def spelled(text: str) -> str:
+        if not canonical.endswith(":"):
+            return asked if text == canonical else text
+        if not text.startswith(canonical):
+            return text
+        name = text[len(canonical) :]
+        return asked + (column if column is not None and column.casefold() == name.casefold() else name)
+
+    for node in answer["graph"]:
+        node["id"] = spelled(node["id"])
+        for edge in (*node["inEdges"], *node["outEdges"], *(node["data"].get("flows") or ())):
+            edge["origin"], edge["destination"] = spelled(edge["origin"]), spelled(edge["destination"])
+    return answer
 
 
 def _find(asked: Asked, kind: str, rest: str, version: str | None) -> Node | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args
 
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
-from headwater.api.marquez.nodes import dataset_id, find_node, job_id
+from headwater.api.marquez.nodes import dataset_id, find_node, job_id, with_asked_ids
 from headwater.api.marquez.requests import Answer, Asked, granularity_of, required
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.reading.catalog_lists import JobRow
@@ -142,9 +142,11 @@ class Tables:
 def get_lineage(asked: Asked) -> Answer:
     """GET /lineage: the jobs up to `depth` steps from a node, each with all its datasets.
 
+    The node that was asked for has the id by which it was asked for, whichever alias that is.
     granularity: ours alone; jobs are folded, and each says in `flows` from which dataset to which it leads.
     """
-    node = find_node(asked, required(asked.query, "nodeId"))
+    text = required(asked.query, "nodeId")
+    node = find_node(asked, text)
     tables = Tables(asked)
     jobs: dict[Name, Sides] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
@@ -162,7 +164,9 @@ def get_lineage(asked: Asked) -> Answer:
             truncated = True
             break
         front = set()
-    return _TableDrawing(asked, tables, jobs, datasets).answer(truncated=truncated)
+    found = _TableDrawing(asked, tables, jobs, datasets).answer(truncated=truncated)
+    own = dataset_id(node.dataset) if node.dataset else job_id(asked.catalog.name(node.job.shown)) if node.job else ""
+    return with_asked_ids(found, own, text.removesuffix(f"#{node.version}"))
 
 
 class _TableDrawing:

@@ -6,7 +6,11 @@ from headwater.questions.answers.answer_parts import AnswerStruct, ListAnswer, T
 
 
 class KeyShown(AnswerStruct):
-    """A key, without what it is found by. last_used: to ten minutes; kept: in the file, or in the settings."""
+    """A key, without its hash. last_used: to ten minutes; kept: in the file, or in the settings.
+
+    owner: the owner's name for display, `unassigned` without one; `owner_issuer` and `owner_subject` identify the
+    owner, `owner_object_id` is the object id of Entra ID.
+    """
 
     id: str
     name: str
@@ -15,6 +19,10 @@ class KeyShown(AnswerStruct):
     datasets: list[str] | None
     made: Time | None
     made_by: str
+    owner: str
+    owner_issuer: str | None
+    owner_subject: str | None
+    owner_object_id: str | None
     expires: Time | None
     valid: bool
     last_used: Time | None
@@ -29,6 +37,12 @@ class KeysAnswer(ListAnswer):
 
 class KeysRevoked(AnswerStruct):
     """Keys that were taken back."""
+
+    items: list[KeyShown]
+
+
+class KeysAssigned(AnswerStruct):
+    """Keys that have another owner now."""
 
     items: list[KeyShown]
 

@@ -1,17 +1,21 @@
 """What a DAX expression refers to: columns and measures by their brackets, whole tables by their names (pure)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.declarations.powerbi.semantic_model import ModelTable
 
 
 class DaxReference(NamedTuple):
-    """A name in brackets, of a table where one stands before it; or a whole table, where name is None."""
+    """A name in brackets, of a table where one stands before it; or a whole table, where name is None.
+
+    is_counted: only the number of its values or of its distinct values is used.
+    """
 
     table: str | None
     name: str | None
+    is_counted: bool = False
 
 
 class UsedColumn(NamedTuple):
@@ -30,6 +34,12 @@ _TOKEN = re.compile(
       |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_COUNTS = {"count", "counta", "countblank", "distinctcount", "distinctcountnoblank", "approximatedistinctcount"}
+"""Functions of one column that return how many values it has."""
+
+_LISTS_VALUES = {"values", "distinct"}
+"""Functions whose rows are the distinct values of one column."""
+
 _COUNTS_ROWS = {"countrows", "isempty"}
 """Functions that take a table and look at none of its columns."""
 
@@ -37,13 +47,15 @@ _COUNTS_ROWS = {"countrows", "isempty"}
 def dax_references(expression: str) -> Iterator[DaxReference]:
     """Yield what an expression refers to; time is linear, and text that is no DAX yields what looks like references."""
     before: list[tuple[str, str]] = []
-    for kind, text in _tokens(expression):
+    tokens = [*_tokens(expression)]
+    for (kind, text), (_, behind) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
         if kind == "bracket":
             table = _table(*before[-1]) if before else None
             if table is not None:
                 before.pop()
+            is_counted = behind == ")" and _counts(before)
             yield from _flushed(before)
-            yield DaxReference(table, text[1:].removesuffix("]").replace("]]", "]"))
+            yield DaxReference(table, text[1:].removesuffix("]").replace("]]", "]"), is_counted)
         elif kind in ("quoted", "word") or text == "(":
             if text == "(" and before and before[-1][0] == "word":
                 before[-1] = ("call", before[-1][1])
@@ -58,6 +70,13 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
     for found in _TOKEN.finditer(expression):
         if found.lastgroup not in ("gap", "text"):
             yield found.lastgroup or "other", found[0]
+
+
+def _counts(before: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether the calls in front of a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
+    calls = [text.casefold() if kind == "call" else "" for kind, text in before[-2:]]
+    is_listed = len(calls) == 2 and calls[0] == "countrows" and calls[1] in _LISTS_VALUES
+    return is_listed or (bool(calls) and calls[-1] in _COUNTS)
 
 
 def _table(kind: str, text: str) -> str | None:
@@ -93,7 +112,7 @@ class ModelNames:
         """Return the columns and the measures that an expression uses, each once; home: the table that it is in."""
         columns: dict[UsedColumn, None] = {}
         measures: dict[str, None] = {}
-        for table, name in dax_references(expression):
+        for table, name, _ in dax_references(expression):
             if name is None:
                 if (table or "").casefold() in self._tables:
                     columns[UsedColumn(self._tables[(table or "").casefold()].name, None)] = None
@@ -104,3 +123,24 @@ class ModelNames:
             elif table is None and (column := self._columns.get((home.casefold(), name.casefold()))):
                 columns[column] = None
         return [*columns], [*measures]
+
+
+def only_counted(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
+    """Return the columns that an expression uses for nothing but counts of their values.
+
+    A name in brackets without a table may be a column of any table, and a whole table may show all of its columns.
+    """
+    counted: set[tuple[str, str]] = set()
+    open_names: set[tuple[str | None, str | None]] = set()
+    for table, name, is_counted in dax_references(expression):
+        place = table and table.casefold(), name and name.casefold()
+        if is_counted and place[0] and place[1]:
+            counted.add((place[0], place[1]))
+        else:
+            open_names.add(place)
+    found = set()
+    for each in columns:
+        table, name = each.table.casefold(), (each.name or "").casefold()
+        if (table, name) in counted and open_names.isdisjoint({(table, name), (None, name), (table, None)}):
+            found.add(each)
+    return found

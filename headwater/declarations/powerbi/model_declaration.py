@@ -14,7 +14,7 @@ from headwater.declarations.declaration_file import (
     DeclaredStep,
     How,
 )
-from headwater.declarations.powerbi.dax_references import ModelNames, UsedColumn
+from headwater.declarations.powerbi.dax_references import ModelNames, UsedColumn, only_counted
 from headwater.declarations.powerbi.m_navigation import TableSource, entity_source, table_source
 from headwater.declarations.powerbi.semantic_model import CalcDependency, ModelColumn, ModelTable, SemanticModel
 
@@ -90,8 +90,8 @@ def _sources(column: ModelColumn, known: Iterable[TableSource]) -> list[Declared
     return sources
 
 
-def _step(sources: list[DeclaredSource], how: How) -> DeclaredStep:
-    return DeclaredStep.model_validate({"from": sources, "how": how})
+def _step(sources: list[DeclaredSource], how: How, *, masked: bool = False) -> DeclaredStep:
+    return DeclaredStep.model_validate({"from": sources, "how": how, "masked": masked})
 
 
 class _Uses:
@@ -107,7 +107,10 @@ class _Uses:
     def steps(self, table: str, name: str, expression: str, how: How) -> list[DeclaredStep]:
         """Return the steps into a measure, a calculated column, or all of a calculated table."""
         columns, measures = self._by_list(table, name) or self._names.used(expression, table)
-        direct = [self._source(each.table, each.name) for each in columns if each.name is not None]
+        named = [each for each in columns if each.name is not None]
+        counted = only_counted(expression, named)
+        masked = [self._source(each.table, each.name or "") for each in named if each in counted]
+        direct = [self._source(each.table, each.name or "") for each in named if each not in counted]
         direct += [DeclaredSource(dataset=f"{self._model.name}/{MEASURES}", column=each) for each in measures]
         whole = [
             self._source(each.table, column.name)
@@ -117,6 +120,7 @@ class _Uses:
         ]
         return [
             *([_step(direct, how)] if direct else []),
+            *([_step(masked, how, masked=True)] if masked else []),
             *([_step(whole, "FILTER")] if whole else []),
         ]
 

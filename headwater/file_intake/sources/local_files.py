@@ -1,5 +1,6 @@
 """Files on a disk of this machine, or mounted on it."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -17,7 +18,11 @@ from headwater.file_intake.sources.unchanged_deletion import delete_unchanged
 
 
 class LocalFiles:
-    """A file, or the files of a folder at any depth. Links to files are followed, links to folders are not."""
+    """A file, or the files of a folder at any depth.
+
+    Links to files are followed as long as they stay in the folder, links to folders are not. The path itself may be a
+    link: who names it means what it leads to.
+    """
 
     store = "file"
     look_every_s = 0.5  # listing tells of mounted files, too, which no notice of the system does
@@ -45,14 +50,29 @@ class LocalFiles:
         return _found(path, status) if stat.S_ISREG(status.st_mode) else None
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open it if it is still the one that was listed."""
-        try:
-            file = Path(found.path).open("rb")  # noqa: SIM115 - whoever asked closes it
+        """Open it if it is still the one that was listed.
+
+        Raises OSError if it lies outside of the folder. That is judged on the opened file, so it does not matter which
+        part of the path became a link since it was listed.
+        """
+        try:  # without waiting for a writer, should it have become a pipe
+            descriptor = os.open(found.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except FileNotFoundError as error:
             raise FileGone(found.path) from error
-        if _identity(os.fstat(file.fileno())) != found.identity:
+        file = os.fdopen(descriptor, "rb")
+        try:
+            if _identity(os.fstat(descriptor)) != found.identity:
+                raise FileGone(found.path)
+            if self._root.is_dir() and not _is_below(
+                _opened_path(descriptor, found.path), os.path.realpath(self._root)
+            ):
+                raise OSError(
+                    errno.ELOOP,
+                    "it is a link that leads out of the folder, which is not followed. Name its target as a PATH",
+                )
+        except BaseException:
             file.close()
-            raise FileGone(found.path)
+            raise
         return file
 
     def delete(self, found: FoundFile) -> bool:
@@ -67,6 +87,21 @@ class LocalFiles:
             raise WrongSetting(
                 f"{found.path} was taken and may not be deleted: {error.strerror}. Leave --keep out, or allow it."
             ) from error
+
+
+def _opened_path(descriptor: int, path: str) -> str:
+    """Return where an opened file really lies; raises FileGone if another file is there now."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names as they are
+    except OSError:  # a system without /proc
+        real = os.path.realpath(path)
+        if not os.path.samestat(os.stat(real), os.fstat(descriptor)):  # noqa: PTH116 - names as they are
+            raise FileGone(path) from None
+        return real
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:

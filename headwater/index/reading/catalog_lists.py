@@ -15,7 +15,7 @@ _NAMESPACES = (
 )
 _SOURCES = (
     "WITH named AS (SELECT name, uri, first_us, last_us FROM data_sources UNION ALL "
-    "SELECT n.name, c.value ->> '$.connectionUrl', c.time_us, c.time_us "
+    "SELECT n.name, CASE WHEN json_valid(c.value) THEN c.value ->> '$.connectionUrl' END, c.time_us, c.time_us "
     "FROM changes c JOIN names n ON n.id = c.name WHERE c.mark = 'source') "
     "SELECT name, max(uri) AS uri, min(first_us) AS first_us, max(last_us) AS last_us FROM named GROUP BY name "
     "UNION ALL "

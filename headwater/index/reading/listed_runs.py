@@ -77,7 +77,12 @@ def listed_runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) 
 
 def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any]]:
     of_job = [
-        (f"n.{part} = ?", value) for part, value in (("namespace", asked.namespace), ("name", asked.job)) if value
+        (condition, value)
+        for condition, value in (
+            ("n.namespace = ?", asked.namespace),
+            ("? IN (n.name, n.namespace || '/' || n.name)", asked.job),
+        )
+        if value
     ]
     found: list[tuple[str, list[Any]]] = [
         ("r.kind = 'RUN'", []),
@@ -87,7 +92,8 @@ def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any
         named = " AND ".join(each for each, _ in of_job)
         found.append((_OF_JOBS.format("IN", named), [value for _, value in of_job]))
     if asked.state:
-        found.append((lost_sql("r.time_us", "?"), [now_us]) if asked.state == LOST else ("r.state = ?", [asked.state]))
+        lost = lost_sql("r.time_us", "?", table="r")
+        found.append((lost, [now_us]) if asked.state == LOST else ("r.state = ?", [asked.state]))
     found += [("r.time_us >= ?", [asked.since_us])] if asked.since_us is not None else []
     found += [("r.time_us < ?", [asked.until_us])] if asked.until_us is not None else []
     found += [(_HAVING, [text] * 3)] if text else []

@@ -257,9 +257,8 @@ class LiveGraph(Snapshot):
         )
         for number, generation, live, latest, reading, explained, accounted, layer, job, output, value in rows:
             newest = max(newest, generation)
-            if number in self.graph.sets:
-                self.graph.remove(number)
-                self._count(number, False, False, False)
+            self.graph.remove(number)
+            self._count(number, False, False, False)
             if live or latest or reading:
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 told = (frozenset(names_from(explained)), frozenset(names_from(accounted)))

@@ -1,5 +1,6 @@
 """What search looks at in one file of the index: things by their names, words nearly typed, what names mean."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
@@ -21,6 +22,7 @@ LOOKED_AT = 60
 
 Match = Literal["exact", "prefix", "word", "part", "parent", "similar"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
+_PARTS = re.compile(r"([^\W\d_]+)")
 _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
 _FEW = 20
@@ -147,11 +149,19 @@ class SearchFile:
         return (number for (number,) in rows)
 
     def _corrected(self, terms: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        near = [
-            [term, *(word for word in self._vocabulary.near(term, _CORRECTED) if not word.startswith(term))]
-            for term in terms
-        ]
+        near = [[term, *self._near(term)] for term in terms]
         return (chosen for chosen in islice(product(*near), _CORRECTED) if chosen != tuple(terms))
+
+    def _near(self, term: str) -> Iterator[str]:
+        """Yield a term with other words in place of its own; a name with `_` or `/` has several."""
+        parts = _PARTS.split(term)
+        words = [
+            [part, *(word for word in self._vocabulary.near(part, _CORRECTED) if not word.startswith(part))]
+            for part in parts
+        ]
+        for chosen in islice(product(*words), _CORRECTED + 1):
+            if list(chosen) != parts:
+                yield "".join(chosen)
 
     def _hits(
         self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, similar: bool = False

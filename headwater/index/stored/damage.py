@@ -10,7 +10,12 @@ import msgspec
 from headwater.errors import HeadwaterError, InvalidEvent
 from headwater.storage_faults import DAMAGED_IN_SQLITE
 
-_DAMAGE = (*DAMAGED_IN_SQLITE, sqlite3.SQLITE_ERROR)
+_INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
+"""How SQLite begins its SQLITE_ERROR for a file that lacks tables of ours; for any other, our statement is wrong."""
+_PASSING = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA,
+)  # fmt: skip
 _OF_EVENTS = (
     sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
     sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_INTERRUPT,
@@ -20,13 +25,19 @@ _TRUSTED_S = 60
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether an error means that the file is not as it was written; a full disk and a lock do not.
+    """Tell whether an error means that the file is not as it was written.
 
-    SQL of ours fails (SQLITE_ERROR) only where tables are missing.
+    A full disk, a lock and a wrong statement of ours do not: an index that is deleted for them fails again.
     """
     if isinstance(error, sqlite3.Error):
-        return error.sqlite_errorcode & 0xFF in _DAMAGE if hasattr(error, "sqlite_errorcode") else False
+        code = _code(error)
+        return code in DAMAGED_IN_SQLITE or (code == sqlite3.SQLITE_ERROR and str(error).startswith(_INCOMPLETE))
     return type(error) is msgspec.DecodeError  # a value that was cut or overwritten
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether the same statement may succeed later: the file is locked, or its disk does not answer."""
+    return isinstance(error, sqlite3.Error) and _code(error) in _PASSING
 
 
 def is_of_events(error: Exception) -> bool:
@@ -35,6 +46,12 @@ def is_of_events(error: Exception) -> bool:
         return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF in _OF_EVENTS
     ours = isinstance(error, HeadwaterError) and not isinstance(error, InvalidEvent)
     return not (ours or isinstance(error, OSError) or is_damage(error))
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """Return the primary result code; None where Python's module raised the error itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 class DamageCheck:
@@ -52,7 +69,8 @@ class DamageCheck:
         """
         if is_damage(error):
             return True
-        told = hasattr(error, "sqlite_errorcode") or isinstance(error, HeadwaterError | OSError)
+        code = _code(error) if isinstance(error, sqlite3.Error) else None
+        told = code not in (None, sqlite3.SQLITE_ERROR) or isinstance(error, HeadwaterError | OSError)
         if told or not isinstance(error, Exception):
             return False
         now = time.monotonic()

@@ -16,6 +16,11 @@ class JobOutput(NamedTuple):
     job: Name
     output: Name | None
 
+    @property
+    def has_job(self) -> bool:
+        """Whether a job writes the output: a DatasetEvent has none, and its producer stands in the job's place."""
+        return self.layer != "declared" or bool(self.job.namespace)
+
 
 class Candidate(NamedTuple, Generic[T]):
     """What one run says of a job output; of two at one instant the greater `tie` is newer.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import COPIED, FILTER, JOIN, Made, Relation, add
-from headwater.lineage.inferring.made_output import MadeOutput, placed
+from headwater.lineage.inferring.made_output import MadeOutput, placed, size_of
 from headwater.lineage.inferring.query_reader import Named, QueryReader
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.unread_sql import UnreadSql
@@ -26,6 +26,7 @@ class ChangedRows:
         self._reader.add_source(node.args["using"], known, scope)
         source = list(scope.sources.values())[-1]
         found = MadeOutput({}, {})
+        self._reader.budget.copy(len(source.whole))
         add(found.whole, source.whole, COPIED)
         add(found.whole, self._reader.steps(node.args["on"], known, scope, JOIN), COPIED)
         updated: set[str] = set()
@@ -37,7 +38,7 @@ class ChangedRows:
                 found.set(name, value)
                 if isinstance(then, exp.Update):
                     updated.add(name.casefold())
-        _keep(found, target, updated)
+        self._keep(found, target, updated)
         return found
 
     def updated(self, node: exp.Update, table: exp.Expr, target: Relation | None) -> MadeOutput:
@@ -55,8 +56,9 @@ class ChangedRows:
         if node.args.get("where") is not None:
             add(found.whole, self._reader.steps(node.args["where"], known, scope, FILTER), COPIED)
         if target is not None:
-            _keep(found, target, {name.casefold() for name in found.columns})
+            self._keep(found, target, {name.casefold() for name in found.columns})
         for concerning in (*scope.met, *(relation.whole for relation in scope.sources.values())):
+            self._reader.budget.copy(len(concerning))
             add(found.whole, concerning, COPIED)
         return found
 
@@ -82,9 +84,10 @@ class ChangedRows:
             values = [self._reader.steps(each, self._own, scope, COPIED) for each in then.expression.expressions]
             yield from placed(Relation([("", value) for value in values]), listed).items()
         elif isinstance(then, (exp.Update, exp.Insert)):
-            names = [name for name, _ in source.columns] or [name for name, _ in target.columns]
+            names = source.names or target.names
             if not names:
                 raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+            self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
             yield from ((name, source.column(name) or {}) for name in names)
 
     def _assigned(self, assignments: Sequence[exp.Expr], scope: Scope) -> Iterator[tuple[str, Made]]:
@@ -93,12 +96,19 @@ class ChangedRows:
                 raise UnreadSql("it assigns several columns at once, which is not read")
             yield each.this.name, self._reader.steps(each.expression, self._own, scope, COPIED)
 
+    def _keep(self, found: MadeOutput, target: Relation, updated: set[str]) -> None:
+        """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""
+        self._reader.budget.copy(len(target.columns))
+        for name, made in target.columns:
+            if name.casefold() not in updated:
+                found.set(name, made)
 
-def columns_of(target: Relation) -> list[str]:
+
+def columns_of(target: Relation) -> Sequence[str]:
     """Return the columns of an output in their order; raises UnreadSql where nobody says them."""
     if not target.columns:
         raise UnreadSql("it lists no columns, and no event of the run says which the output has")
-    return [name for name, _ in target.columns]
+    return target.names
 
 
 def meant_by_update(node: exp.Update) -> exp.Expr:
@@ -110,10 +120,3 @@ def meant_by_update(node: exp.Update) -> exp.Expr:
         if table.alias and table.alias.casefold() == target.name.casefold() and not target.args.get("db"):
             return table
     return target
-
-
-def _keep(found: MadeOutput, target: Relation, updated: set[str]) -> None:
-    """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""
-    for name, made in target.columns:
-        if name.casefold() not in updated:
-            found.set(name, made)

@@ -1,6 +1,7 @@
 """What a column of a query is made of: columns of datasets, and what happened to each on the way."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
@@ -71,7 +72,16 @@ class Relation:
 
     def has(self, name: str) -> bool:
         """Tell whether a column is known by name."""
-        return name.casefold() in self._by_key
+        return self.has_key(name.casefold())
+
+    def has_key(self, key: str) -> bool:
+        """Tell whether a column is known by its casefolded name."""
+        return key in self._by_key
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The names of the columns, in order."""
+        return [name for name, _ in self.columns]
 
     def column(self, name: str) -> Made | None:
         """Return what a column is made of; of two that differ by case the one that is spelt so."""

@@ -27,6 +27,9 @@ _MASKS = frozenset({
 
 _NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table, exp.Star)
 
+_WINDOWS_PER_STEP = 8
+"""How many names of windows can be compared in one step."""
+
 ReadQuery = Callable[[exp.Expr, Scope], Relation]
 _Todo = tuple[exp.Expr, ColumnStep, frozenset[str]]
 """An expression, what happens to its value, and names that a lambda gives to what it is called with."""
@@ -46,18 +49,21 @@ def made_of(
         budget.spend()
         if isinstance(one, exp.Column):
             if one.name.casefold() not in bound and not isinstance(one.this, exp.Star):
+                budget.copy(scope.lookups())
                 found = scope.of(one, own_names_first=own_names)
                 budget.spend(len(found))
                 add(made, found, how)
-        elif isinstance(one, exp.Dot) and (path := _path(one)) and (field := scope.path(path)) is not None:
+        elif isinstance(one, exp.Dot) and (field := _field(one, scope, budget)) is not None:
             add(made, field, how)
         elif isinstance(one, exp.Exists) and isinstance(one.this, exp.Query):
             # whether there is a row, not what is in it
-            add(made, query(one.this, scope).whole, how)
+            whole = query(one.this, scope).whole
+            budget.copy(len(whole))
+            add(made, whole, how)
         elif isinstance(one, exp.Query):
             _add_query(made, query(one, scope), how, budget)
         elif not isinstance(one, _NOT_VALUES):
-            todo.extend(_parts(one, how, bound))
+            todo.extend(_parts(one, how, bound, budget))
     return made
 
 
@@ -66,14 +72,27 @@ def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) 
     for _, each in relation.columns:
         budget.spend(len(each))
         add(made, each, how)
+    budget.copy(len(relation.whole))
     add(made, relation.whole, how)
 
 
-def _path(one: exp.Dot) -> list[str]:
+def _field(one: exp.Dot, scope: Scope, budget: Budget) -> Made | None:
+    """Return what a field within a column is made of, None where the expression is of anything else."""
+    path = _path(one, budget)
+    if not path:
+        return None
+    budget.copy(len(path) + scope.lookups())
+    found = scope.path(path)
+    budget.copy(len(found or ()))
+    return found
+
+
+def _path(one: exp.Dot, budget: Budget) -> list[str]:
     """Return the names of a field within a column, none where it is of anything else."""
     names: list[str] = []
     at: exp.Expr = one
     while isinstance(at, exp.Dot):
+        budget.copy(1)
         if not isinstance(at.expression, exp.Identifier):
             return []
         names.append(at.expression.name)
@@ -81,7 +100,7 @@ def _path(one: exp.Dot) -> list[str]:
     return [*(part.name for part in at.parts), *reversed(names)] if isinstance(at, exp.Column) else []
 
 
-def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
+def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget) -> Iterator[_Todo]:
     condition = CONDITIONAL if how.direct else how
     if isinstance(one, (exp.Alias, exp.Paren, exp.Ordered, exp.Aliases)):
         yield one.this, how, bound
@@ -89,7 +108,7 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str]) -> Iterator[_T
         yield from _branches(one, how, condition, bound)
     elif isinstance(one, exp.Window):
         yield one.this, how, bound
-        yield from ((each, WINDOW if how.direct else how, bound) for each in _window(one))
+        yield from ((each, WINDOW if how.direct else how, bound) for each in _window(one, budget))
     elif isinstance(one, exp.Order) and one.this is not None:  # within an aggregate: which value comes first
         yield one.this, how, bound
         yield from ((each, SORT if how.direct else how, bound) for each in one.expressions)
@@ -117,15 +136,17 @@ def _branches(one: exp.Expr, how: ColumnStep, condition: ColumnStep, bound: froz
                 yield each, condition if name == "this" else how, bound
 
 
-def _window(one: exp.Window) -> Iterator[exp.Expr]:
+def _window(one: exp.Window, budget: Budget) -> Iterator[exp.Expr]:
     yield from one.args.get("partition_by") or ()
     if one.args.get("order"):
         yield from one.args["order"].expressions
     if one.args.get("alias"):
         select = one.find_ancestor(exp.Select)
-        for named in (select.args.get("windows") or ()) if select else ():
-            if named.name.casefold() == one.alias.casefold():
-                yield from _window(named)
+        windows, alias = (select.args.get("windows") or ()) if select else (), one.alias.casefold()
+        budget.spend(1 + len(windows) // _WINDOWS_PER_STEP)
+        for named in windows:
+            if named.name.casefold() == alias:
+                yield from _window(named, budget)
 
 
 def _does(one: exp.Expr) -> ColumnStep:

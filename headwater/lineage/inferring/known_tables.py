@@ -5,10 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from headwater.lineage.inferring.name_ends import NameEnds, Parts
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
-
-Parts = tuple[str, ...]
-"""A name by its parts, casefolded: `Lake.gold.db/Revenue` is (lake, gold, revenue)."""
 
 
 class KnownTable(Struct, frozen=True):
@@ -28,10 +26,17 @@ class KnownTables:
     """Finds the dataset that SQL means by a name."""
 
     def __init__(self, tables: Sequence[KnownTable], mentioned: Iterable[str] = ()):
-        """Know these; mentioned: every name of a table in the script."""
+        """Index the names of the tables; mentioned: every name of a table in the script."""
         self.tables = tables
-        self._parts = [[parts_of(name) for name in table.names] for table in tables]
         self._mentioned = mentioned
+        self._parts = [[parts_of(name) for name in table.names] for table in tables]
+        self._inputs, self._outputs = NameEnds(), NameEnds()
+        for place, (table, names) in enumerate(zip(tables, self._parts, strict=True)):
+            for parts in names:
+                if table.is_input:
+                    self._inputs.add(parts, place)
+                if table.is_output:
+                    self._outputs.add(parts, place)
         self._learnt: dict[Parts, int] = {}
 
     def learn(self, name: str, place: int) -> None:
@@ -40,36 +45,23 @@ class KnownTables:
 
     def hidden(self) -> list[int]:
         """Return the places of the inputs that no name of the script means: it reads them by a view, if at all."""
-        named = {place for name in self._mentioned for place in self._rated(parts_of(name))}
+        mentioned = NameEnds()
+        for name in self._mentioned:
+            mentioned.add(parts_of(name), 0)
+        named = {place for place, names in enumerate(self._parts) if any(mentioned.find(parts) for parts in names)}
         named.update(self._learnt.values())
         return [place for place, table in enumerate(self.tables) if table.is_input and place not in named]
 
     def written(self, name: str) -> int | None:
         """Return the place of the output that a statement writes, None where it is none."""
-        return self._find(name, [place for place, table in enumerate(self.tables) if table.is_output])
+        return _only(name, self._outputs.find(parts_of(name)))
 
     def read(self, name: str) -> int | None:
         """Return the place of the dataset that a statement reads: an input, else an output of before."""
-        if (learnt := self._learnt.get(parts_of(name))) is not None:
+        parts = parts_of(name)
+        if (learnt := self._learnt.get(parts)) is not None:
             return learnt
-        inputs = [place for place, table in enumerate(self.tables) if table.is_input]
-        found = self._find(name, inputs)
-        return found if found is not None else self._find(name, range(len(self.tables)))
-
-    def _find(self, name: str, places: Iterable[int]) -> int | None:
-        """Return the one whose name ends as this one does, or the other way round: the longest common end wins."""
-        rated = self._rated(parts_of(name), places)
-        best = max(rated.values(), default=0)
-        found = [place for place, rate in rated.items() if rate == best]
-        if len(found) > 1:
-            raise UnreadSql(f"{shown(name)} may be several datasets of the run")
-        return found[0] if found else None
-
-    def _rated(self, asked: Parts, places: Iterable[int] | None = None) -> dict[int, int]:
-        """Return the places that a name may mean, each with the length of the common end."""
-        every = range(len(self.tables)) if places is None else places
-        rates = {place: max(common_end(asked, own) for own in self._parts[place]) for place in every}
-        return {place: rate for place, rate in rates.items() if rate}
+        return _only(name, self._inputs.find(parts) or self._outputs.find(parts))
 
 
 def parts_of(name: str) -> Parts:
@@ -79,7 +71,7 @@ def parts_of(name: str) -> Parts:
     return tuple(part.strip('`"[]') for part in re.split(r"[./]", path) if part.strip('`"[]'))
 
 
-def common_end(one: Parts, other: Parts) -> int:
-    """Return how many parts two names share, if one of them ends with all of the other; else 0."""
-    length = min(len(one), len(other))
-    return length if length and one[-length:] == other[-length:] else 0
+def _only(name: str, places: tuple[int, ...]) -> int | None:
+    if len(places) > 1:
+        raise UnreadSql(f"{shown(name)} may be several datasets of the run")
+    return places[0] if places else None

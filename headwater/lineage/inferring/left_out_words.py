@@ -1,6 +1,6 @@
 """Words of a statement that say nothing of its columns, and that the parser does not know: they are left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -15,9 +15,10 @@ def without_storage(tokens: Sequence[Token]) -> list[Token]:
     `CREATE MATERIALIZED VIEW v DISABLE REWRITE AS`, `CREATE VIEW v PARTITIONED ON (…) AS`.
     """
     found: list[Token] = []
+    closings = _closings(tokens)
     at = 0
     while at < len(tokens):
-        end = _ends(tokens, at, found)
+        end = _ends(tokens, at, found, closings)
         if end is None:
             found.append(tokens[at])
             at += 1
@@ -26,11 +27,11 @@ def without_storage(tokens: Sequence[Token]) -> list[Token]:
     return found
 
 
-def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token]) -> int | None:
+def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token], closings: Mapping[int, int]) -> int | None:
     """Return the place behind words that are left out, None where none begin here."""
     words = [token.text.upper() for token in tokens[at : at + 3]]
     if words[0] == "WITH" and words[2:] and words[2] in _STORAGE and _names_new_table(before):
-        return _closes(tokens, at + 1)
+        return closings.get(at + 1)
     if words[0] in _KINDS_OF_TABLE and words[1:2] == ["TABLE"] and _ends_with(before, "CREATE"):
         return at + 1
     if words == ["IF", "NOT", "EXISTS"] and before and before[-1].token_type == TokenType.R_PAREN:
@@ -38,7 +39,7 @@ def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token]) -> int | No
     if words[0] in ("DISABLE", "ENABLE") and words[1:2] == ["REWRITE"] and _is_of_view(before):
         return at + 2
     if words[:2] == ["PARTITIONED", "ON"] and _is_of_view(before):
-        return _closes(tokens, at + 2)
+        return closings.get(at + 2)
     return None
 
 
@@ -58,17 +59,16 @@ def _ends_with(before: Sequence[Token], word: str) -> bool:
     return bool(before) and before[-1].text.upper() == word
 
 
-def _closes(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the place behind the bracket that opens here, None where none does or it never ends."""
-    if at >= len(tokens) or tokens[at].token_type != TokenType.L_PAREN:
-        return None
-    depth = 0
-    for place in range(at, len(tokens)):
-        kind = tokens[place].token_type
-        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        if depth == 0:
-            return place + 1
-    return None
+def _closings(tokens: Sequence[Token]) -> dict[int, int]:
+    """Return for the place of each bracket that opens the place behind the one that closes it, if one does."""
+    found: dict[int, int] = {}
+    open_: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.token_type == TokenType.L_PAREN:
+            open_.append(place)
+        elif token.token_type == TokenType.R_PAREN and open_:
+            found[open_.pop()] = place + 1
+    return found
 
 
 _VIEW_BEGINS = 50

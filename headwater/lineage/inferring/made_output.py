@@ -1,6 +1,6 @@
 """What a script makes of one dataset, and the names that its columns get."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headwater.lineage.inferring.column_steps import COPIED, Made, Relation, add
@@ -18,6 +18,11 @@ class MadeOutput(NamedTuple):
     behind_views: frozenset[int] = frozenset()
 
     @property
+    def size(self) -> int:
+        """Return how many columns copying it copies."""
+        return size_of(self.columns.values()) + len(self.whole)
+
+    @property
     def places(self) -> set[int]:
         """Return the places of the datasets that it is made of."""
         return {place for made in (*self.columns.values(), self.whole) for place, _ in made}
@@ -31,6 +36,11 @@ class MadeOutput(NamedTuple):
     def set(self, name: str, value: Made) -> None:
         """Add to what a column is made of."""
         add(self.columns.setdefault(name, {}), value, COPIED)
+
+
+def size_of(columns: Iterable[Made]) -> int:
+    """Return how many columns are copied with these: each, and those of which it is made."""
+    return sum(1 + len(made) for made in columns)
 
 
 def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
@@ -50,10 +60,11 @@ def united(columns: Sequence[tuple[str, Made]]) -> dict[str, Made]:
     return found
 
 
-def named(relation: Relation, columns: Sequence[str]) -> MadeOutput:
+def named(relation: Relation, target: Relation | None) -> MadeOutput:
     """Take the columns by the query's names; where it leaves one out, by the places they have in the output."""
     if all(name for name, _ in relation.columns):
         return MadeOutput(united(relation.columns), relation.whole)
+    columns = target.names if target is not None else ()
     if len(columns) != len(relation.columns):
         return MadeOutput(united([each for each in relation.columns if each[0]]), relation.whole)
     return MadeOutput(placed(relation, columns), relation.whole)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add
+from headwater.lineage.inferring.sql_bounds import Budget
 
 Steps = Callable[[exp.Expr, ColumnStep], Made]
 """What an expression is made of, behind a step."""
@@ -29,14 +30,19 @@ def _names(node: exp.Expr) -> list[str]:
     return [*names, offset.name] if isinstance(offset, exp.Identifier) else names
 
 
-def written_rows(node: exp.Values, steps: Steps) -> Relation:
+def written_rows(node: exp.Values, steps: Steps, budget: Budget) -> Relation:
     """Return rows that are written down: only what they name of the query around has an origin."""
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     columns: list[tuple[str, Made]] = []
     for at in range(max(map(len, rows), default=0)):
         made: Made = {}
+        budget.copy(1 + len(rows) // _ROWS_PER_COPY)
         for row in rows:
             if at < len(row):
                 add(made, steps(row[at], COPIED), COPIED)
         columns.append(("", made))
     return Relation(columns)
+
+
+_ROWS_PER_COPY = 8
+"""How many rows can be asked for a column in the time that copying one takes."""

@@ -58,7 +58,7 @@ class QueryReader:
                 raise UnreadSql("it has a PIVOT, which is not read")
             return self._sorted(node, inner)
         if isinstance(node, exp.Values):
-            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step))
+            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step), self.budget)
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
@@ -107,6 +107,10 @@ class QueryReader:
 
         return made_of(node, scope, step, query, self.budget, own_names=own_names)
 
+    def _add(self, made: Made, other: Made, step: ColumnStep) -> None:
+        self.budget.copy(len(other))
+        add(made, other, step)
+
     # One SELECT
 
     def _select(self, node: exp.Select, named: Named, outer: Scope | None) -> Relation:
@@ -125,9 +129,9 @@ class QueryReader:
                 columns.append((name, made))
                 scope.aliases.setdefault(name.casefold(), made)
         for relation in scope.sources.values():
-            add(whole, relation.whole, COPIED)
+            self._add(whole, relation.whole, COPIED)
         for condition in scope.met:
-            add(whole, condition, JOIN)
+            self._add(whole, condition, JOIN)
         self._conditions(node, named, scope, whole)
         self._orders(node, columns, named, scope, whole)
         found = Relation(columns)
@@ -137,7 +141,7 @@ class QueryReader:
     def _conditions(self, node: exp.Select, named: Named, scope: Scope, whole: Made) -> None:
         for name in _FILTERS:
             if (condition := node.args.get(name)) is not None:
-                add(whole, self.steps(condition, named, scope, FILTER), COPIED)
+                self._add(whole, self.steps(condition, named, scope, FILTER), COPIED)
 
     def _orders(
         self, node: exp.Select, columns: Sequence[tuple[str, Made]], named: Named, scope: Scope, whole: Made
@@ -151,9 +155,9 @@ class QueryReader:
             for each in clause.iter_expressions():
                 plain = each.this if isinstance(each, exp.Ordered) else each
                 if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
-                    add(whole, columns[int(plain.name) - 1][1], step)
+                    self._add(whole, columns[int(plain.name) - 1][1], step)
                 else:
-                    add(whole, self.steps(each, named, scope, step, own_names=own_names), COPIED)
+                    self._add(whole, self.steps(each, named, scope, step, own_names=own_names), COPIED)
 
     def _projected(self, each: exp.Expr, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
@@ -170,6 +174,7 @@ class QueryReader:
 
     def join(self, join: exp.Join, named: Named, scope: Scope) -> None:
         """Take a joined table, and what decides which rows meet."""
+        self.budget.copy(1 + len(scope.sources) // 8)
         known, before = dict(scope.sources), list(scope.sources.values())
         self.add_source(join.this, named, scope)
         if join.args.get("on") is not None:
@@ -203,6 +208,10 @@ class QueryReader:
             if fields is not None:  # BigQuery: FROM t, t.items
                 return Relation(otherwise=lambda _: fields)
             return self._view(name)
+        return self.dataset(place)
+
+    def dataset(self, place: int) -> Relation:
+        """Return a dataset of the run with the columns of its schema; callers share it and must not change it."""
         if place not in self._relations:
             self._relations[place] = table_relation(place, self.tables.tables[place].columns)
         return self._relations[place]
@@ -218,7 +227,10 @@ class QueryReader:
     def _renamed(self, relation: Relation, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")
         names = [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
-        return relation.renamed(names) if names else relation
+        if not names:
+            return relation
+        self.budget.copy(len(relation.columns))
+        return relation.renamed(names)
 
     # Several queries
 
@@ -231,7 +243,7 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = copied(first)
+        found = copied(first, self.budget)
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
             unite(found, other, each, self.budget)
@@ -244,13 +256,15 @@ class QueryReader:
             return relation
         scope = Scope()
         scope.add("", relation)
+        self.budget.copy(len(relation.whole))
         whole = copy_of(relation.whole)
         for each in order.expressions:
             plain = each.this if isinstance(each, exp.Ordered) else each
             if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
-                add(whole, relation.columns[int(plain.name) - 1][1], SORT)
+                self._add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
-                add(whole, self.steps(each, {}, scope, SORT), COPIED)
+                self._add(whole, self.steps(each, {}, scope, SORT), COPIED)
+        self.budget.copy(len(relation.columns))
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
         found.whole = whole
         return found

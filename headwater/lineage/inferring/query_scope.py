@@ -35,6 +35,15 @@ class Scope:
             raise UnreadSql(f"it is not known of which table {shown('.'.join(parts))} is")
         return found
 
+    def lookups(self) -> int:
+        """Return how many columns looking up one name may cost: its source is searched for in all queries around."""
+        found = 0
+        scope: Scope | None = self
+        while scope is not None:
+            found += 1 + (len(scope.sources) if scope.merged else len(scope.sources) // _SOURCES_PER_COPY)
+            scope = scope._outer
+        return found
+
     def path(self, parts: list[str]) -> Made | None:
         """Return what a column, or a field within one, is made of; None where that cannot be told."""
         return self._found(parts)
@@ -56,16 +65,17 @@ class Scope:
         return self._unqualified(parts[0], parts[1:])
 
     def _unqualified(self, name: str, fields: list[str]) -> Made | None:
-        having = [relation for relation in self.sources.values() if relation.has(name)]
-        if len(having) > 1 and name.casefold() not in self.merged:
+        key = name.casefold()
+        having = [relation for relation in self.sources.values() if relation.has_key(key)]
+        if len(having) > 1 and key not in self.merged:
             raise UnreadSql(f"{shown(name)} may be of several tables")
         if having:
             made: Made = {}
             for relation in having:
                 add(made, _within(relation, [name, *fields]) or {}, COPIED)
             return made
-        if name.casefold() in self.aliases and not fields:
-            return self.aliases[name.casefold()]
+        if key in self.aliases and not fields:
+            return self.aliases[key]
         unknown = [relation for relation in self.sources.values() if relation.otherwise and not relation.columns]
         open_ = unknown or [relation for relation in self.sources.values() if relation.otherwise]
         if len(open_) == 1 and (unknown or len(self.sources) == 1) and self._may_have():
@@ -92,3 +102,7 @@ def _within(relation: Relation, parts: list[str]) -> Made | None:
         add(made, column or {}, CHANGED)
         return made if column is not None else None
     return relation.column(parts[0])
+
+
+_SOURCES_PER_COPY = 4
+"""How many sources one name can be searched for in the time that copying a column takes."""

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from headwater.lineage.inferring.sql_bounds import Budget
 from headwater.lineage.inferring.unread_sql import UnreadSql
 
 _ROWS = "the rows"
 """What the query of INSERT ALL is called in each INSERT that is made of it: no name that SQL can have unquoted."""
 
 
-def inserts_of(node: exp.MultitableInserts) -> Iterator[exp.Insert]:
+def inserts_of(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.Insert]:
     """Yield the INSERTs, each as if it had the source and the CTEs itself; raises UnreadSql.
 
     They share these parts of the tree: hundreds of copies of a long query cost minutes.
@@ -22,7 +23,9 @@ def inserts_of(node: exp.MultitableInserts) -> Iterator[exp.Insert]:
         if isinstance(insert.expression, exp.Select):
             insert.expression.set("from_", exp.From(this=node.args["source"]))
         else:
-            insert.set("expression", _from_rows(insert.expression, node.args["source"], _conditions(node, each)))
+            insert.set(
+                "expression", _from_rows(insert.expression, node.args["source"], _conditions(node, each, budget))
+            )
         if node.args.get("with_"):
             insert.set("with_", node.args["with_"])
         yield insert
@@ -39,8 +42,10 @@ def _from_rows(values: exp.Expr | None, source: exp.Expr, conditions: list[exp.E
     return found
 
 
-def _conditions(node: exp.MultitableInserts, insert: exp.Expr) -> list[exp.Expr]:
+def _conditions(node: exp.MultitableInserts, insert: exp.Expr, budget: Budget) -> list[exp.Expr]:
     """Return what decides of the rows of one INSERT: its own WHEN; behind ELSE and FIRST those of all."""
     shared = bool(insert.args.get("else_")) or str(node.args.get("kind")).upper() == "FIRST"
+    if shared:
+        budget.copy(len(node.expressions))
     every = [each.args.get("expression") for each in (node.expressions if shared else [insert])]
     return [each for each in every if isinstance(each, exp.Expr)]

@@ -19,7 +19,10 @@ DEEPEST = 24
 """Brackets, CASEs and types within each other; each costs the parser up to 22 frames of Python's 1,000."""
 
 MOST_STEPS = 100_000
-"""Expressions looked at and columns handed on, by one statement's outputs together."""
+"""Expressions that are read, for all statements of a script together."""
+
+COPIES_PER_STEP = 4
+"""How many columns a script may copy, or look up, for the CPU time of one expression."""
 
 MOST_TRIED = 200_000
 """Tokens that the parser goes over, back and forth; about 3 for each that there is."""
@@ -38,12 +41,16 @@ class Budget:
 
     def __init__(self, most: int = MOST_STEPS, what: str = "following its columns"):
         """Have all left; what: is done in these steps."""
-        self._left = most
+        self._left = most * COPIES_PER_STEP
         self._spent = f"{what} takes more than {most:,} steps"
 
     def spend(self, steps: int = 1) -> None:
         """Take steps; raises UnreadSql where there are none left."""
-        self._left -= steps
+        self.copy(steps * COPIES_PER_STEP)
+
+    def copy(self, columns: int) -> None:
+        """Pay for columns that are copied without reading an expression; raises UnreadSql where no steps are left."""
+        self._left -= columns
         if self._left < 0:
             raise UnreadSql(self._spent)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from headwater.lineage.inferring.changed_rows import ChangedRows, columns_of, meant_by_update
-from headwater.lineage.inferring.column_steps import Relation, table_relation
+from headwater.lineage.inferring.column_steps import Relation
 from headwater.lineage.inferring.harmless_sql import is_harmless, kind_of
 from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
-from headwater.lineage.inferring.made_output import MadeOutput, named, placed
+from headwater.lineage.inferring.made_output import MadeOutput, named, placed, size_of
 from headwater.lineage.inferring.query_reader import QueryReader
 from headwater.lineage.inferring.several_inserts import inserts_of
 from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget
@@ -49,7 +49,8 @@ class _SqlScript:
     def __init__(self, tables: KnownTables):
         self.written: dict[int, MadeOutput | str] = {}
         self._tables = tables
-        self._reader = QueryReader(tables, Budget())
+        self._budget = Budget()
+        self._reader = QueryReader(tables, self._budget)
         self._own: dict[str, Relation] = {}
         self._changed = ChangedRows(self._reader, self._own)
         outputs = [place for place, table in enumerate(tables.tables) if table.is_output]
@@ -61,7 +62,7 @@ class _SqlScript:
         if isinstance(statement, exp.Insert):
             self._write(statement.this, lambda place: self._inserted(statement, place))
         elif isinstance(statement, exp.MultitableInserts):
-            for insert in inserts_of(statement):
+            for insert in inserts_of(statement, self._budget):
                 self.take(insert)
         elif isinstance(statement, exp.Create):
             self._create(statement)
@@ -121,7 +122,10 @@ class _SqlScript:
         before = self._own.get(name)
         both = MadeOutput({}, {})
         if before is not None:
-            both.take(MadeOutput(dict(before.columns), before.whole))
+            kept = MadeOutput(dict(before.columns), before.whole)
+            self._budget.copy(kept.size)
+            both.take(kept)
+        self._budget.copy(found.size)
         both.take(found)
         self._own[name] = relation = Relation(both.columns.items())
         relation.whole = both.whole
@@ -132,6 +136,8 @@ class _SqlScript:
             return
         try:
             found = made(place)
+            if before is not None:
+                self._budget.copy(found.size)
         except UnreadSql as refusal:
             self.written[place] = str(refusal)
             return
@@ -151,12 +157,16 @@ class _SqlScript:
         if query is None:
             return MadeOutput({}, {})
         relation = self._reader.query(query, known)
-        names = list(listed(node.this))
+        names: Sequence[str] = list(listed(node.this))
         if node.args.get("by_name") and not names:
             names = [name for name, _ in relation.columns]
         if not names and place is not None:
             given = set(fixed(node))
-            names = [name for name in columns_of(self._target(place)) if name.casefold() not in given]
+            names = columns_of(self._target(place))
+            if given:
+                self._budget.copy(len(names))
+                names = [name for name in names if name.casefold() not in given]
+        self._budget.copy(size_of(made for _, made in relation.columns))
         found = MadeOutput(placed(relation, names), relation.whole)
         if node.args.get("conflict"):
             self._changed.on_conflict(node, table_of(node.this), found, self._target(place))
@@ -173,7 +183,10 @@ class _SqlScript:
         def made(place: int | None) -> MadeOutput:
             relation = self._reader.query(query, self._reader.with_ctes(node, self._own))
             names = list(listed(node.this))
-            return MadeOutput(placed(relation, names), relation.whole) if names else self._named(relation, place)
+            if not names:
+                return self._named(relation, place)
+            self._budget.copy(size_of(made for _, made in relation.columns))
+            return MadeOutput(placed(relation, names), relation.whole)
 
         self._write(node.this, made, temporary=temporary)
 
@@ -191,7 +204,8 @@ class _SqlScript:
     def _target(self, place: int | None) -> Relation:
         if place is None:
             raise UnreadSql("it changes a table that is no dataset of the run")
-        return table_relation(place, self._tables.tables[place].columns)
+        return self._reader.dataset(place)
 
     def _named(self, relation: Relation, place: int | None) -> MadeOutput:
-        return named(relation, [name for name, _ in self._target(place).columns] if place is not None else [])
+        self._budget.copy(size_of(made for _, made in relation.columns))
+        return named(relation, self._target(place) if place is not None else None)

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import Made
 from headwater.lineage.inferring.query_scope import Scope
-from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.sql_bounds import COPIES_PER_STEP, Budget
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 
@@ -27,11 +27,12 @@ def star_columns(
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
         if not relation.columns and relation.otherwise:
             raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
+        budget.copy(1)
         for name, made in relation.columns:
             key = name.casefold()
             if key in left_out or (key in scope.merged and key in seen):
                 continue
             seen.add(key)
-            budget.spend()
+            budget.copy(COPIES_PER_STEP - 1 + len(made))
             own = made_of(replaced[key]) if key in replaced else made
             yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own

@@ -3,12 +3,14 @@
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import COPIED, FILTER, Made, Relation, add
+from headwater.lineage.inferring.made_output import size_of
 from headwater.lineage.inferring.sql_bounds import Budget
 from headwater.lineage.inferring.unread_sql import UnreadSql
 
 
-def copied(relation: Relation) -> Relation:
+def copied(relation: Relation, budget: Budget) -> Relation:
     """Return a relation to which others can be added."""
+    budget.copy(size_of(made for _, made in relation.columns) + len(relation.whole))
     found = Relation([(name, copy_of(made)) for name, made in relation.columns])
     found.whole = copy_of(relation.whole)
     return found
@@ -18,6 +20,7 @@ def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budge
     """Add a query to those before it; what EXCEPT and INTERSECT compare decides of rows, and is no value."""
     if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
         raise UnreadSql("the queries of a UNION have different numbers of columns")
+    budget.copy(len(other.whole))
     add(found.whole, other.whole, COPIED)
     for place, (name, made) in enumerate(found.columns):
         theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]

@@ -7,14 +7,16 @@ LOST_AFTER = timedelta(hours=24)
 LOST_AFTER_US = LOST_AFTER // timedelta(microseconds=1)
 
 
-def lost_sql(last_us: str, now_us: str) -> str:
+def lost_sql(last_us: str, now_us: str, table: str | None = None) -> str:
     """Return the condition, for SQLite and Spark, over columns `state` and `processing` of a run.
 
-    last_us, now_us: expressions in microseconds. Runs of STREAMING and SERVICE jobs have no end to wait for, and many
+    last_us, now_us: expressions in microseconds. table: qualifies both columns, for a query that joins tables which
+    also have a column of that name. Runs of STREAMING and SERVICE jobs have no end to wait for, and many
     say nothing between beginning and end: silence proves nothing of them.
     """
     silence = f"{last_us} < {now_us} - {LOST_AFTER_US}"
-    return f"state = 'RUNNING' AND processing = 'BATCH' AND {silence}"
+    of_run = f"{table}." if table else ""
+    return f"{of_run}state = 'RUNNING' AND {of_run}processing = 'BATCH' AND {silence}"
 
 
 def is_lost(*, has_ended: bool, is_streaming: bool, last_us: int, now_us: int) -> bool:

@@ -29,6 +29,7 @@ class SnapshotOfCandidates(Snapshot):
         self.ever_read: set[Name] = set()
         self.jobs: dict[Name, Name] = {}
         self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
+        self._job_outputs: list[JobOutput] = []
         self._lineage: list[OutputLineage] = []
 
     def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
@@ -40,10 +41,7 @@ class SnapshotOfCandidates(Snapshot):
 
     def put_history(self) -> None:
         """Add the edge sets that count no more; only `View.everything` shows them."""
-        known = {
-            (job_output, lineage)
-            for (job_output, _), lineage in zip(self.graph.sets.values(), self._lineage, strict=True)
-        }
+        known = set(zip(self._job_outputs, self._lineage, strict=True))
         for job_output, candidates in self._candidates.items():
             for lineage in dict.fromkeys(candidate.lineage for candidate in candidates):
                 if (job_output, lineage) not in known:
@@ -116,4 +114,5 @@ class SnapshotOfCandidates(Snapshot):
 
     def _add(self, job_output: JobOutput, edge_set: EdgeSet[OutputLineage]) -> None:
         self._put(len(self._lineage), job_output, edge_set)
+        self._job_outputs.append(job_output)
         self._lineage.append(edge_set.lineage)

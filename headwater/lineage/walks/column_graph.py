@@ -31,6 +31,7 @@ class Graph:
         """Hold nothing yet.
 
         dataset_of, keys: by node, as in `columns`; searches look at them for every edge.
+        mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         """
@@ -47,6 +48,8 @@ class Graph:
         self.fed_by: dict[int, set[int]] = {}
         self.feeds: dict[int, set[int]] = {}
         self.of_job: dict[Name, set[int]] = {}
+        self.mentions: dict[int, int] = {}
+        self.mentioned: dict[int, set[int]] = {}
         self.veiled: set[int] = set()
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
@@ -65,7 +68,7 @@ class Graph:
 
     def is_used(self, dataset: int) -> bool:
         """Tell whether an edge set is about a dataset in its generation."""
-        return bool(self.fed_by.get(dataset) or self.feeds.get(dataset))
+        return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
 
     def node(self, dataset: int, key: str) -> int | None:
         """Return the node of a column, None if no edge mentions it."""
@@ -102,6 +105,10 @@ class Graph:
 
         explained, accounted: as in `edge_sets.EdgeSet`.
         """
+        if lineage.output is not None and not job_output.has_job and not lineage.carries and not lineage.tables:
+            self.mentions[number] = self._dataset_id(lineage.output)
+            self.mentioned.setdefault(self.mentions[number], set()).add(number)
+            return
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         self.of_job.setdefault(job_output.job, set()).add(number)
@@ -120,7 +127,11 @@ class Graph:
                 self.into.add(target, source, transformation, number)
 
     def remove(self, number: int) -> None:
-        """Take an edge set out."""
+        """Take an edge set out, if it is there."""
+        if number in self.mentions:
+            self.mentioned[self.mentions.pop(number)].discard(number)
+        if number not in self.sets:
+            return
         job_output, lineage = self.sets.pop(number)
         self.of_job[job_output.job].discard(number)
         self.veiled.discard(number)

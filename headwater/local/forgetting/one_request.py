@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from headwater.access import Caller
 from headwater.errors import WrongSetting
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.sqlite_kind import unnamed_bodies
@@ -205,5 +206,5 @@ class Forgetting:
 
     def _note(self, said: dict[str, Any]) -> None:
         counts = ", ".join(f"{name} {count}" for name, count in said["found"].items() if count)
-        actor = Actor(said["by"])
+        actor = Actor(Caller(said["by"], frozenset(), kind="command").label)
         record_admin(open_admin_log(*lake_place(self._settings)), actor, "forget", said["id"], detail=counts)

@@ -6,11 +6,15 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Datase
 
 
 class ReportedOutput(AnswerStruct):
-    """What a run wrote: its names in canonical form, and what its newest event says of version and lifecycle."""
+    """What a run wrote: its names in canonical form, and what its newest event says of version and lifecycle.
+
+    is_echo: the outputs of the run equal its inputs and it reports no columns: by the rules it wrote nothing.
+    """
 
     names: list[Dataset]
     version: str | None
     lifecycle: str | None
+    is_echo: bool = False
 
 
 class ReportedRun(AnswerStruct):

@@ -19,11 +19,12 @@ _NO_ROWS = ("DROP", "RENAME", "ALTER")
 
 
 class TableWriter(NamedTuple):
-    """A run that names the table as an output, and the version that its end says."""
+    """A run that names the table as an output, and the version that its end says; is_echo: as in `ReportedOutput`."""
 
     run: LandedRun
     version: int | None
     lifecycle: str | None
+    is_echo: bool = False
 
 
 class TableHistory(NamedTuple):
@@ -104,7 +105,12 @@ def _may(run: LandedRun, commit: TableCommit) -> bool:
 def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
     said = writer.run.said
     writes = said.state == "COMPLETE" and not said.streaming and writer.lifecycle not in _NO_ROWS
-    return writes and writer.version is None and not any(_within(writer.run, each, slack_us) for each in commits)
+    return (
+        writes
+        and not writer.is_echo
+        and writer.version is None
+        and not any(_within(writer.run, each, slack_us) for each in commits)
+    )
 
 
 def _commit_without_run(

@@ -1,4 +1,4 @@
-// Alerts. All but `5xx` read two log lines of the parser (REPORT and GAP in headwater/parser/log_ingest.py):
+// Alerts. `receiver-5xx` reads a metric of the platform, `api-faults` requests, `heartbeat` a metric of the hub. The others read two log lines of the parser (REPORT and GAP in headwater/parser/log_ingest.py):
 //   Partition 3: 250 records in the lake up to sequence 4711, 2 rejected; the oldest waited 12 s
 //   Partition 3: 40 of the records up to sequence 4711 are lost: the log let go of them before the parser came. …
 // The rules of sinks read three lines of their app (REPORT and BROKEN in functions/sinks/shift.py, GIVEN_UP in headwater/sinks/running/sink_position.py):
@@ -14,7 +14,9 @@ param flushSeconds int
 param withSinks bool
 param sinkLagSeconds int
 param workspaceId string
-param appIds array
+param receiverId string
+param pipelineName string
+param heartbeatHours int
 param hubName string
 
 var parserLine = 'AppTraces | where Message has "records in the lake" | parse Message with * "Partition " Partition ": " Records:long " records in the lake up to sequence " Sequence:long ", " Rejected:long " rejected; the oldest waited " Waited:long " s"'
@@ -25,7 +27,23 @@ var actions = empty(email) ? [] : [
   group.id
 ]
 
+var heartbeat = {
+  name: 'heartbeat'
+  title: 'No event arrived in the hub ${hubName} for ${heartbeatHours} h: producers are down, misconfigured or refused. heartbeatHours changes the time, 0 ends this alert.'
+  severity: 2
+  periods: 1
+  window: 'PT${heartbeatHours}H'
+  query: '${hubMessages} | summarize Came = sum(Came) | where Came == 0'
+}
+
 var rules = [
+  {
+    name: 'api-faults'
+    title: 'The API answered a request with an error of its own. An instance that still reads the lake answers 503 `behind`, which is normal and not counted.'
+    severity: 2
+    periods: 1
+    query: 'AppRequests | where AppRoleName == "${pipelineName}" and toint(ResultCode) >= 500 and ResultCode != "503"'
+  }
   {
     name: 'lag'
     title: 'Records wait more than ${lagSeconds} s between hub and lake: more partitions or instances are needed, or the lake is slow.'
@@ -100,7 +118,7 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email))
   }
 }
 
-resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in concat(rules, withSinks ? sinkRules : []): {
+resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' = [for rule in concat(rules, heartbeatHours > 0 ? [heartbeat] : [], withSinks ? sinkRules : []): {
   name: '${prefix}-${rule.name}'
   location: location
   tags: tags
@@ -116,7 +134,7 @@ resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' 
       workspaceId
     ]
     evaluationFrequency: 'PT${minutes}M'
-    windowSize: 'PT30M'
+    windowSize: rule.?window ?? 'PT30M'
     criteria: {
       allOf: [
         {
@@ -137,17 +155,17 @@ resource lineAlerts 'Microsoft.Insights/scheduledQueryRules@2025-01-01-preview' 
   }
 }]
 
-resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = [for (appId, index) in appIds: {
-  name: '${prefix}-5xx-${index}'
+resource receiverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: '${prefix}-receiver-5xx'
   location: 'global'
   tags: tags
   properties: {
-    description: 'An app answered 5xx: 503 means that the hub took nothing (producers try once more), anything else is a fault.'
+    description: 'The receiver answered 5xx: 503 means that the hub took nothing (producers try once more), anything else is a fault.'
     severity: 1
     enabled: true
     autoMitigate: true
     scopes: [
-      appId
+      receiverId
     ]
     evaluationFrequency: 'PT5M'
     windowSize: 'PT5M'
@@ -170,7 +188,7 @@ resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = [for (appId
       actionGroupId: id
     }]
   }
-}]
+}
 
 output parserLine string = parserLine
 output gapLine string = gapLine

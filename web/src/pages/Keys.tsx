@@ -1,4 +1,4 @@
-// Who may post and ask: keys, made and taken back here.
+// Keys of producers and readers: list, make and revoke them.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 
@@ -19,7 +19,7 @@ export function Keys() {
   const keys = useQuestion('keys', {});
   const revoke = useMutation({ mutationFn: (id: string) => order(`${KEYS}/${part(id)}/revoke`), onSuccess: again });
   return (
-    <Page title="Keys" hint="Only hashes are kept: a secret is shown once, when its key is made. Who is no admin sees and makes their own.">
+    <Page title="Keys" hint="Only hashes are kept: a secret is shown once, when its key is made. Administrators see all keys; a person who signed in sees their own.">
       <Make />
       {revoke.error && <Failure error={revoke.error} />}
       <Answered query={keys}>
@@ -28,6 +28,8 @@ export function Keys() {
             name="keys" rows={answer.items} empty="There are no keys of yours."
             columns={[
               { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(10rem, 2fr)' },
+              { id: 'owner', title: 'Owner', value: (row) => row.owner, width: 'minmax(8rem, 1fr)',
+                show: (row) => <bdi title={row.owner_subject === null ? 'Only administrators can revoke this key' : ['subject', row.owner_subject, row.owner_object_id && `object id ${row.owner_object_id}`].filter(Boolean).join(' ')}>{row.owner}</bdi> },
               { id: 'roles', title: 'Roles', value: (row) => row.roles.join(', '), width: '7rem' },
               { id: 'namespaces', title: 'Namespaces', value: (row) => row.namespaces.join(', ') || 'all', width: 'minmax(8rem, 1fr)' },
               { id: 'expires', title: 'Ends', value: (row) => (row.valid ? time(row.expires) : 'ended'), width: '11rem' },

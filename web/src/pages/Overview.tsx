@@ -22,17 +22,17 @@ const Bars = lazy(() => loaded(() => import('../parts/Bars')));
 const WINDOWS = { '1h': ['Last hour', 3_600], '6h': ['6 hours', 21_600], '24h': ['24 hours', 86_400], '7d': ['7 days', 604_800],
   '365d': ['A year', 31_536_000] } as const; // prettier-ignore
 type WindowName = keyof typeof WINDOWS;
+const DEFAULT: WindowName = '24h'; // a failure of the night is on the page in the morning
 
 /** The window's start, cut to whole minutes so that asking again within one is the same question. */
-function since(name: WindowName): string | undefined {
-  if (name === '1h') return undefined;
+function since(name: WindowName): string {
   return new Date(Math.floor(Date.now() / 60_000) * 60_000 - WINDOWS[name][1] * 1_000).toISOString();
 }
 
 export function Overview() {
   const state = useAddressState();
   const chosen = state.get('window');
-  const name: WindowName = chosen in WINDOWS ? (chosen as WindowName) : '1h';
+  const name: WindowName = chosen in WINDOWS ? (chosen as WindowName) : DEFAULT;
   const query = useQuestion('overview', { from: since(name) });
   return (
     <Page
@@ -40,7 +40,7 @@ export function Overview() {
       tools={
         <label>
           Window{' '}
-          <select value={name} onChange={(event) => state.set({ window: event.target.value === '1h' ? '' : event.target.value })}>
+          <select value={name} onChange={(event) => state.set({ window: event.target.value === DEFAULT ? '' : event.target.value })}>
             {Object.entries(WINDOWS).map(([key, [title]]) => <option key={key} value={key}>{title}</option>)}
           </select>
         </label>

@@ -53,7 +53,7 @@ function schemaOf(path: string): string {
   return ref?.split('/').at(-1) ?? '';
 }
 
-const ME = [...[null, { name: 'anyone', roles: [], person: false }, { name: '\u202eviewer', roles: ['read', 'admin'], person: true }]].flatMap((who) => [true, false].map((signIn) => ({ who, signIn })));
+const ME = [...[null, { name: 'anyone', roles: [], person: false, kind: 'anyone', issuer: null, subject: null, object_id: null }, { name: '\u202eviewer', roles: ['read', 'admin'], person: true, kind: 'token', issuer: 'https://i', subject: '\u202es', object_id: 'o' }]].flatMap((who) => [true, false].map((signIn) => ({ who, signIn })));
 
 /** Of long lists the first two: behind the rounds of all shapes only facets are new, which are no lists. */
 const brief = (_: string, value: unknown): unknown => (Array.isArray(value) && value.length > LEAF_MOST ? value.slice(0, 2) : value);

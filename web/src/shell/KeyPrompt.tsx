@@ -20,6 +20,7 @@ export default function KeyPrompt({ why }: { why: string }) {
         <Dialog>
           <Heading slot="title">Key</Heading>
           <p>{me?.who ? <>You are <bdi className="strong">{me.who.name}</bdi> with the {me.who.roles.length > 1 ? 'roles' : 'role'} {me.who.roles.join(', ')}.</> : 'You are nobody here yet.'}</p>
+          {me?.who?.subject && <p className="hint">Your identity: subject <bdi>{me.who.subject}</bdi> of <bdi>{me.who.issuer}</bdi>{me.who.object_id && <>, object id <bdi>{me.who.object_id}</bdi></>}.</p>}
           <p>{why}</p>
           <form
             onSubmit={(event) => {

@@ -1,0 +1,36 @@
+"""Prove that silver and gold can be written through the shortcut, as Refresh does it."""
+
+from uuid import uuid4
+
+from headwater.fabric.fabric_refusals import FabricRefusal
+from headwater.fabric.rest import Fabric
+from headwater.fabric.shortcuts import LAKE_NAME, LAYERS
+from headwater.fabric.steps import StepState, WorkspaceStep
+
+ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
+WHAT = "right to write silver and gold"
+_NEEDED = (
+    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, as docs/fabric.md says. "
+    "Azure takes some minutes until a new right holds"
+)
+
+
+def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
+    """Write an empty file into each layer through the shortcut, and delete it."""
+    if lakehouse is None:
+        return WorkspaceStep(WHAT, StepState.MISSING, "the lakehouse comes first")
+    root = f"{onelake}/{workspace}/{lakehouse}/Files/{LAKE_NAME}"
+    refused = [layer for layer in LAYERS if not _can_write(fabric, f"{root}/{layer}/_headwater_check_{uuid4().hex}")]
+    if refused:
+        return WorkspaceStep(WHAT, StepState.BLOCKED, _NEEDED.format(" and ".join(refused)))
+    return WorkspaceStep(WHAT, StepState.THERE, "an empty file was written to each and deleted")
+
+
+def _can_write(fabric: Fabric, url: str) -> bool:
+    """Create a file and delete it again; OneLake reaches the lake as the identity of the shortcut's connection."""
+    try:
+        fabric.onelake("PUT", f"{url}?resource=file")
+        fabric.onelake("DELETE", url)
+    except FabricRefusal:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Find the file of a Delta table on this machine's disk that is not as it was written: delta-rs often names none."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from headwater.lake.bronze_tables import Bronze
+
+_LIMIT = 100_000
+"""Files of one table that are looked at."""
+
+
+def damage_of(bronze: Bronze) -> str | None:
+    """Name the first damaged file of bronze, why, and what to do; None if no entry and no footer is damaged.
+
+    Reads entries of the Delta log, checkpoints and the footers of Parquet files, no data pages. A lake at an address is
+    not looked at.
+    """
+    for table in bronze.tables.values():
+        if "://" in table.uri:
+            return None
+        for _, path in zip(range(_LIMIT), _files(Path(table.uri)), strict=False):
+            if why := _harm(path):
+                return (
+                    f"The file {path} is damaged: {why}. Events stay in the log until it is mended. Stop Headwater and "
+                    "restore the file from a copy, or run `headwater restore` with a backup into another folder."
+                )
+    return None
+
+
+def _files(table: Path) -> Iterator[Path]:
+    log = table / "_delta_log"
+    yield from sorted(path for path in log.glob("*") if path.suffix in (".json", ".parquet"))
+    yield from sorted(path for path in table.rglob("*.parquet") if path.parent != log)
+
+
+def _harm(path: Path) -> str | None:
+    import pyarrow as pa  # noqa: PLC0415 - 26 MB, for a fault alone
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        if path.suffix == ".json":
+            for line in path.read_text("utf-8").splitlines():
+                json.loads(line)
+        else:
+            pq.ParquetFile(path).schema_arrow  # noqa: B018 - reads the footer
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        return " ".join(str(error).split())[:200].rstrip(".")
+    return None

@@ -1,0 +1,81 @@
+"""Who wrote a dataset: a DatasetEvent is no job, and a job that reports no input is not the absence of a writer."""
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_hierarchy import as_it_is
+from headwater.paging import ListPage
+from headwater.questions.coverage import coverage
+from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
+from tests.lineage_world import RULES, LineageWorld, world
+from tests.reference.small_events import A, B, C, made, run, with_schema, x_from
+from tests.reference.world_events import at, dataset, dataset_event, facet, source
+
+DESCRIBED = dataset(A, documentation=facet(description="Orders as they land."))
+TAGGED = dataset(A, tags=facet(tags=[{"key": "pii", "value": "true", "field": "x"}]))
+FROM_A = run(1, 1, x_from(A, B), reads=[dataset(A)])
+
+
+def covered(seen: LineageWorld) -> Any:
+    return to_builtins(coverage(seen.scene, seen.counted, page=ListPage()))
+
+
+def jobs(seen: LineageWorld) -> list[str]:
+    known = JobKnowledge([], as_it_is, lambda _: [], lambda _: [], lambda *_: [])
+    found = job_graph(seen.scene, seen.counted, known, "job", JobBounds(None, 1, 1, 100))
+    return [node.name for node in found.nodes]
+
+
+def test_a_dataset_that_is_only_described_or_tagged_has_no_writer() -> None:
+    for told in (DESCRIBED, TAGGED, dataset(A)):
+        for seen in (
+            world(FROM_A, dataset_event(at(2), told)),
+            world(FROM_A, dataset_event(at(2), told)).of_all_times(),
+        ):
+            assert jobs(seen) == ["job"]
+            answer = covered(seen)
+            assert answer["datasets"] == {"column lineage": 1, "no reported job writes it": 1}
+            assert answer["jobs"] == {"column lineage": 1}
+
+
+def test_a_dataset_that_is_only_described_is_known() -> None:
+    assert world(dataset_event(at(1), DESCRIBED)).scene.knows(Name(*A))
+
+
+def test_lineage_that_a_catalogue_declares_makes_edges_and_no_job() -> None:
+    declared = dataset_event(at(2), made(C, {"x": [source(B, "x")]}))
+    seen = world(FROM_A, declared)
+    assert seen.edges == {("a.x", "b.x", "direct"), ("b.x", "c.x", "direct")}
+    assert jobs(seen) == ["job"]
+    assert covered(seen)["jobs"] == {"column lineage": 1}
+    assert covered(seen)["datasets"] == {"column lineage": 2, "no reported job writes it": 1}
+
+
+def upstream_stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Any:
+    """Return (dataset, what lies behind it, jobs) of each stop."""
+    bounds = Bounds(100, 100)
+    found = reach(seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds)
+    return [
+        (stop.dataset, [each.dataset for each in stop.onward], [job.name for job in stop.jobs]) for stop in found.stops
+    ]
+
+
+def test_an_output_whose_writer_reports_no_input_has_a_stop_upstream() -> None:
+    seen = world(run(1, 1, with_schema(A, "x"), job="load"), run(2, 2, x_from(A, B), reads=[dataset(A)], job="copy"))
+    assert upstream_stops(seen, A) == [("a", [], ["load"])]
+    assert upstream_stops(seen, B) == [("a", [], ["load"])]
+    assert upstream_stops(seen, A, forward=True) == []
+
+
+def test_a_dataset_that_nobody_wrote_has_no_stop_upstream() -> None:
+    described = dataset_event(at(3), with_schema(A, "x"))
+    assert upstream_stops(world(FROM_A, described), A) == []
+    assert upstream_stops(world(FROM_A, described), B) == []
+
+
+def test_a_writer_that_says_its_columns_come_from_nowhere_is_no_stop() -> None:
+    assert upstream_stops(world(run(1, 1, made(A, {"x": []}), job="constants")), A) == []

@@ -86,7 +86,14 @@ def test_tasks_send_what_one_process_sends_and_each_run_in_order(
     made = steps(40)
     world.store(*bodies(made), *bodies(made[:9]))
     outcome = opened(spark, world, server.url, batch=7, streams=3).run(batch_events=50)
-    assert outcome == {"delivered": 120, "refused": 0, "left_out": 0, "reasons": [], "went_on": False}
+    assert outcome == {
+        "target": "openlineage",
+        "delivered": 120,
+        "refused": 0,
+        "left_out": 0,
+        "reasons": [],
+        "went_on": False,
+    }
     by_tasks = server.taken[:]
     server.taken.clear()
     replayed = open_replay(world.settings, world.folder, ReplaySpan(), server.url, rate=None, batch=7, key=None)

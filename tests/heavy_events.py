@@ -39,7 +39,8 @@ class Heavy:
     inputs, outputs: datasets; columns: of each schema; nested: levels of each column; edges: input columns of each
     output column; transformations: of each edge; of_dataset: input columns of the whole output (facet `dataset`);
     names: distinct names only where 1; long: bytes of each name; facets: further ones on run, job and datasets, with
-    `text` bytes each; alphabet, kind: members of ALPHABETS and KINDS.
+    `text` bytes each; tables, statements: in the SQL that the
+    rules read; alphabet, kind: members of ALPHABETS and KINDS.
     """
 
     inputs: int = 1
@@ -55,6 +56,8 @@ class Heavy:
     facets: int = 0
     parents: int = 0
     sql: int = 0
+    tables: int = 0
+    statements: int = 0
     text: int = 0
     long: int = 0
     alphabet: int = 0
@@ -69,7 +72,7 @@ class Heavy:
                 "JobDependenciesRunFacet", upstream=[{"job": _job(each)} for each in range(self.parents)]
             )
         job = {
-            "sql": self._facet("SQLJobFacet", query=self._text(self.sql)),
+            "sql": self._facet("SQLJobFacet", query=self._query() + self._text(self.sql)),
             "tags": self._tags(),
             "ownership": self._owners(),
         }
@@ -84,6 +87,13 @@ class Heavy:
             ensure_ascii=False,
             separators=(",", ":"),
         ).encode()
+
+    def _query(self) -> str:
+        """Return statements that the rules read: they name the inputs, and some names of no dataset."""
+        sources = ", ".join(f"in{n}{n}" if n % 2 else f"in{n}" for n in range(self.tables)) or "in0"
+        return "".join(
+            f"INSERT INTO out{n} SELECT 1 FROM {sources};" for n in range(max(self.statements, self.tables > 0))
+        )
 
     def _dataset(self, name: str, *, is_output: bool) -> dict[str, Any]:
         facets: dict[str, Any] = {"tags": self._tags(), "ownership": self._owners()}
@@ -155,7 +165,13 @@ class Heavy:
             self.long + self.columns * column + self.symlinks * 50 + (self.tags * (40 + self.text)) + self.owners * 35
         )
         lineage = edges * (60 + self.transformations * 55)
-        rest = self.sql + self.facets * (100 + self.text) + self.parents * 50 + self.tags * (40 + self.text)
+        rest = (
+            self.sql
+            + max(1, self.statements) * (30 + self.tables * 9)
+            + self.facets * (100 + self.text)
+            + self.parents * 50
+            + self.tags * (40 + self.text)
+        )
         return (self.inputs + self.outputs) * (150 + each) + self.outputs * lineage + rest
 
     def _times(self, name: str, factor: float) -> int:

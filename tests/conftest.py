@@ -38,6 +38,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's `&` ignores it for all that it starts: what a test ends by Ctrl-C would inherit that, and never end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.pop("COLUMNS", None)  # of the terminal that runs the tests: printed tables would follow its width
+
 gc.disable()  # until all tests are collected: what they import stays
 
 _SLOW_FILE = re.compile(r"^pytestmark = (\[[^]]*)?pytest\.mark\.slow\b", re.MULTILINE)

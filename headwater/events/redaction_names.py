@@ -45,8 +45,10 @@ STAGE = (
 )
 """What may stand behind the word: which of several secrets it is."""
 
-NAME_ONLY = r"authorization|x[._-]?auth|cookie|credentials?"
-    r"|basic\.auth\.user\.info|urlparams\.code|azure_storage_sas|(?:redis|npm)[._]auth"
+NAME_ONLY = (
+    r"authorization|x[._-]?auth|cookie|credentials?|basic\.auth\.user\.info|urlparams\.code|azure_storage_sas"
+    r"|(?:redis|npm)[._]auth"
+)
 """Words that announce a secret as a property's whole last part, but mean other things in running text."""
 
 AMBIGUOUS = r"pin(?:[._-]?code)?|pw|sas|session[._-]?id|salt"

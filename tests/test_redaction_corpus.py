@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.events.redaction import redact
+from headwater.events.redaction import redact, suspicious
 from headwater.events.redaction_rules import REDACTED, RULES, Rule, redact_text
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
@@ -41,6 +41,49 @@ def test_redacting_the_corpus_again_changes_nothing_and_keeps_the_event_around_i
         assert redact(once) is once, format_.name
         if format_.place != "useragent":
             assert (once["outputs"], once["eventType"]) == ([{"namespace": "file", "name": "/survives"}], "COMPLETE")
+
+
+SECRET = "pLanted7123x9Qz"
+
+
+@pytest.mark.parametrize(
+    "facet",
+    [
+        {"passwords": [SECRET, "other7Pass9"]},
+        {"password": {"value": SECRET}},
+        {"token": {"values": [SECRET]}},
+        {"credentials": {"current": SECRET}},
+    ],
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_lists_and_objects_under_a_secret_name_are_hidden(facet: dict[str, Any], ascii_only: bool) -> None:
+    text = json.dumps(facet, ensure_ascii=ascii_only)
+    assert suspicious([text.encode()]) == [True]
+    assert not any(secret in json.dumps(redact(facet)) for secret in (SECRET, "other7Pass9"))
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44",
+        "pass\u200bword",
+        "\u2060api_key",
+        "to\u00adken",
+        "\uff24\uff22_PWD",
+    ],
+)
+def test_full_width_and_invisible_letters_hide_no_name(name: str, ascii_only: bool) -> None:
+    text = json.dumps({name: SECRET}, ensure_ascii=ascii_only)
+    assert suspicious([text.encode()]) == [True]
+    assert redact({name: SECRET}) == {name: REDACTED}
+
+
+def test_harmless_facets_stay() -> None:
+    lines = Path("tests/secrets/harmless.ndjson").read_text().splitlines()
+    assert len(lines) == 100
+    changed = [line for line in lines if (facet := json.loads(line)) is not redact(facet)]
+    assert changed == []
 
 
 def test_the_user_agent_of_a_refused_request_is_redacted() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from headwater.events.redaction_names import (
+    AMBIGUOUS,
     FOLLOWED,
     NAME_ONLY,
     STAGE,
@@ -29,12 +30,22 @@ _PAIRS = (("name", "value"), ("key", "value"), ("Name", "Value"), ("Key", "Value
 _PROSE = frozenset({"description", "comment", "documentation", "doc"})
 _NAME = rf"(?:(?:{WORD}|(?:\\[nrtbf]|\\u00[01][0-9a-f])(?:{STEM})?pass){STAGE}|(?:{NAME_ONLY})\d*)"
 _BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
+_HELD = "values?|current|previous|old|new|plain(?:text)?|raw|data|text"
+"""What an object under a secret's name calls the secret: `{"password": {"value": …}}`. A column's facets do not."""
+_HOLDS = re.compile(_HELD)
 _TRIGGERS = "|".join(
     [
         r"\\/|\\u00[2-7]",  # escapes that could hide any of the words below
         r"://[^\s/?#@:\x22]*:[0-9]*(?:[^0-9/?#;,\s\x22][^\s\x22]*)?@|https?://[\w~.-]{16,}@|%3A%2F%2F",
         r"jdbc:oracle:\w+:[^/\s\x22@:]*/[^\s\x22]*@",
-        rf"{_NAME}\x22\s*:\s*\x22",
+        rf"{_NAME}\x22\s*:\s*[\x22\[]",
+        rf"{_NAME}\x22\s*:\s*\{{[^{{}}]*\x22(?:{_HELD})\x22\s*:",
+        rf"[\x22._ -](?:{AMBIGUOUS})\d*\x22\s*:\s*\x22[^\x22]*[0-9]",
+        rf"[\x22._ -](?:{AMBIGUOUS})\d*\x22.*\x22value\x22|\x22value\x22.*[\x22._ -](?:{AMBIGUOUS})\d*\x22",
+        r"securestring|x[._-]?auth\b",
+        # letters of full width and invisible characters, as bytes and as escapes, which may hide the name of a secret
+        r"(?-i:\xef\xbc[\xa0-\xbf]|\xef\xbd[\x80-\x9a]|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad)",
+        r"\\u(?:ff[2-5]|200[b-f]|2060|feff|00ad)",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
         rf"{_NAME}{_BETWEEN}(?:[-=:('`>|!<$]|%3D|\\\x22|</name>|value|is\b|,[\s\\])",
         rf"<[\w.:-]*{_NAME}[\s\\]",
@@ -97,7 +108,9 @@ class _Walk:
                 prose = name in _PROSE or (name == "name" and "namespace" in found)
                 fresh[name] = REDACTED if is_secret(name, value) else self._of_text(value, prose=prose)
             elif isinstance(value, dict):
-                fresh[name] = self.of_object(value)
+                fresh[name] = self.of_object(_without_held(name, value))
+            elif isinstance(value, list) and is_secret_name(name):
+                fresh[name] = self.of_array(_without_texts(name, value))
             else:
                 fresh[name] = self.of_array(value, tags=name == "tags") if isinstance(value, list) else value
             changed = changed or fresh[name] is not value or name is not key
@@ -122,6 +135,26 @@ class _Walk:
         if self._check is not None and not self._texts % 256:
             self._check()
         return redact_text(text, prose=prose, check=self._check)
+
+
+def _without_held(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Hide what an object under a secret's name holds: `{"password": {"value": "..."}}`."""
+    if not is_secret_name(name):
+        return found
+    fresh: dict[str, Any] = {}
+    for key, value in found.items():
+        fresh[key] = value
+        if _HOLDS.fullmatch(key) and isinstance(value, list):
+            fresh[key] = _without_texts(name, value)
+        elif _HOLDS.fullmatch(key) and isinstance(value, str) and is_secret(name, value):
+            fresh[key] = REDACTED
+    return found if all(fresh[key] is found[key] for key in found) else fresh
+
+
+def _without_texts(name: str, found: list[Any]) -> list[Any]:
+    """Hide the texts of a list under a secret's name: `{"passwords": ["...", "..."]}`."""
+    fresh = [REDACTED if isinstance(each, str) and is_secret(name, each) else each for each in found]
+    return found if all(new is old for new, old in zip(fresh, found, strict=True)) else fresh
 
 
 def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:

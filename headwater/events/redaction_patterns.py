@@ -21,7 +21,7 @@ _VALUE_OF_PAIR = r"""\s*,\s*\\*["']value\\*["']\s*:\s*"""
 ASSIGNED = rf"""(?P<partition>/[\w.\-]+=[^/\s;&?"'(),]*)|{_NAMED}(?:""" + "|".join(
     [
         rf"""(?:\s*(?:=>|->|<-|={{1,3}}|:=)\s*|{_VALUE_OF_PAIR}){QUOTED}""",
-        rf"""\s*:\s*(?:str(?:ing)?\s*=\s*)?{QUOTED}""",
+        rf"""\s*:\s*(?:str(?:ing)?\s*=\s*|\[\s*)?{QUOTED}""",
         rf"=\{{([^{{}}][^}}]*)|=({_BARE}+)|%3D({_ENCODED}+)",
         r"""(?:>|</name>\s*(?:<final>[^<]*</final>\s*)?<value>)(?:<!\[CDATA\[)?([^<>\]]+)(?:\]\]>)?</""",
         rf"""\s+value\s*=\s*{QUOTED}""",
@@ -69,7 +69,10 @@ WEBHOOK = "|".join(
 SIGNATURE = r"""(?:^|[^A-Za-z0-9_]|%26|%3F)sig(?:nature)?(?:=|%3D)([^\s&;"'<>,)]{8,})"""
 QUERY_KEY = r"""[?&](?:code|auth)=([^\s&#"'<>]{8,})"""
 
-_AUTHORIZATION = r"""authorization\\*["']?\s*[:=]\s*\\*["']?"""
+PARTITION = rf"""/[\w.\-]*(?:{WORD}){STAGE}=([^/\s;&?"'(),]{{8,}})"""
+"""A folder of a partition by a secret's name; most hold no secret."""
+
+_AUTHORIZATION = r"""(?:authorization|x-auth)\\*["']?\s*[:=]\s*\\*["']?"""
 AUTHORIZATION = (
     rf"""(?:{_AUTHORIZATION})?digest\s[^\r\n]*?\bresponse\s*=\s*["']?(\w{{8,}})"""
     rf"""|{_AUTHORIZATION}\[?(?:bearer|basic|token|apikey)\s+([^\s"'\\,;]{{4,}})"""
@@ -135,7 +138,8 @@ ARGUMENT = "|".join(
 
 COMMAND = "|".join(
     [
-        rf"""(?:--|(?:^|[\s"'\[,;=])-)(?P<name>[\w.\-]*(?:{WORD}){STAGE})\s+["']?([^\s"'-][^\s"']*)""",
+        rf"""(?:--|(?:^|[\s"'\[,;=])-)(?P<name>[\w.\-]*(?:{WORD}){STAGE})\s+(?:{QUOTED}|([^\s"'-][^\s"']*))""",
+        rf"""\bconvertto-securestring\s+(?:-string\s+)?(?:{QUOTED}|([^\s"'$-][^\s"']*))""",
         r"""\s/(?:p|pw|pwd|password|pass):(\S+)""",
         r"""\bcurl\b[^\r\n|;]*?\s(?:-u\s*|--(?:proxy-)?user[ =])["']?[^\s:"']*:([^\s"']+)""",
         r"""\b(?:mysql|mysqldump|mysqladmin|mariadb)\s[^\r\n|;]*?\s-p([^\s"']+)""",

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from headwater.events import redaction_patterns as patterns
-from headwater.events.redaction_names import compiled, is_harmless, is_secret_name
+from headwater.events.redaction_names import compiled, is_harmless, is_secret_name, looks_random
 from headwater.events.redaction_tokens import HINTS, SHAPES
 
 REDACTED = "[REDACTED]"
@@ -104,6 +104,10 @@ def _is_harmless(value: bytes) -> bool:
     return is_harmless(value.decode("utf-8", "replace")) if len(value) <= 200 else False
 
 
+def _is_ordinary(_: Any, value: bytes) -> bool:
+    return not looks_random(value.decode("utf-8", "replace"))
+
+
 def _has_digit(value: bytes) -> bool:
     return any(48 <= byte < 58 for byte in value)
 
@@ -182,7 +186,7 @@ def _rule(
 
 
 _WORDS = "pass|pwd|secret|token|key|fs.azure.sas.|credential"
-_COMMANDS = "curl|mysql|mariadb|login|sqlcmd|bcp|beeline|mongo|ldapsearch|redis-cli| /p"
+_COMMANDS = "securestring|curl|mysql|mariadb|login|sqlcmd|bcp|beeline|mongo|ldapsearch|redis-cli| /p"
 _CALLED = "option(|options(|set(|config(|put(|property(|header(|setdefault(|putenv(|setenv("
 _TAKES = "auth=|auth =|basicauth(|.login(|getconnection(|jwt.|crypt(|mysql|postgresql|remote|mongodb|s3(|s3cluster("
 
@@ -193,7 +197,7 @@ RULES = [
     _rule("url-encoded", "%3a%2f%2f", patterns.URL_ENCODED),
     _rule("oracle-password", "jdbc:oracle:", patterns.ORACLE),
     _rule("webhook", "hook|/bot|pagerduty", patterns.WEBHOOK),
-    _rule("authorization", "authorization|digest", patterns.AUTHORIZATION, _authorizes_nobody),
+    _rule("authorization", "authorization|x-auth|digest", patterns.AUTHORIZATION, _authorizes_nobody),
     _rule("bearer", "bearer", patterns.BEARER, _is_word),
     _rule("basic", "basic|auth", patterns.BASIC, _is_not_basic),
     _rule("cookie", "cookie", patterns.COOKIE),
@@ -212,6 +216,7 @@ RULES = [
     _rule("argument", _TAKES, patterns.ARGUMENT, prose=False),
     _rule("command-line", f"{_WORDS}|{_COMMANDS}", patterns.COMMAND, _needs_no_hiding, prose=False),
     _rule("element", "</", patterns.ELEMENT, _assigns_no_secret),
+    _rule("partition", _WORDS, patterns.PARTITION, _is_ordinary),
     _rule("assignment", _WORDS, patterns.ASSIGNED, _assigns_no_secret),
     _rule("said", _WORDS, patterns.SAID, _says_no_secret, prose=False),
 ]

@@ -15,6 +15,10 @@ _URL = "spark.headwater.plugin.url"
 _FILE = "headwater-plugin.url"
 
 
+_COMMIT_S = 300.0
+"""How long the commit may take, after the wait for the listener."""
+
+
 class Flushed(NamedTuple):
     """What a flush wrote: how many bodies, and the table they went to."""
 
@@ -22,10 +26,28 @@ class Flushed(NamedTuple):
     table: str
 
 
-def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
-    """Have the plugin write all that waits to its table; a second call writes nothing again.
+class ListenerBehind(Retry):
+    """The flush wrote what there was, but the listener still has events to send from before the flush.
 
-    Raises WrongSetting where the session has no plugin, Retry where the table cannot be written: what waits waits on.
+    flushed: what this flush wrote; waiting: about how many Spark events wait for the listener, None if unknown.
+    """
+
+    def __init__(self, reason: str, flushed: Flushed, waiting: int | None) -> None:
+        super().__init__(
+            f"{reason} {flushed.bodies} bodies were written to {flushed.table}; lineage of the last jobs is missing "
+            "there. Flush again before the session ends, with a longer timeout_s."
+        )
+        self.flushed = flushed
+        self.waiting = waiting
+
+
+def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
+    """Write to the plugin's table everything that happened before this call; a second call writes nothing again.
+
+    timeout_s: how long to wait, in seconds, until the listener has processed what Spark did before this call; the
+    commit comes after it and may take five more minutes. Raises ListenerBehind, a Retry, if the listener is not through
+    by then: what had arrived is written. Raises WrongSetting where the session has no plugin, Retry where the table
+    cannot be written: nothing is lost, and the next flush writes it.
     """
     url = spark.conf.get(_URL, None)
     if not url:
@@ -34,15 +56,20 @@ def flush(spark: "SparkSession", *, timeout_s: float = 600.0) -> Flushed:
             "session starts (docs/doors.md); if they are set, the driver's log says what was refused."
         )
     try:  # not urllib, which would ask a proxy for this machine's own address
-        with closing(HTTPConnection(url.removeprefix("http://"), timeout=timeout_s)) as connection:
-            connection.request("POST", "/flush")
+        timeout = timeout_s + _COMMIT_S
+        with closing(HTTPConnection(url.removeprefix("http://"), timeout=timeout)) as connection:
+            connection.request("POST", f"/flush?timeout_s={timeout_s}")
             answer = connection.getresponse()
-            said = json.loads(answer.read())
+            result = json.loads(answer.read())
     except (OSError, HTTPException, ValueError) as error:
         raise Retry(f"The plugin at {url} does not answer: {error!r}. What waits is kept; flush again.") from error
+    if "bodies" not in result:
+        raise Retry(f"The plugin could not write: {result.get('error')} What waits is kept; flush again.")
+    flushed = Flushed(result["bodies"], result["table"])
     if answer.status != 200:
-        raise Retry(f"The plugin could not write: {said.get('error')} What waits is kept; flush again.")
-    return Flushed(**said)
+        waiting = result["listener_waiting"]
+        raise ListenerBehind(result["error"], flushed, waiting if waiting >= 0 else None)
+    return flushed
 
 
 def executor_url() -> str:

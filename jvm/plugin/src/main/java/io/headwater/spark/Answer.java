@@ -32,12 +32,21 @@ final class Answer {
 
   /** Not now: the client may send it again. */
   static Answer later(String reason) {
-    return new Answer(503, object().put("error", reason), "Retry-After", String.valueOf(LATER_SECONDS));
+    return later(object().put("error", reason));
+  }
+
+  /** The same, with more than the reason. */
+  static Answer later(ObjectNode said) {
+    return new Answer(503, said, "Retry-After", String.valueOf(LATER_SECONDS));
   }
 
   /** Dropped and counted: a client that tried again would be counted again, so it is no 503. */
   static Answer dropped() {
     return new Answer(507, object().put("error", "Memory and disk are full: the body is dropped and counted."), null, null);
+  }
+
+  static Answer refused(String reason) {
+    return new Answer(400, object().put("error", reason), null, null);
   }
 
   static Answer onlyPost() {

@@ -14,7 +14,7 @@ interface Desk {
         }
 
         @Override
-        public Answer flush() {
+        public Answer flush(long listenerMillis) {
           return Answer.later("No Spark session is open.");
         }
 
@@ -27,8 +27,8 @@ interface Desk {
   /** Take a request. */
   Answer take(String method, String path, Map<String, String> headers, Instant receivedAt, byte[] bytes);
 
-  /** Write what waits to the table. */
-  Answer flush();
+  /** Write to the table what was posted so far, and what Spark's listeners still have to send of it, at most after this time. */
+  Answer flush(long listenerMillis);
 
   /** Tell how it is. */
   Answer health();

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.time.Clock;
 import java.time.Instant;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
@@ -13,7 +14,8 @@ import org.slf4j.LoggerFactory;
 /** What stands behind the driver's endpoint. */
 final class DriverDesk implements Desk {
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
-  private static final long LISTENERS_MILLIS = 10_000;
+  private static final long CLOSE_MILLIS = 600_000;
+  private static final int FLUSHES_AT_ONCE = 4; // fewer than the endpoint's threads: the listener must still be able to post
 
   private final PluginSettings settings;
   private final SparkContext context;
@@ -23,6 +25,8 @@ final class DriverDesk implements Desk {
   private final DropCount drops = new DropCount(Clock.systemUTC());
   private final LineageTable table;
   private final Flush flush;
+  private final ListenerBarrier listeners;
+  private final Semaphore flushes = new Semaphore(FLUSHES_AT_ONCE);
 
   DriverDesk(PluginSettings settings, SparkContext context, SparkConf conf) {
     this.settings = settings;
@@ -32,6 +36,7 @@ final class DriverDesk implements Desk {
     buffer = new Buffer(settings.bufferBytes, disk);
     table = new DeltaLineageTable(settings, context);
     flush = new Flush(buffer, disk, table, context.hadoopConfiguration());
+    listeners = new ListenerBarrier(context);
   }
 
   @Override
@@ -53,16 +58,32 @@ final class DriverDesk implements Desk {
   }
 
   @Override
-  public Answer flush() {
-    awaitListeners();
+  public Answer flush(long listenerMillis) {
+    if (!flushes.tryAcquire()) {
+      return Answer.later(FLUSHES_AT_ONCE + " flushes are running already.");
+    }
     try {
+      boolean complete = listeners.await(listenerMillis);
       offerLosses();
-      int bodies = flush.write();
-      return Answer.of(Answer.object().put("bodies", bodies).put("table", settings.table));
+      ObjectNode result = Answer.object().put("bodies", flush.write()).put("table", settings.table);
+      return complete ? Answer.of(result) : behind(result, listenerMillis);
     } catch (IOException | RuntimeException error) {
       LOG.error("Headwater plugin: LINEAGE IS NOT WRITTEN, it waits on: {}", error.toString());
       return Answer.later(error.toString());
+    } finally {
+      flushes.release();
     }
+  }
+
+  /** What was written is written, but events from before the flush are missing: that is no success. */
+  private Answer behind(ObjectNode result, long listenerMillis) {
+    long waiting = listeners.waiting();
+    String reason =
+        "Spark's listeners have not processed everything that was posted before this flush, after waiting "
+            + listenerMillis / 1_000.0 + " s" + (waiting < 0 ? "." : "; about " + waiting + " Spark events wait for them.");
+    LOG.warn("Headwater plugin: {}", reason);
+    result.put("listener_waiting", waiting).put("error", reason);
+    return Answer.later(result);
   }
 
   @Override
@@ -78,12 +99,10 @@ final class DriverDesk implements Desk {
     return Answer.of(said);
   }
 
-  /** Wait until Spark's listeners have worked off what happened so far: what they tell of it comes here. */
+  /** Wait for the listeners of a context that ends: a listener that posts after this finds nobody, and its event is lost. */
   void awaitListeners() {
-    try {
-      context.listenerBus().waitUntilEmpty(LISTENERS_MILLIS);
-    } catch (Exception | LinkageError error) { // Scala declares no TimeoutException; another Spark may have another bus
-      LOG.warn("Headwater plugin: listeners are busy, their events of now come later: {}.", error.toString());
+    if (!listeners.awaitEmpty(CLOSE_MILLIS)) {
+      LOG.error("Headwater plugin: THE LISTENER IS STILL BEHIND: events that it sends from now on are lost.");
     }
   }
 

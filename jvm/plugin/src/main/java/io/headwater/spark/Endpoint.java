@@ -26,6 +26,8 @@ final class Endpoint implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(HeadwaterPlugin.class);
   private static final int AT_ONCE = 8;
+  private static final long FLUSH_MILLIS = 600_000;
+  private static final double LONGEST_SECONDS = 86_400;
   private static final String SECONDS_TO_ARRIVE = "sun.net.httpserver.maxReqTime";
 
   static { // Java reads both once, for all its HTTP servers of this process
@@ -106,9 +108,26 @@ final class Endpoint implements AutoCloseable {
       return Answer.tooLarge(maxBodyBytes);
     }
     if (path.equals("/flush")) {
-      return desk.flush();
+      return flush(exchange.getRequestURI().getQuery());
     }
     return desk.take(method, path, KeptHeaders.of(exchange.getRequestHeaders()), Instant.now(), bytes);
+  }
+
+  /** The query {@code timeout_s=SECONDS} says how long to wait for Spark's listeners. */
+  private Answer flush(String query) {
+    String prefix = "timeout_s=";
+    if (query == null || query.isEmpty()) {
+      return desk.flush(FLUSH_MILLIS);
+    }
+    try {
+      double seconds = query.startsWith(prefix) ? Double.parseDouble(query.substring(prefix.length())) : Double.NaN;
+      if (seconds >= 0) {
+        return desk.flush((long) (Math.min(seconds, LONGEST_SECONDS) * 1_000));
+      }
+    } catch (NumberFormatException noNumber) {
+      // refused below
+    }
+    return Answer.refused("The query of /flush is not " + prefix + "SECONDS, a number from 0. Leave it out to wait 600 s.");
   }
 
   /** Return the body, or null as soon as it is known to be too large. */

@@ -53,7 +53,7 @@ final class ExecutorDesk implements Desk {
   }
 
   @Override
-  public Answer flush() {
+  public Answer flush(long listenerMillis) {
     return Answer.later("Only the driver flushes.");
   }
 

@@ -10,6 +10,9 @@ import org.apache.hadoop.util.ShutdownHookManager;
  * <p>Before Spark's own hook, which stops the context (priority 40): until then it can still write a table.
  */
 final class ExitHook {
+  /** Less than the hook may last, so that the commit has time. */
+  static final long LISTENER_MILLIS = 30_000;
+
   private static final int PRIORITY = FileSystem.SHUTDOWN_HOOK_PRIORITY + 50;
   private static final long LONGEST_SECONDS = 60;
 

@@ -65,7 +65,7 @@ final class HeadwaterDriver implements DriverPlugin {
     String url = listen(settings.port).url();
     desk = new DriverDesk(settings, made, conf);
     endpoint.serve(desk);
-    exit = new ExitHook(desk::flush);
+    exit = new ExitHook(() -> desk.flush(ExitHook.LISTENER_MILLIS));
     conf.set(URL, url);
     boolean listened = ListenerAddress.set(conf, url);
     LOG.info(

@@ -13,9 +13,14 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -99,7 +104,7 @@ class DriverDeskTest {
     DriverDesk desk = desk();
     take(desk, "one");
     Answer[] answer = new Answer[1];
-    List<String> said = Made.logged(() -> answer[0] = desk.flush());
+    List<String> said = Made.logged(() -> answer[0] = desk.flush(60_000));
     assertEquals(503, answer[0].status);
     assertEquals("Retry-After", answer[0].header);
     assertTrue(answer[0].said.toString().contains(table() + " cannot be written"), answer[0].said.toString());
@@ -107,9 +112,94 @@ class DriverDeskTest {
     assertTrue(desk.health().said.toString().contains("\"waiting\":1"));
 
     Files.delete(Path.of(table()));
-    Answer after = desk.flush();
+    Answer after = desk.flush(60_000);
     assertEquals("{\"bodies\":1,\"table\":\"" + table() + "\"}", after.said.toString());
     assertTrue(desk.health().said.toString().contains("\"waiting\":0,\"waiting_bytes\":0"));
+  }
+
+  @Test
+  void aFlushBehindTheListenerIsNoSuccessAndTheNextOneHasAll() throws Exception {
+    DriverDesk desk = desk();
+    SlowListener listener = new SlowListener(desk);
+    context.addSparkListener(listener);
+    try {
+      context.listenerBus().post(new Work("COMPLETE of a MERGE"));
+      assertTrue(listener.begun.tryAcquire(60, TimeUnit.SECONDS));
+      take(desk, "one");
+      Answer early = desk.flush(50);
+      assertEquals(503, early.status);
+      assertEquals(1, early.said.get("bodies").asInt(), "what there was is written");
+      assertTrue(early.said.get("listener_waiting").asLong() > 0, early.said.toString());
+      assertTrue(early.said.get("error").asText().contains("have not processed everything"), early.said.toString());
+
+      FutureTask<Answer> flush = new FutureTask<>(() -> desk.flush(120_000));
+      new Thread(flush).start();
+      listener.go.release();
+      assertEquals(200, flush.get().status);
+      assertEquals(1, flush.get().said.get("bodies").asInt(), "what the listener sent is in it");
+    } finally {
+      listener.go.release(100);
+      context.removeSparkListener(listener);
+    }
+  }
+
+  @Test
+  void aFlushDoesNotWaitForWhatIsPostedAfterIt() throws Exception {
+    DriverDesk desk = desk();
+    assertEquals(200, desk.flush(60_000).status); // its own listener is there now
+    SlowListener listener = new SlowListener(desk);
+    context.addSparkListener(listener);
+    try {
+      context.listenerBus().post(new Work("before"));
+      assertTrue(listener.begun.tryAcquire(60, TimeUnit.SECONDS));
+      FutureTask<Answer> flush = new FutureTask<>(() -> desk.flush(120_000));
+      Thread thread = new Thread(flush);
+      thread.start();
+      while (thread.getState() != Thread.State.TIMED_WAITING) { // it has posted its marker
+        Thread.onSpinWait();
+      }
+      context.listenerBus().post(new Work("after"));
+      listener.go.release();
+      assertEquals(200, flush.get().status);
+      assertTrue(listener.begun.tryAcquire(60, TimeUnit.SECONDS), "the later event is still being worked on");
+      assertEquals(1, flush.get().said.get("bodies").asInt());
+    } finally {
+      listener.go.release(100);
+      context.removeSparkListener(listener);
+    }
+  }
+
+  /** Sends a body for each event, when it may. */
+  private static final class SlowListener extends SparkListener {
+    private final Semaphore begun = new Semaphore(0);
+    private final Semaphore go = new Semaphore(0);
+    private final DriverDesk desk;
+
+    SlowListener(DriverDesk desk) {
+      this.desk = desk;
+    }
+
+    @Override
+    public void onOtherEvent(SparkListenerEvent event) {
+      if (event instanceof Work) {
+        begun.release();
+        go.acquireUninterruptibly();
+        take(desk, ((Work) event).text);
+      }
+    }
+  }
+
+  private static final class Work implements SparkListenerEvent {
+    private final String text;
+
+    Work(String text) {
+      this.text = text;
+    }
+
+    @Override
+    public boolean logEvent() {
+      return false;
+    }
   }
 
   private DriverDesk desk(String... more) {

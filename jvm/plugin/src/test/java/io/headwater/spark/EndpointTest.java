@@ -89,11 +89,20 @@ class EndpointTest {
   }
 
   @Test
+  void aFlushSaysHowLongToWaitForListeners() throws Exception {
+    assertEquals("{\"bodies\":0,\"millis\":600000}", post("/flush").body());
+    assertEquals("{\"bodies\":0,\"millis\":1500}", post("/flush?timeout_s=1.5").body());
+    for (String wrong : List.of("timeout_s=-1", "timeout_s=soon", "timeout_s=NaN", "timeout=1")) {
+      HttpResponse<String> answer = post("/flush?" + wrong);
+      assertEquals(400, answer.statusCode(), wrong);
+      assertTrue(answer.body().contains("timeout_s=SECONDS"), answer.body());
+    }
+  }
+
+  @Test
   void healthAndFlushAreOurs() throws Exception {
     assertEquals("{\"is\":\"well\"}", get("/health"));
-    assertEquals(
-        "{\"bodies\":0}",
-        client.send(request("/flush").POST(BodyPublishers.noBody()).build(), BodyHandlers.ofString()).body());
+    assertEquals(200, post("/flush").statusCode());
     assertEquals(List.of(), taken);
   }
 
@@ -164,6 +173,10 @@ class EndpointTest {
     return line.toString();
   }
 
+  private HttpResponse<String> post(String path) throws Exception {
+    return client.send(request(path).POST(BodyPublishers.noBody()).build(), BodyHandlers.ofString());
+  }
+
   private final class Taking implements Desk {
     @Override
     public Answer take(String method, String path, Map<String, String> headers, Instant receivedAt, byte[] bytes) {
@@ -176,8 +189,8 @@ class EndpointTest {
     }
 
     @Override
-    public Answer flush() {
-      return Answer.of(Answer.object().put("bodies", 0));
+    public Answer flush(long listenerMillis) {
+      return Answer.of(Answer.object().put("bodies", 0).put("millis", listenerMillis));
     }
 
     @Override

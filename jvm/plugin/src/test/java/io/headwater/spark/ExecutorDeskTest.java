@@ -31,7 +31,7 @@ class ExecutorDeskTest {
     failure = new IOException("the driver is gone");
     assertEquals(503, take());
     assertEquals("{\"executor\":\"3\",\"forwarded\":0,\"refused\":2}", desk.health().said.toString());
-    assertEquals(503, desk.flush().status);
+    assertEquals(503, desk.flush(0).status);
   }
 
   @Test

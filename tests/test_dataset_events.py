@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import msgspec
+import pytest
 from msgspec import to_builtins
 
+from headwater.cli import agent_answers, lineage_commands
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import as_it_is
 from headwater.paging import ListPage
+from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
 from headwater.questions.reach import reach
@@ -55,10 +59,15 @@ def test_lineage_that_a_catalogue_declares_makes_edges_and_no_job() -> None:
     assert covered(seen)["datasets"] == {"column lineage": 2, "no reported job writes it": 1}
 
 
+def found_upstream(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Reach:
+    bounds = Bounds(100, 100)
+    asked = Subject(*name)
+    return reach(seen.scene, RULES.names, asked, seen.counted, forward=forward, mode="value", bounds=bounds)
+
+
 def upstream_stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool = False) -> Any:
     """Return (dataset, what lies behind it, jobs) of each stop."""
-    bounds = Bounds(100, 100)
-    found = reach(seen.scene, RULES.names, Subject(*name), seen.counted, forward=forward, mode="value", bounds=bounds)
+    found = found_upstream(seen, name, forward=forward)
     return [
         (stop.dataset, [each.dataset for each in stop.onward], [job.name for job in stop.jobs]) for stop in found.stops
     ]
@@ -79,3 +88,13 @@ def test_a_dataset_that_nobody_wrote_has_no_stop_upstream() -> None:
 
 def test_a_writer_that_says_its_columns_come_from_nowhere_is_no_stop() -> None:
     assert upstream_stops(world(run(1, 1, made(A, {"x": []}), job="constants")), A) == []
+
+
+def test_command_and_agents_name_the_writer_that_reports_no_input(capsys: pytest.CaptureFixture[str]) -> None:
+    found: Any = msgspec.to_builtins(found_upstream(world(run(1, 1, with_schema(A, "x"), job="load")), A))
+    assert agent_answers.reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
+    lineage_commands._show_stops(found, as_json=False)
+    printed = capsys.readouterr().out
+    assert "Written by jobs that report no input" in printed
+    assert "load" in printed
+    assert "goes on" not in printed

@@ -16,7 +16,15 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
-from tests.reference.world_events import Json
+from headwater.paging import ListPage
+from headwater.questions.coverage import coverage
+from headwater.questions.differences import difference
+from headwater.questions.subjects import Subject
+from headwater.questions.table_graph import table_graph
+from headwater.questions.verdicts import verdicts
+from tests.lineage_world import RULES, LineageWorld, world
+from tests.reference.small_events import A, B, C, D, changed, made, renamed, run, x_from
+from tests.reference.world_events import Json, source
 from tests.rule_cases.generations import dance, rebuilt
 
 PLACES = [Name("db", name) for name in "abc"]
@@ -104,3 +112,38 @@ def batch(events: list[Json], first: int) -> tuple[Source, int, list[BronzeEvent
     bodies = {number: json.dumps(event) for number, event in enumerate(events, first)}
     stored = [BronzeEvent(f"{number:064x}", number, number, None) for number in bodies]
     return Source("local", "1", "0"), max(bodies), stored, lambda asked: {each: bodies[each] for each in asked}
+
+
+def test_lists_of_all_datasets_leave_out_a_name_from_before_a_rename() -> None:
+    seen = world(
+        run(1, 1, x_from(A, B, columns="x"), job="fill"),
+        run(2, 2, renamed(B, C), job="rename"),
+        run(3, 3, x_from(C, D, columns="x"), job="read"),
+    )
+    unused = verdicts(seen.scene, RULES, seen.counted, asked=None, page=ListPage()).items
+    assert [(each.dataset, each.verdict) for each in unused] == [("c", "used"), ("d", "unknown")]
+    former = verdicts(seen.scene, RULES, seen.counted, asked=Subject(*B), page=ListPage()).items
+    assert [each.verdict for each in former] == ["used"]
+    assert sum(coverage(seen.scene, seen.counted, page=ListPage()).datasets.values()) == 3
+    drawn = table_graph(seen.scene, seen.counted, level="none", expand=(), limit=10)
+    assert {node.name for node in drawn.nodes} == {"a", "c", "d"}
+
+
+def test_a_column_that_was_not_made_again_is_no_added_edge() -> None:
+    columns = {"x": [source(B, "x")], "y": [source(B, "y")]}
+    events = [
+        run(1, 1, x_from(A, B, columns="x y"), job="fill"),
+        run(2, 2, made(C, columns), job="read"),
+        run(3, 3, changed(B, "DROP"), job="drop"),
+        run(4, 4, x_from(A, B, columns="x"), job="fill"),
+    ]
+    before, dropped, made_again = (world(*events[:number]) for number in (2, 3, 4))
+    assert differences(before, made_again) == [("removed", "b", "y", "c")]
+    assert differences(dropped, made_again) == [("added", "a", "x", "b"), ("added", "b", "x", "c")]
+
+
+def differences(before: LineageWorld, after: LineageWorld) -> list[tuple[str, str, str | None, str]]:
+    """Return (change, source, its column, output) of each edge that changed."""
+    sides = ((each.scene, each.counted) for each in (before, after))
+    found = difference(*sides, page=ListPage())
+    return [(each.change, each.from_.dataset, each.from_.column, each.to.dataset) for each in found.items]

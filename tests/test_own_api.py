@@ -113,6 +113,7 @@ def test_the_timeline_tells_when_edges_appeared_and_ended(shop: Asker) -> None:
         ("appeared", "bronze/customers", "email", "email_key", "2026-03-01T12:00:10.000Z"),
     ]
     assert {each["job"]["name"] for each in found} == {"to_silver"}
+    assert {each["to"]["column"] for each in found if each["masked"]} == {"email_key"}
     assert len(shop.ask("timeline", dataset="silver/customers", since=at(100))["items"]) == 3
     cut = shop.ask("timeline", dataset="silver/customers", limit="1")
     assert (len(cut["items"]), cut["totalCount"], cut["truncated"]) == (1, 5, True)

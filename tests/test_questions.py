@@ -498,6 +498,11 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
     assert once["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1, "once_exposed": 1}
     assert shop.ask("surface", **asked, exposure="exposed")["items"] == []
     assert "once_exposed" in shop.refused("surface", 400, exposure="never")["error"]
+    steps = shop.ask("timeline", dataset="lives/masked")["items"]
+    assert [(each["change"], each["from"]["column"], each["masked"], each["time"]) for each in steps] == [
+        ("changed", "email", True, at(10)),
+        ("appeared", "email", False, at(0)),
+    ]
 
 
 def test_readers_outlive_re_creation_and_answers_say_so(shop: Asker) -> None:

@@ -176,7 +176,8 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
     changes = []
     for each in timeline["items"]:
         edge = f" {name(each['from'])} -> {each['to']['column'] or 'the table'}" if each["from"] else ""
-        changes.append(f"{each['time']} {each['change']}{edge} by job {_job(each['job'])}")
+        masked = (" is now masked" if each["masked"] else " is no longer masked") if each["change"] == "changed" else ""
+        changes.append(f"{each['time']} {each['change']}{edge}{masked} by job {_job(each['job'])}")
     return DatasetTold(
         name(timeline["dataset"]),
         shown,

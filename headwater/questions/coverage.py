@@ -38,7 +38,7 @@ def coverage(
 
     kind: list these only; hides: datasets that are left out.
     """
-    there = [name for name in snapshot.datasets() if counted.shows_gone or snapshot.stands(name)]
+    there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
     jobs = _job_reasons(snapshot, counted)
     items = [

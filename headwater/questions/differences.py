@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from headwater.lineage.edges.nesting import parents
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
@@ -46,13 +47,26 @@ def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[Pl
             continue
         output = lineage.output.plain
         for edge in lineage.edges:
-            if edge.source.plain in there:
+            if edge.source.plain in there and _has_column(snapshot, edge.source, edge.column):
                 targets = lineage.columns if edge.target is None else (edge.target,)
                 for target in targets:
                     found = PlainEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
                     yield found, Maker(job_output.job, edge.transformation.masked)
         for source in () if lineage.carries else {name.plain for name in lineage.tables} & there:
             yield PlainEdge(source, None, output, None, True), Maker(job_output.job, False)
+
+
+def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
+    """Tell whether a dataset still has a column that a reader of one of its generations used.
+
+    A reader outlives the generation that it read, but a column that the newest schema lacks feeds nothing.
+    """
+    newest = snapshot.naming.generations.newest(source)
+    columns = snapshot.columns(newest)
+    if source == newest or not columns.names:
+        return True
+    own = columns.key(key)
+    return any(each in columns.by_key for each in (own, *parents(own, columns.top_level)))
 
 
 def difference(

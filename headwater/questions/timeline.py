@@ -5,10 +5,11 @@ from typing import Literal, NamedTuple
 
 from headwater.events.times import iso
 from headwater.index.reading.run_history import LOOKED_AT, RunHistory
-from headwater.lineage.edges.current_candidates import Candidate
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
 from headwater.paging import ListPage, RowOrder
@@ -22,23 +23,27 @@ _Line = tuple[Name, str | None, str | None]
 
 
 class _Change(NamedTuple):
+    """A change; masked: every step of the job along this line masks it."""
+
     time_us: int
-    change: Literal["appeared", "ended", "dropped"]
+    change: Literal["appeared", "ended", "changed", "dropped"]
     job: Name
     line: _Line | None
+    masked: bool = False
 
 
 def timeline(
-    now: Snapshot, runs: RunHistory, rules: NameRules, asked: Subject, *, since_us: int | None, page: ListPage
+    now: Snapshot, runs: RunHistory, rules: UserRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
     """Answer what changed in what feeds a dataset, newest first; raises NotKnown for a dataset nobody knows."""
-    dataset = find_dataset(now, rules, asked)
+    dataset = find_dataset(now, rules.names, asked)
     found: list[_Change] = []
     cut = False
     for layer, job, candidates in runs.candidates(dataset):
         whole = len(candidates) <= LOOKED_AT
         cut = cut or not whole
-        found.extend(_changes(runs, job, layer, candidates[:LOOKED_AT], whole=whole))
+        step = _Step(runs, rules, JobOutput(layer, job, dataset))
+        found.extend(_changes(step, candidates[:LOOKED_AT], whole=whole))
     found.extend(_drops(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
     listed = _ORDER.cut(shown, page)
@@ -46,23 +51,37 @@ def timeline(
     return Timeline(Dataset(*dataset.parts), items, **listed._replace(partly=cut).told)
 
 
-def _changes(
-    runs: RunHistory, job: Name, layer: str, candidates: list[Candidate[Sequence[int]]], *, whole: bool
-) -> Iterator[_Change]:
+class _Step(NamedTuple):
+    """A job that writes the dataset."""
+
+    runs: RunHistory
+    rules: UserRules
+    job_output: JobOutput
+
+    def lines(self, edge_set: int) -> dict[_Line, bool]:
+        """Return the lines of an edge set, each with whether it is masked, also by the masking file."""
+        lineage = remasked(self.rules, self.job_output, self.runs.output_lineage(edge_set))
+        return _masked_lines(_lines_of(lineage))
+
+
+def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: bool) -> Iterator[_Change]:
     """Yield what changed between one run and the next; what the oldest says is new only if no run was left out."""
-    history: ValidityHistory[int] = ValidityHistory(layer)
+    history: ValidityHistory[int] = ValidityHistory(step.job_output.layer)
     history.add(candidates)
     intervals = [*history.ended, *history.standing]
     times = sorted(
         {time for interval in intervals for time in (interval.since_us, interval.until_us) if time is not None}
     )
-    before: set[_Line] = set()
-    lines: dict[int, frozenset[_Line]] = {}
+    job = step.job_output.job
+    before: dict[_Line, bool] = {}
+    lines: dict[int, dict[_Line, bool]] = {}
     for number, time_us in enumerate(times):
-        after = _lines(runs, (interval for interval in intervals if _counts(interval, time_us)), lines)
+        after = _lines(step, (interval for interval in intervals if _counts(interval, time_us)), lines)
         if number or whole:
-            yield from (_Change(time_us, "appeared", job, line) for line in after - before)
-            yield from (_Change(time_us, "ended", job, line) for line in before - after)
+            yield from (_Change(time_us, "appeared", job, line, after[line]) for line in after.keys() - before.keys())
+            yield from (_Change(time_us, "ended", job, line, before[line]) for line in before.keys() - after.keys())
+            both = (line for line in after.keys() & before.keys() if after[line] != before[line])
+            yield from (_Change(time_us, "changed", job, line, after[line]) for line in both)
         before = after
 
 
@@ -78,20 +97,28 @@ def _counts(interval: ValidityInterval[int], time_us: int) -> bool:
 
 
 def _lines(
-    runs: RunHistory, intervals: Iterable[ValidityInterval[int]], known: dict[int, frozenset[_Line]]
-) -> set[_Line]:
-    found: set[_Line] = set()
+    step: _Step, intervals: Iterable[ValidityInterval[int]], known: dict[int, dict[_Line, bool]]
+) -> dict[_Line, bool]:
+    """Return the lines of edge sets, and whether each is masked: one step in the clear is enough that it is not."""
+    found: dict[_Line, bool] = {}
     for interval in intervals:
         if interval.edge not in known:
-            known[interval.edge] = frozenset(_lines_of(runs.output_lineage(interval.edge)))
-        found |= known[interval.edge]
+            known[interval.edge] = step.lines(interval.edge)
+        found = _masked_lines([*found.items(), *known[interval.edge].items()])
     return found
 
 
-def _lines_of(said: OutputLineage) -> Iterator[_Line]:
+def _masked_lines(lines: Iterable[tuple[_Line, bool]]) -> dict[_Line, bool]:
+    found: dict[_Line, bool] = {}
+    for line, masked in lines:
+        found[line] = masked and found.get(line, True)
+    return found
+
+
+def _lines_of(said: OutputLineage) -> Iterator[tuple[_Line, bool]]:
     if said.carries:
-        return ((edge.source, edge.column, edge.target) for edge in said.edges)
-    return ((source, None, None) for source in said.tables)
+        return (((edge.source, edge.column, edge.target), edge.transformation.masked) for edge in said.edges)
+    return (((source, None, None), False) for source in said.tables)
 
 
 def _place(change: _Change) -> tuple[str | int | None, ...]:
@@ -120,4 +147,5 @@ def _item(now: Snapshot, dataset: Name, change: _Change) -> TimelineItem:
         Job(*now.job(change.job).parts),
         None if source is None else shown_column(now, source, column),
         shown_column(now, dataset, target),
+        change.masked,
     )

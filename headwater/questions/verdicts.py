@@ -28,7 +28,7 @@ def verdicts(
     only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
     hides: datasets of which no column is listed unless one is asked for; as readers they count.
     """
-    there = list(snapshot.datasets())
+    there = list(snapshot.own_names())
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)

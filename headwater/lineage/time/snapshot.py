@@ -85,6 +85,11 @@ class Snapshot(ABC):
         shown = names_shown({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
+    def own_names(self) -> set[Name]:
+        """Return every dataset under the name that it has now: `datasets` without the names from before a rename."""
+        described = {each.plain for each in self.described()}
+        return described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+
     def nesting(self) -> Iterable[Name]:
         """Return the datasets with columns that are nested in others by their newest schema."""
         return (dataset for dataset in self.described() if self.columns(dataset).nests)

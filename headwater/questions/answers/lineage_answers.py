@@ -99,13 +99,17 @@ class Diff(ListAnswer):
 
 
 class TimelineItem(AnswerStruct):
-    """An edge that appeared or ended, or a drop of the dataset."""
+    """An edge that appeared, ended or changed in being masked, or a drop of the dataset.
+
+    masked: the job masks the edge; with `changed` since then, with `ended` until then.
+    """
 
     time: Time
-    change: Literal["appeared", "ended", "dropped"]
+    change: Literal["appeared", "ended", "changed", "dropped"]
     job: Job
     from_: Column | None = field(name="from")
     to: Column
+    masked: bool
 
 
 class Timeline(ListAnswer):

@@ -46,5 +46,5 @@ def timeline(
     """List when the lineage of a dataset changed, newest first."""
     asked = Subject(namespace, dataset)
     return sources.open_views.now(
-        lambda live, rules: timeline_of(live, RunHistory(live), rules.names, asked, since_us=since, page=page)
+        lambda live, rules: timeline_of(live, RunHistory(live), rules, asked, since_us=since, page=page)
     )

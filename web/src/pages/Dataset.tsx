@@ -125,6 +125,7 @@ function Changes({ id }: { id: Id }) {
             columns={[
               { id: 'time', title: 'Time', value: (row) => time(row.time), width: '12rem' },
               { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
+              { id: 'masked', title: 'Masked', value: (row) => (row.masked ? 'masked' : ''), width: '6rem' },
               { id: 'from', title: 'From', value: (row) => (row.from ? `${row.from.dataset} ${row.from.column ?? ''}` : ''), width: 'minmax(12rem, 3fr)' },
               { id: 'to', title: 'To column', value: (row) => row.to.column, width: 'minmax(8rem, 1fr)' },
               { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.reference.small_events import CLEAR, GUID, made, run
-from tests.reference.world_events import at, facet, parent, source, uuid
+from tests.reference.world_events import at, dataset, facet, parent, schema, source, uuid
 from tests.shop import (
     ALIAS,
     API,
@@ -307,9 +307,11 @@ def test_unused_is_proven_used_or_not_provable(shop: Asker) -> None:
     }
     notes = next(item for item in answer["items"] if item["column"] == "notes")
     assert {
-        "namespace", "dataset", "column", "verdict", "reason", "caveats", "also_read_by", "observed_since", "last_used",
+        "namespace", "dataset", "column", "verdict", "reason", "caveats", "readers", "observed_since", "last_used",
     } <= set(notes)  # fmt: skip
-    assert (notes["also_read_by"], notes["observed_since"], notes["last_used"]) == (
+    readers = answer["readers"][notes["readers"]]
+    assert (readers["dataset"], readers["without_column_lineage"]) == ("landing/customers", [])
+    assert (readers["jobs"], notes["observed_since"], notes["last_used"]) == (
         [{"namespace": "jobs", "name": "to_bronze"}], at(0), None,
     )  # fmt: skip
     assert notes["caveats"]
@@ -468,6 +470,26 @@ def test_a_table_of_10_000_columns(shop: Asker) -> None:
     assert shop.refused("impact", 404, namespace="s3://wide", dataset="target", column="c_9999x")["nearest"]
     assert shop.ask("unused", namespace="s3://wide", dataset="target", limit="10000")["verdicts"]["unknown"] == MANY
     assert len(shop.ask("surface", namespace="s3://wide", dataset="source", column="c7")["items"]) == 1
+
+
+def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineage_in_the_reason(shop: Asker) -> None:
+    """Counted by (columns x readers): the answer must not grow with their product."""
+    source_name, names = ("s3://much", "source"), [f"c{number}" for number in range(12)]
+    shop.post(run(21, 510, dataset(source_name, schema=schema(names)), job="much_written"))
+    for number in range(9):
+        out = dataset(("s3://much", f"out{number}"), schema=schema(["x"]))
+        shop.post(run(22 + number, 511 + number, out, reads=[dataset(source_name)], job=f"reader_{number}"))
+    answer = shop.ask("unused", namespace="s3://much", dataset="source")
+    jobs = [{"namespace": "jobs", "name": f"reader_{number}"} for number in range(9)]
+    assert answer["readers"] == [
+        {"namespace": "s3://much", "dataset": "source", "jobs": jobs, "without_column_lineage": jobs}
+    ]
+    reason = "a reader reports no column lineage"
+    assert [(each["reason"], each["readers"]) for each in answer["items"]] == [
+        (f"{reason}: reader_0, reader_1, reader_2 and 6 more", 0)
+    ] * len(names)
+    assert answer["reasons"] == [{"verdict": "unknown", "reason": reason, "count": len(names)}]
+    assert json.dumps(answer).count("reader_") == 2 * len(jobs) + 3 * len(names), "12 x 9 repeated them all"
 
 
 def test_a_job_known_by_its_artifact_goes_by_its_newest_name(shop: Asker) -> None:

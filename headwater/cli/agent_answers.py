@@ -184,7 +184,7 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
         _datasets(upstream["columns"]),
         _jobs(upstream["columns"]),
         _datasets(impact["columns"]),
-        sorted({_job(job) for item in items[:1] for job in item["also_read_by"]})[:SHOWN],
+        sorted({_job(job) for each in columns["readers"] for job in each["jobs"]})[:SHOWN],
         changes,
         joined(
             said_of_rest(columns["totalCount"] - len(shown), "column", "columns", "The tool unused lists them."),

@@ -98,7 +98,7 @@ def _reached(
     ]
     if change.column is None:
         jobs |= {_job(job) for each in stops for job in each["jobs"]}
-        jobs |= {_job(job) for each in own for job in each["also_read_by"]}
+        jobs |= {_job(job) for job in tables.readers(table.namespace, table.dataset)}
         columns += [AffectedColumn(to["namespace"], to["dataset"], None) for each in stops for to in each["onward"]]
     told: dict[str, Any] = {
         "columns": columns,

@@ -23,7 +23,7 @@ class PresentTables:
     def __init__(self, ask: Ask, namespace: str | None):
         """namespace: of names that say none."""
         self._ask, self._namespace = ask, namespace
-        self._verdicts: dict[tuple[str | None, str], list[Any] | None] = {}
+        self._answers: dict[tuple[str | None, str], Any] = {}
 
     def look(self, called: str) -> PresentTable | None:
         """Return a table by what a change calls it: as it is, in either case, without catalog, by its address."""
@@ -39,18 +39,27 @@ class PresentTables:
 
     def verdicts(self, namespace: str | None, dataset: str) -> list[Any] | None:
         """Return what is known of the use of each column of a dataset, None where the dataset is not known."""
+        answer = self._answer(namespace, dataset)
+        return None if answer is None else answer["items"]
+
+    def readers(self, namespace: str | None, dataset: str) -> list[Any]:
+        """Return the jobs that read a dataset, none where it is not known."""
+        answer = self._answer(namespace, dataset)
+        return [] if answer is None else [job for each in answer["readers"] for job in each["jobs"]]
+
+    def _answer(self, namespace: str | None, dataset: str) -> Any:
         key = namespace, dataset
-        if key not in self._verdicts:
+        if key not in self._answers:
             asked = {"dataset": dataset, "limit": MOST} | ({"namespace": namespace} if namespace else {})
             try:
-                self._verdicts[key] = self._ask("unused", asked)["items"]
+                self._answers[key] = self._ask("unused", asked)
             except (NotKnown, ServerRefusal) as error:
                 if not is_unknown(error):
                     raise
-                self._verdicts[key] = None
+                self._answers[key] = None
             except WrongQuestion as error:
                 raise WrongQuestion(f"{error} For all names: --namespace NAMESPACE.") from error
-        return self._verdicts[key]
+        return self._answers[key]
 
     def _table(self, namespace: str | None, called: str, verdicts: list[Any]) -> PresentTable:
         """Return a table with the types of its columns; of one without a schema lineage alone may know columns."""

@@ -1,7 +1,7 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import get_args
 
@@ -13,7 +13,15 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.column_verdicts import ColumnVerdict, VerdictSubject, column_verdicts
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.column_answers import Reason, Showing, Unused, Verdict, Verdicts, Word
+from headwater.questions.answers.column_answers import (
+    DatasetReaders,
+    Reason,
+    Showing,
+    Unused,
+    Verdict,
+    Verdicts,
+    Word,
+)
 from headwater.questions.subjects import Subject, find_dataset
 
 _Row = tuple[Name, ColumnVerdict]
@@ -38,8 +46,10 @@ def verdicts(
     cut = _order(snapshot).cut((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
+    readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset, _ in cut.rows}
     return Unused(
-        _items(snapshot, counted, cut.rows),
+        _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}),
+        list(readers.values()),
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
         hidden=0 if asked else len(there) - len(datasets),
@@ -92,21 +102,40 @@ def dataset_verdicts(
     return column_verdicts(snapshot.graph, subject, counted)
 
 
-def _items(snapshot: Snapshot, counted: CountedEdges, rows: Sequence[_Row]) -> list[Verdict]:
+def _items(
+    snapshot: Snapshot, counted: CountedEdges, rows: Sequence[_Row], positions: Mapping[Name, int]
+) -> list[Verdict]:
+    """positions: of each dataset in the answer's `readers`."""
+
     @cache
-    def of(dataset: Name) -> tuple[list[str], list[Job]]:
-        readers = [Job(*snapshot.job(job).parts) for job in _readers(snapshot, counted, dataset)]
-        return _caveats(snapshot, counted, dataset), readers
+    def caveats(dataset: Name) -> list[str]:
+        return _caveats(snapshot, counted, dataset)
 
-    return [_item(snapshot, dataset, each, *of(dataset)) for dataset, each in rows]
+    @cache
+    def named_reason(reason: str, edge_sets: tuple[int, ...]) -> str:
+        return f"{reason}: {_some(snapshot, edge_sets)}" if edge_sets else reason
+
+    return [
+        _item(
+            snapshot,
+            dataset,
+            each,
+            reason=named_reason(each.reason, each.edge_sets) if each.verdict == "unknown" else each.reason,
+            caveats=caveats(dataset),
+            readers=positions[dataset],
+        )
+        for dataset, each in rows
+    ]
 
 
-def _item(snapshot: Snapshot, dataset: Name, each: ColumnVerdict, caveats: list[str], readers: list[Job]) -> Verdict:
+def _item(
+    snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int
+) -> Verdict:
     return Verdict(
         *dataset.parts,
         snapshot.columns(dataset).shown(each.key),
         each.verdict,
-        each.reason,
+        reason,
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
         [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, each.edge_sets)] if each.verdict == "used" else [],
         each.recreated,
@@ -134,10 +163,30 @@ def _jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
 
 
-def _readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[Name]:
+def _some(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+    """Name the first jobs, and how many more there are: a dataset has hundreds of readers at times."""
+    names = [snapshot.job(job).name for job in _jobs(snapshot, edge_sets)]
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+_NAMED = 3
+
+
+def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> DatasetReaders:
     graph = snapshot.graph
-    feeds = {number for each in counted.lifetimes.of(dataset) for number in graph.feeds.get(each, ())}
-    return _jobs(snapshot, tuple(number for number in feeds if counted.says(number) or counted.reading[number]))
+    feeds = {
+        (number, each)
+        for each in counted.lifetimes.of(dataset)
+        for number in graph.feeds.get(each, ())
+        if counted.says(number) or counted.reading[number]
+    }
+    opaque = {number for number, each in feeds if graph.is_opaque(number, each)}
+
+    def jobs(numbers: set[int]) -> list[Job]:
+        return [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, tuple(numbers))]
+
+    return DatasetReaders(*dataset.parts, jobs({number for number, _ in feeds}), jobs(opaque))
 
 
 def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:

@@ -77,6 +77,7 @@ class Verdict(Column):
     """Whether a column may be dropped.
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
+    readers: position of its dataset in the answer's `readers`.
     """
 
     verdict: Word
@@ -86,7 +87,7 @@ class Verdict(Column):
     read_before_recreation: bool
     shown_by: list[Showing]
     consumers: list[str]
-    also_read_by: list[Job]
+    readers: Count
     observed_since: Time | None
     last_used: Time | None
 
@@ -107,10 +108,22 @@ class Reason(AnswerStruct):
     count: Count
 
 
+class DatasetReaders(Dataset):
+    """The jobs that read a dataset, and those of them that report no column lineage for it."""
+
+    jobs: list[Job]
+    without_column_lineage: list[Job]
+
+
 class Unused(ListAnswer):
-    """Columns with verdicts; reasons: the most frequent first; hidden: system tables that were left out."""
+    """Columns with verdicts.
+
+    readers: of each dataset that an item is of, once; reasons: the most frequent first; hidden: system tables that
+    were left out.
+    """
 
     items: list[Verdict]
+    readers: list[DatasetReaders]
     verdicts: Verdicts
     reasons: list[Reason]
     hidden: Count

@@ -1,18 +1,20 @@
 // Lists, a page at a time: what is in sight is asked for, and a file of all of it page by page.
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 
-import { ask, type Answer, type Asked, type Question } from './client';
+import { ask, type Answer, type Asked, type Question, type Schemas } from './client';
 
 interface PageOfList {
   items: readonly unknown[];
   totalCount: number;
   truncated: boolean;
   next: string | null;
+  /** Of `unused`: the readers of each dataset once; an item has the position of its own. */
+  readers?: readonly { jobs: readonly Schemas['Job'][] }[];
 }
 
 /** The questions whose answers come a page at a time. */
 export type ListQuestion = { [N in Question]: Answer<N> extends PageOfList ? N : never }[Question];
-export type Item<N extends ListQuestion> = Answer<N> extends { items: readonly (infer Row)[] } ? Row : never;
+export type Item<N extends ListQuestion> = (Answer<N> extends { items: readonly (infer Row)[] } ? Row : never) & (N extends 'unused' ? { dataset_readers: readonly Schemas['Job'][] } : unknown);
 
 export interface List<N extends ListQuestion> {
   question: N;
@@ -40,7 +42,7 @@ export function useList<N extends ListQuestion>(question: N, asked: Asked<N>): L
   const pages = query.data?.pages ?? [];
   return {
     question, asked, first: pages[0] as List<N>['first'], error: query.error,
-    items: pages.flatMap((page) => (page as PageOfList).items as Item<N>[]),
+    items: pages.flatMap((page) => itemsOf<N>(page as PageOfList)),
     more: () => {
       if (query.hasNextPage && !query.isFetching) void query.fetchNextPage();
     },
@@ -52,9 +54,15 @@ export async function* everyItem<N extends ListQuestion>(question: N, asked: Ask
   let cursor: string | null = '';
   while (cursor !== null) {
     const page = (await ask(question, paged(question, asked, cursor, IN_FILE), signal)) as PageOfList;
-    yield page.items as Item<N>[];
+    yield itemsOf<N>(page);
     cursor = page.next;
   }
+}
+
+/** Positions of readers hold for one page, so each item gets its readers before pages are joined. */
+function itemsOf<N extends ListQuestion>({ items, readers }: PageOfList): Item<N>[] {
+  if (!readers) return items as Item<N>[];
+  return (items as { readers: number }[]).map((item) => ({ ...item, dataset_readers: readers[item.readers]?.jobs ?? [] })) as unknown as Item<N>[];
 }
 
 function paged<N extends ListQuestion>(question: N, asked: Asked<N>, cursor: string, limit: number): Asked<N> {

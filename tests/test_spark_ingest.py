@@ -5,8 +5,9 @@ import json
 import os
 import signal
 import time
+from base64 import b64encode
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -332,6 +333,18 @@ def add(table: str, rows: list[tuple[Any, ...]], schema: pa.Schema) -> None:
     write_deltalake(table, pa.table(columns, schema=schema), mode="append")
 
 
+def leave(table: str, id_: str, body: bytes) -> None:
+    """Leave a body and a torn line beside the plugin's table, as a session does that ends without a flush."""
+    line = {
+        "id": id_, "application_id": "app-2", "application_name": "nightly", "executor_id": "driver", "method": "POST",
+        "path": "/api/v1/lineage", "headers": {"a": "b"}, "received_at": "2026-03-01T23:59:59.500Z",
+        "body": b64encode(body).decode(),
+    }  # fmt: skip
+    file = Path(table, "_headwater", f"batch-{id_}.ndjson")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(line, separators=(",", ":")) + '\n{"id":"9"')
+
+
 def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake: Lake, tmp_path: Path) -> None:
     posted, texts = str(tmp_path / "posted"), str(tmp_path / "texts")
 
@@ -362,6 +375,16 @@ def test_tables_are_taken_as_they_grow_whatever_their_owner_does_with_them(lake:
     lake.take(posted, "plugin")
     assert lake.runs("plugin") == Counter(["p1", "p2", "p3", "p5"])
     assert len(lake.rows("duplicates", "plugin")) == 0
+
+    leave(posted, "8", event("p6"))
+    assert lake.take(posted, "plugin")["left"] == 0
+    assert lake.runs("plugin") == Counter(["p1", "p2", "p3", "p5", "p6"]), "what a session left beside its table"
+    [row] = DeltaTable(posted).to_pyarrow_table(filters=[("id", "=", "8")]).to_pylist()
+    assert (row["received_at"], row["dt"]) == (datetime(2026, 3, 1, 23, 59, 59, 500_000, UTC), date(2026, 3, 1))
+    assert (row["executor_id"], dict(row["headers"]), row["application_name"]) == ("driver", {"a": "b"}, "nightly")
+    leave(posted, "8", event("p6"))
+    lake.take(posted, "plugin")
+    assert (len(lake.rows("duplicates", "plugin")), list(Path(posted, "_headwater").iterdir())) == (0, []), "once"
     assert lake.balances()
 
     add(two := str(tmp_path / "two"), [("a", event("k1").decode())], TWO)

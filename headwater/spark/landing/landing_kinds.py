@@ -16,6 +16,7 @@ from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.landing.landed_files import LandedFiles
 from headwater.spark.landing.landed_streams import PLUGIN, LandedStream, Stream, capture, json_table, plugin_table
+from headwater.spark.landing.plugin_leftovers import FOLDER, commit_leftovers, leftover_batches
 from headwater.spark.one_pass import alone
 
 BODY_COLUMNS = ("value", "body", "event")
@@ -70,7 +71,8 @@ def _checked(spark: SparkSession, landing: Landing) -> str:
     kind = landing.kind or _found_kind(spark, landing.place)
     if kind not in KINDS:
         raise WrongSetting(f"No format {kind!r}. Formats: {', '.join(KINDS)}.")
-    if kind in ("plugin", "table") and not DeltaTable.isDeltaTable(spark, landing.place):
+    is_table = DeltaTable.isDeltaTable(spark, landing.place)
+    if kind in ("plugin", "table") and not is_table and not (kind == "plugin" and _has_leftovers(spark, landing.place)):
         raise WrongSetting(f"No Delta table in {landing.place}. Name its folder, or leave --format out for files.")
     if kind != "table" and landing.column:
         raise WrongSetting(f"--column is for a table of JSON; {landing.place} is read as {kind}. Leave it out.")
@@ -84,7 +86,7 @@ def _checked(spark: SparkSession, landing: Landing) -> str:
 
 def _found_kind(spark: SparkSession, place: str) -> str:
     if not DeltaTable.isDeltaTable(spark, place):
-        return "ndjson"
+        return "plugin" if _has_leftovers(spark, place) else "ndjson"
     return "plugin" if set(PLUGIN) <= set(spark.read.format("delta").load(place).columns) else "table"
 
 
@@ -105,6 +107,24 @@ def _stream(
     return LandedStream(spark, lake, stream).take(lambda count: seen(f"{count:,} records"))
 
 
+def _has_leftovers(spark: SparkSession, place: str) -> bool:
+    """Tell whether sessions of the plugin left something here, even before the first flush made the table."""
+    return bool(leftover_batches(spark, place))
+
+
+def _plugin(spark: SparkSession, lake: str, landing: Landing, seen: Seen) -> dict[str, Any]:
+    """Take the plugin's table and what sessions left beside it; `left`: files that may not be moved into the table."""
+    try:
+        commit_leftovers(spark, landing.place)
+    except (PySparkException, Py4JJavaError) as error:
+        if not DeltaTable.isDeltaTable(spark, landing.place):
+            raise
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        seen(f"What sessions left in {landing.place}/{FOLDER} is NOT taken: the table cannot be written: {reason}")
+    outcome = _stream(lambda landing, spark: plugin_table(landing.place, spark), spark, lake, landing, seen)
+    return outcome | {"left": len(leftover_batches(spark, landing.place))}
+
+
 def _json_table(landing: Landing, spark: SparkSession) -> Any:
     types = dict(spark.read.format("delta").load(landing.place).dtypes)
     fitting = [name for name, kind in types.items() if kind in ("string", "binary")]
@@ -123,7 +143,7 @@ def _now_us() -> int:
 KINDS: Mapping[str, Callable[[SparkSession, str, Landing, Seen], dict[str, Any]]] = {
     "ndjson": _files,
     "capture": partial(_stream, lambda landing, spark: capture(landing.place, spark)),
-    "plugin": partial(_stream, lambda landing, spark: plugin_table(landing.place, spark)),
+    "plugin": _plugin,
     "table": partial(_stream, _json_table),
 }
 """ndjson: files of events in any form; capture: Event Hubs Capture; plugin: the Spark plugin's table; table: JSON."""

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote
 import httpx
 import pytest
 
+from headwater.cli import agent_answers
 from tests.reference.small_events import CLEAR, GUID, made, run
 from tests.reference.world_events import at, dataset, facet, parent, schema, source, uuid
 from tests.shop import (
@@ -525,6 +526,11 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
         ("changed", "email", True, at(10)),
         ("appeared", "email", False, at(0)),
     ]
+    of = {"dataset": "lives/masked"}
+    told = agent_answers.describe(
+        *(shop.ask(question, **of) for question in ("upstream", "impact", "unused", "timeline"))
+    )
+    assert f"{at(10)} changed {LAKE}/lives/raw#email -> email is now masked by job mask" in told.changes
 
 
 def test_readers_outlive_re_creation_and_answers_say_so(shop: Asker) -> None:

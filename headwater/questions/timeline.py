@@ -35,7 +35,7 @@ class _Change(NamedTuple):
 def timeline(
     now: Snapshot, runs: RunHistory, rules: UserRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
-    """Answer what changed in what feeds a dataset, newest first; raises NotKnown for a dataset nobody knows."""
+    """Answer what changed in what feeds a dataset, newest first; raises NotKnown for an unknown dataset."""
     dataset = find_dataset(now, rules.names, asked)
     found: list[_Change] = []
     cut = False

@@ -54,6 +54,7 @@ def refused(wire: Wire) -> int:
     """Read a refusal, check its form and return its status."""
     status, headers, answer = wire.reply()
     assert headers["content-type"] == "application/json"
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
     assert set(json.loads(answer)) == {"error", "field", "fix"}
     return status
 

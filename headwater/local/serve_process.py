@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headwater.access import Caller
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api.index_news import IndexNews
 from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError, LogUnavailable
@@ -85,7 +86,8 @@ class Serve:
         if refusal:
             self.refuse(refusal)
             answer = refusal.answer()
-            await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
+            response = Response(answer.body, answer.status, ANSWER_HEADERS, media_type="application/json")
+            await response(scope, receive, send)
         else:
             await self._read(scope, receive, send)
 

@@ -172,6 +172,33 @@ def test_a_backup_that_is_not_whole_is_refused_by_name_and_nothing_is_changed(tm
         restore(settings_of(again), copy)
 
 
+@pytest.mark.parametrize(
+    ("manifest", "word"),
+    [
+        ([], "no JSON object"),
+        ("text", "no JSON object"),
+        ({"files": {}}, "`format`"),
+        ({"format": "1", "files": {}}, "`format`"),
+        ({"format": None, "files": {}}, "`format`"),
+        ({"format": True, "files": {}}, "`format`"),
+        ({"format": 1}, "`files`"),
+        ({"format": 1, "files": ["data/a"]}, "`files`"),
+        ({"format": 1, "files": {"data/a": "x"}}, "'data/a'"),
+        ({"format": 1, "files": {}}, "`began`"),
+    ],
+)
+def test_a_manifest_of_another_form_is_refused_and_nothing_is_restored(
+    tmp_path: Path, manifest: object, word: str
+) -> None:
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(WrongSetting) as refused:
+        restore(settings_of(tmp_path / "again"), tmp_path / "copy")
+    assert word in str(refused.value)
+    assert "Nothing was restored" in str(refused.value)
+    assert not (tmp_path / "again").exists()
+
+
 def test_neither_goes_where_something_is(tmp_path: Path) -> None:
     world, copy = filled(tmp_path / "data"), tmp_path / "copy"
     back_up(world.settings, copy)

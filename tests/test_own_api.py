@@ -190,6 +190,7 @@ def test_answers_are_not_stored_or_sniffed_and_readers_see_no_key_names(keyed_to
     for path, headers, status in (
         ("headwater/v1/settings", reader, 200), ("headwater/v1/settings", {}, 401),
         ("headwater/v1/none", reader, 404), ("v1/none", reader, 404),
+        ("../health/live", {}, 200), ("../metrics", {}, 200), ("v1/lineage/batch", reader, 405),
     ):  # fmt: skip
         answer = httpx.get(f"{keyed_to_read}/api/{path}", headers=headers, timeout=60)
         assert (answer.status_code, answer.headers["cache-control"]) == (status, "no-store"), path

@@ -54,6 +54,7 @@ def refused(wire: Wire) -> int:
     """Read a refusal, check its form and return its status."""
     status, headers, answer = wire.reply()
     assert headers["content-type"] == "application/json"
+    assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-store")
     assert set(json.loads(answer)) == {"error", "field", "fix"}
     return status
 
@@ -86,6 +87,28 @@ NO_HTTP: dict[str, bytes] = {
 def test_what_is_no_http_is_400_in_our_words_and_the_connection_ends(wire: Wire, data: bytes) -> None:
     assert refused(wire.send(data)) == 400
     assert wire.closed()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/api/v1/lineage/", "//api/v1/lineage", "/api/v1/api/v1/lineage", "/api/v1/lineage/api/v1/lineage", "//"],
+)
+def test_a_path_that_can_mean_only_one_address_takes_the_event(wire: Wire, path: str) -> None:
+    assert wire.send(post(GOOD, path=path)).status() == 200
+    assert wire.send(post(b"[]", path="/api/v1//lineage/batch/")).status() == 204
+
+
+def test_json_on_a_wrong_path_is_404_names_the_right_one_and_is_counted(hasty: Gateway) -> None:
+    as_json = "Content-Type: application/json"
+    with Wire(hasty.port) as wire, hasty.client() as client:
+        before = refused_by_metrics(client)
+        for path in [f"/p{number}" for number in range(200)] + ["/lineage", "/api/v1/lineage/x", "/api/v1"] * 20:
+            status, _, answer = wire.send(post(GOOD, as_json, path=path)).reply()
+            assert status == 404
+            assert "/api/v1/lineage" in json.loads(answer)["fix"]
+        assert refused_by_metrics(client) == before + 260
+        assert wire.send(post(GOOD, as_json, path="/api/headwater/v1/none")).status() == 404
+        assert refused_by_metrics(client) == before + 260
 
 
 def test_a_length_beyond_the_body_is_408_in_time(hasty: Gateway) -> None:

@@ -21,6 +21,8 @@ from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.identity.callers import Access
 from headwater.receiver import Answer, Request
+from headwater.receiver.paths import wrong_path
+from headwater.receiver.refusals import WRONG_PATHS, Refusals
 from headwater.receiver.station import Receiver, RequestLimits
 from tests.made_events import body, dataset_event, job_event, run_event, with_raw
 from tests.until_end import until_end
@@ -479,3 +481,20 @@ def test_a_full_disk_gets_no_large_bodies_either(tmp_path: Path) -> None:
     for station in _station(tmp_path, min_free_bytes=ENOUGH):
         assert station.post(with_raw(run_event(), b'"' + b"x" * (40 << 10) + b'"')).status == 503
         assert list((tmp_path / "claims").iterdir()) == []
+
+
+def test_wrong_paths_are_noted_at_most_once_an_interval_and_few_of_them_by_name() -> None:
+    refusals = Refusals()
+    for _ in range(3):
+        for number in range(1_000):
+            refusals.add_wrong_path(wrong_path(), f"/p{number}", None)
+    first = [json.loads(record.body) for record in refusals.take()]
+    assert len(first) == WRONG_PATHS + 1
+    assert sum(note["count"] for note in first) == 3_000
+    for number in range(1_000):
+        refusals.add_wrong_path(wrong_path(), f"/q{number}", None)
+        refusals.add_wrong_path(wrong_path(), f"/p{number}", None)
+    assert refusals.take() == []
+    last = [json.loads(record.body) for record in refusals.take(is_last=True)]
+    assert len(last) == WRONG_PATHS + 1
+    assert sum(note["count"] for note in last) == 2_000

@@ -101,3 +101,19 @@ def test_a_pause_of_nothing_is_taken_as_documented() -> None:
     assert sink(type="file", folder="out", every=0).options.every == 0.0
     with pytest.raises(WrongSetting, match="no time"):
         sink(type="marquez", url="http://h", timeout="0s")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 100_000, "-" + "9" * 5_000, "1970-99-99", "!!int ''", "!!int x", "!!bool x", "!!float x", "!!timestamp x"],
+)
+def test_a_value_that_yaml_cannot_read_is_an_error_of_its_line(value: str) -> None:
+    options = f"    type: openlineage\n    url: 'https://a.example'\n    batch: {value}\n"
+    said = wrong(f"version: 1\nsinks:\n  out:\n{options}")
+    assert said.startswith("sinks.yml, line 6, "), said
+    assert "cannot be read as" in said
+    assert len(said) < 400
+
+
+def test_a_version_of_100_000_digits_is_an_error_of_its_line() -> None:
+    assert wrong(f"version: {'9' * 100_000}\nsinks: {{}}\n").startswith("sinks.yml, line 1")

@@ -10,6 +10,7 @@ import azure.functions as func
 import msgspec
 
 from headwater.access import Caller
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
@@ -125,9 +126,8 @@ async def _dropped_body() -> AsyncIterator[bytes]:
 
 
 def _response(answer: Answer) -> func.HttpResponse:
-    return func.HttpResponse(
-        answer.body, status_code=answer.status, headers=dict(answer.headers), mimetype="application/json"
-    )
+    headers = {**ANSWER_HEADERS, **answer.headers}
+    return func.HttpResponse(answer.body, status_code=answer.status, headers=headers, mimetype="application/json")
 
 
 def _json(status: int, value: object) -> func.HttpResponse:

@@ -14,13 +14,14 @@ from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
 from headwater.access import ANYONE, Caller
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api import api_routes
 from headwater.api.acts import Recorder, actor_of, outcome_of
 from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.docs import Docs
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
-from headwater.api.refusing import API_HEADERS, admitted, answered, error_response, json_response, refuse
+from headwater.api.refusing import admitted, answered, error_response, json_response, refuse
 from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
@@ -154,7 +155,7 @@ async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request, 
 def _response(found: Any) -> Response:
     """Return an answer as JSON; a contract as the file that it is."""
     if isinstance(found, ContractText):
-        named = {**API_HEADERS, "content-disposition": f'attachment; filename="{found.file}"'}
+        named = {**ANSWER_HEADERS, "content-disposition": f'attachment; filename="{found.file}"'}
         return Response(found.text, 200, named, media_type="application/yaml")
     return json_response(200, found)
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headwater.access import Caller, Role
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.errors import Behind, GiveUp, HeadwaterError, NotKnown, WrongQuestion
 from headwater.identity.callers import Access
 from headwater.storage_faults import explain, passes
@@ -90,10 +91,6 @@ _UNLIKE = "Use a name that is known: search for a part of it."
 _BEHIND = "Ask again in a moment. If the name was not sent just now, use one that is known; `nearest` has some."
 
 
-API_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
-"""Headers of every answer of the API."""
-
-
 def error_response(status: int, what: str, fix: str) -> Response:
     """Return a refusal."""
     return json_response(status, {"error": what, "field": None, "fix": fix})
@@ -102,5 +99,5 @@ def error_response(status: int, what: str, fix: str) -> Response:
 def json_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Response:
     """Return a value as JSON that no cache stores and no browser takes for another type."""
     return Response(
-        msgspec.json.encode(value), status, {**API_HEADERS, **(headers or {})}, media_type="application/json"
+        msgspec.json.encode(value), status, {**ANSWER_HEADERS, **(headers or {})}, media_type="application/json"
     )

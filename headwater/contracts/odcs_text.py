@@ -7,6 +7,7 @@ import yaml
 
 from headwater.contracts.odd_yaml import composed
 from headwater.errors import WrongSetting
+from headwater.yaml_values import constructed
 
 LARGEST = 32 << 20
 """Bytes of a file that are read."""
@@ -44,7 +45,7 @@ def read_yaml(text: str, where: str) -> Json:
     """Return a document that is a mapping; raises WrongSetting naming where it lies."""
     try:
         node = composed(text, _LOADER)
-        found = None if node is None else _LOADER("").construct_document(node)
+        found = None if node is None else constructed(node, _LOADER)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise WrongSetting(f"{where} is no YAML: {str(error)[:500]}. Correct it.") from error
     if not isinstance(found, dict):

@@ -7,6 +7,7 @@ import yaml
 
 from headwater.contracts.odd_yaml import composed
 from headwater.errors import WrongSetting
+from headwater.yaml_values import constructed
 
 MAX_BYTES = 16 << 20
 
@@ -37,7 +38,7 @@ def read_yaml(text: bytes, file: str) -> YamlText:
         raise WrongSetting(f"{file} has {len(text):,} bytes. Split it: {MAX_BYTES:,} are taken at most.")
     try:
         node = composed(text, yaml.CBaseLoader)
-        return YamlText(None if node is None else yaml.CBaseLoader("").construct_document(node), node)
+        return YamlText(None if node is None else constructed(node, yaml.CBaseLoader), node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1

@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.local.intake import IntakeCycle, Take
 from headwater.receiver import Refusal
 
@@ -242,10 +243,11 @@ class _Connection(HttpToolsProtocol):
         self.host.refuse(refusal)
         answer = refusal.answer()
         self.transport.write(
-            b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (status, _PHRASES[status], len(answer.body), answer.body)
+            b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n%b"
+            % (status, _PHRASES[status], _HEADERS, len(answer.body), answer.body)
         )
         self.transport.close()
 
 
+_HEADERS = "".join(f"{name}: {value}\r\n" for name, value in ANSWER_HEADERS.items()).encode()
 _PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api.freshness import FreshnessMeter, log_age_s
 from headwater.api.refusing import json_response
 from headwater.api.shapes.operations import Freshness
@@ -107,7 +108,7 @@ class Health:
 
     async def _metrics(self, _: Request) -> Response:
         await asyncio.to_thread(self._measure)
-        return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
 
     def _state(self) -> "_ServingState":
         try:

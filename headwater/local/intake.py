@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.receiver import Answer, Refusal, Request
 
 Take = Callable[[Request], Awaitable[Answer]]
@@ -125,7 +126,8 @@ class IntakeCycle:
 def _encoded(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
     """Return an answer as it goes over the wire; most of them are the same few bytes."""
     lines = [STATUS_LINE[status]]
-    lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers]
+    named = {**ANSWER_HEADERS, **dict(headers)}
+    lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in named.items()]
     if body:
         lines.append(b"content-type: application/json\r\n")
     if status != 204:

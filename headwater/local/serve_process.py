@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headwater.access import Caller
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api.index_news import IndexNews
 from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError, LogUnavailable
@@ -32,6 +33,8 @@ from headwater.local.intake import Take
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake
 from headwater.receiver import Answer, Refusal, Request
+from headwater.receiver.paths import BATCH, ONE, is_wrong, meant
+from headwater.receiver.refusals import CORRECTED
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.read_side import ReadSide
@@ -63,9 +66,10 @@ class Serve:
         self._door = Doorkeeper(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
         self.timeout_s = settings.request_timeout_s
         receives = "receiver" in settings.stations
+        self._receives = receives
         self._intake: dict[str, Take] = {
-            "/api/v1/lineage": self.receiver.one if receives else _takes_none,
-            "/api/v1/lineage/batch": self.receiver.batch if receives else _takes_none,
+            ONE: self.receiver.one if receives else _takes_none,
+            BATCH: self.receiver.batch if receives else _takes_none,
         }
         self._health = Health(
             stations=settings.stations, log=event_log, readers=reading.readers, bronze=reading.bronze,
@@ -85,7 +89,8 @@ class Serve:
         if refusal:
             self.refuse(refusal)
             answer = refusal.answer()
-            await Response(answer.body, answer.status, media_type="application/json")(scope, receive, send)
+            response = Response(answer.body, answer.status, ANSWER_HEADERS, media_type="application/json")
+            await response(scope, receive, send)
         else:
             await self._read(scope, receive, send)
 
@@ -97,7 +102,18 @@ class Serve:
     def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
         """Return the receiver's route of a path, None if the reading API has it or the request is not let in."""
         take = self._intake.get(path) if method != "GET" or path not in _READ_TOO else None
+        if take is None and method == "POST":
+            take = self._find_inexact(path, headers)
         return take if take and self._door.refusal(method, headers) is None else None
+
+    def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Take | None:
+        """Return what takes, or refuses, an event that is posted to another path than the protocol's."""
+        if address := meant(path):
+            CORRECTED.inc()
+            return self._intake[address]
+        if self._receives and is_wrong(path, headers.get("content-type", "")):
+            return partial(self.receiver.refuse_path, path=path)
+        return None
 
     async def _send_again(
         self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller
@@ -148,7 +164,7 @@ async def _takes_none(_: Request) -> Answer:
     return Refusal(404, "no_receiver", "This instance takes no events.", fix).answer()
 
 
-_READ_TOO = ("/api/v1/lineage",)
+_READ_TOO = (ONE,)
 """Marquez has two things at this address: posted events, and the lineage of a node."""
 
 
@@ -183,7 +199,9 @@ async def run(settings: Settings, folder: Path, listener: socket.socket, parser:
     try:
         await server.serve(sockets=[listener])
     finally:
-        await serve.receiver.flush_refusals()  # behind the one that housekeeping may be at: cancelled, it would be lost
+        await serve.receiver.flush_refusals(
+            is_last=True
+        )  # behind the one that housekeeping may be at: cancelled, it would be lost
         housekeeping.cancel()
         await event_log.aclose()
 

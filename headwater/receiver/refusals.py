@@ -9,9 +9,15 @@ from prometheus_client import Counter
 from headwater.eventlog import Record, RecordKind
 from headwater.events.redaction_rules import redact_text
 from headwater.receiver import Refusal
+from headwater.receiver.paths import WRONG_PATH
 
 MAX_NOTES = 100
+WRONG_PATHS = 20
+"""Paths that have notes of their own in one interval; all other wrong paths share one note."""
+WRONG_PATH_S = 60.0
+"""Between two notes of one wrong path: a request without a key writes at most so often."""
 
+CORRECTED = Counter("headwater_corrected_paths", "Posts that were taken although their path was not exact.")
 REFUSED = Counter("headwater_refused", "Requests and batch items that were not taken.", ["reason"])
 
 
@@ -30,11 +36,15 @@ class _Note:
     count: int = 0
 
 
+_OTHER_PATHS = "other paths"
+
+
 class Refusals:
     """Collects refusals between two flushes; what a kill loses of it was never acknowledged."""
 
     def __init__(self) -> None:
         """Start with no notes."""
+        self._noted_paths: dict[str, float] = {}
         self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
 
     def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
@@ -57,9 +67,29 @@ class Refusals:
             )
         note.count += 1
 
-    def take(self) -> list[Record]:
-        """Return the notes as log records and start anew."""
+    def add_wrong_path(self, refusal: Refusal, path: str, user_agent: str | None) -> None:
+        """Count a post to a wrong path under its path, redacted, as long as few paths wait or were noted lately."""
+        route = redact_text(path)[:100]
+        now = time.monotonic()
+        self._noted_paths = {name: at for name, at in self._noted_paths.items() if now - at < WRONG_PATH_S}
+        known = self._noted_paths.keys() | {
+            note.route for note in self._notes.values() if note.reason == refusal.reason
+        }
+        if route not in known and len(known - {_OTHER_PATHS}) >= WRONG_PATHS:
+            route = _OTHER_PATHS
+        self.add(refusal, route, None, user_agent)
+
+    def take(self, *, is_last: bool = False) -> list[Record]:
+        """Return the notes as log records; notes of wrong paths wait for their interval unless these are the last."""
+        now = time.monotonic()
         notes, self._notes = self._notes, {}
+        for kind, note in list(notes.items()):
+            if note.reason != WRONG_PATH:
+                continue
+            if not is_last and now - self._noted_paths.get(note.route, -WRONG_PATH_S) < WRONG_PATH_S:
+                self._notes[kind] = notes.pop(kind)
+            else:
+                self._noted_paths[note.route] = now
         return [Record(RecordKind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
 
     def give_back(self, records: list[Record]) -> None:

@@ -24,6 +24,7 @@ from headwater.events.redaction_rules import redact_text
 from headwater.identity.callers import Access
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
+from headwater.receiver.paths import wrong_path
 from headwater.receiver.refusals import Refusals
 
 MAX_BATCH = 10_000
@@ -98,10 +99,16 @@ class Receiver:
             self.refusals.add(item_refusal, "batch", key.label, request.headers.get("user-agent"))
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
-    async def flush_refusals(self) -> None:
+    async def refuse_path(self, request: Request, path: str) -> Answer:
+        """Answer 404 to JSON on a path that takes no events, and name the right one."""
+        refusal = wrong_path()
+        self.refusals.add_wrong_path(refusal, path, request.headers.get("user-agent"))
+        return refusal.answer()
+
+    async def flush_refusals(self, *, is_last: bool = False) -> None:
         """Send the collected notes of refusals to the log; a log that does not take them gets them next time."""
         async with self._flushing:
-            notes = self.refusals.take()
+            notes = self.refusals.take(is_last=is_last)
             if notes:
                 try:
                     await self._log.append(notes, timeout_s=NOTES_DEADLINE_S)

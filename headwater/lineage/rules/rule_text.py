@@ -8,6 +8,7 @@ import yaml
 from headwater.errors import WrongSetting
 
 VERSION = 1
+_DIGITS = 20
 _NULL = "tag:yaml.org,2002:null"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _INTEGER = "tag:yaml.org,2002:int"
@@ -52,7 +53,7 @@ class Entry:
     def integer(self, key: str) -> int | None:
         """Return a whole number, None where the key is absent."""
         node = self.values.get(key)
-        if node is not None and (node.tag != _INTEGER or not str(node.value).isdecimal()):
+        if node is not None and (node.tag != _INTEGER or not _is_short_number(node.value)):
             raise self.error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
         return None if node is None else int(node.value)
 
@@ -61,14 +62,20 @@ class Entry:
         node = self.values.get(key)
         return None if node is None else _entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
 
-    def error(self, what: str, fits: str, node: yaml.Node | None = None) -> WrongSetting:
-        """Make the error that names file, line and rule, what is wrong and what fits."""
-        return _wrong(self.file, node.start_mark.line + 1 if node else self.line, self.rule, what, fits)
+    def error(self, what: str, fits: str, at: yaml.Node | yaml.Mark | None = None) -> WrongSetting:
+        """Make the error that names file, line and rule, what is wrong and what fits. at: where it is, if inside."""
+        mark = at.start_mark if isinstance(at, yaml.Node) else at
+        return _wrong(self.file, mark.line + 1 if mark else self.line, self.rule, what, fits)
 
     def _scalar(self, key: str, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL or node.value == "":
             raise self.error(f"{key} is not a text", f"write `{key}: some text`", node)
         return str(node.value)
+
+
+def _is_short_number(text: object) -> bool:
+    """Tell whether a text is a whole number that no computer needs long to read."""
+    return isinstance(text, str) and text.isdecimal() and len(text) < _DIGITS
 
 
 def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[Entry]]:

@@ -50,14 +50,19 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
 def read_manifest(source: Path) -> dict[str, Any]:
     """Return the manifest of a whole backup; raises WrongSetting that names what is missing or was changed."""
     try:
-        manifest: dict[str, Any] = json.loads((source / MANIFEST).read_text())
+        manifest: Any = json.loads((source / MANIFEST).read_text())
     except FileNotFoundError:
         is_begun = (source / UNFINISHED).exists()
         what = "holds a backup that was cut off: back up into it again" if is_begun else "holds no backup"
         raise WrongSetting(f"{source} {what} (it has no {MANIFEST}).") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WrongSetting(f"Cannot read {source / MANIFEST}: {error}. Take another backup.") from error
-    if manifest.get("format", 0) > FORMAT:
+    if said := _misshapen(manifest):
+        raise WrongSetting(
+            f"{source / MANIFEST} is no manifest of a backup: {said}. Nothing was restored. Copy the backup anew from "
+            "where it was kept, or take another backup."
+        )
+    if manifest["format"] > FORMAT:
         raise WrongSetting(f"{source} was made by Headwater {manifest.get('headwater')}. Use that, or a newer one.")
     if strange := [name for name in manifest["files"] if not _is_ours(name)]:
         raise WrongSetting(f"{source / MANIFEST} names {strange[0][:99]!r}, which no backup does. Nothing restored.")
@@ -68,7 +73,22 @@ def read_manifest(source: Path) -> dict[str, Any]:
             f"The backup {source} is not whole: {'; '.join(wrong[:_SHOWN])}{more}. Nothing was restored. Copy it anew "
             "from where it was kept, or take another backup."
         )
-    return manifest
+    return manifest  # type: ignore[no-any-return] # its form was looked at
+
+
+def _misshapen(manifest: Any) -> str | None:
+    """Return what a manifest lacks of its form, None if it has all that a restore reads."""
+    if not isinstance(manifest, dict):
+        return "it holds no JSON object"
+    if type(manifest.get("format")) is not int:
+        return "its `format` is not a whole number"
+    if manifest["format"] > FORMAT:  # its form may be another one
+        return None
+    if not isinstance(manifest.get("files"), dict):
+        return "its `files` is not an object of files by name"
+    if odd := [name for name, kept in manifest["files"].items() if not isinstance(kept, dict)]:
+        return f"its entry of the file {odd[0][:99]!r} is not an object"
+    return None if isinstance(manifest.get("began"), str) else "its `began` is not a time"
 
 
 def _is_ours(name: str) -> bool:

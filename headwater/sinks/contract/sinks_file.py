@@ -11,6 +11,7 @@ from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.lineage.rules.rule_text import Entry, read_whole
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import TARGETS, target_module
+from headwater.yaml_values import constructed
 
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
@@ -34,10 +35,9 @@ def _sink(name: str, named: Entry) -> Sink:
         raise entry.error(f"unknown type {kind[:60]!r}", f"known types: {', '.join(TARGETS)}", entry.values["type"])
     node = named.values[name]
     try:
-        value = yaml.constructor.SafeConstructor().construct_document(node)
-        return Sink(name, target_module(kind).OPTIONS.model_validate(value))
+        return Sink(name, target_module(kind).OPTIONS.model_validate(constructed(node)))
     except yaml.MarkedYAMLError as error:
-        raise entry.error(f"no YAML that can be read: {error.problem}", "correct it") from error
+        raise entry.error(f"no YAML that can be read: {error.problem}", "correct it", error.problem_mark) from error
     except ValidationError as error:
         raise _wrong(entry, node, error) from error
 

@@ -1,0 +1,36 @@
+"""Values of YAML nodes; what a node cannot be read as is an error with its place, whatever PyYAML raises for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+_FAULTS = (ValueError, LookupError, AttributeError, TypeError, OverflowError)
+"""What PyYAML raises for `!!int ''`, `!!bool x`, `1970-99-99` and a number of more digits than Python reads."""
+
+
+def constructed(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
+    """Return the value of a node; raises MarkedYAMLError at the scalar that cannot be read. loader: a safe one."""
+    try:
+        return loader("").construct_document(node)
+    except _FAULTS:
+        for scalar in _scalars(node):
+            try:
+                loader("").construct_document(scalar)
+            except _FAULTS:
+                kind = str(scalar.tag).rpartition(":")[2]
+                problem = f"{scalar.value[:60]!r} cannot be read as {kind}; quote it if it is a text"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=scalar.start_mark) from None
+        raise
+
+
+def _scalars(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, yaml.ScalarNode):
+            yield node
+        elif isinstance(node, yaml.SequenceNode):
+            todo += node.value
+        elif isinstance(node, yaml.MappingNode):
+            todo += [part for pair in node.value for part in pair]

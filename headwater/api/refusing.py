@@ -51,9 +51,7 @@ def answered(ask: Callable[[], Any], turn: AbstractContextManager[Any]) -> Any:
         status, said = refusal(error)
         return json_response(status, said, AGAIN if isinstance(error, Behind) else None)
     except Exception as error:
-        if passes(error):
-            return error_response(503, f"The disk does not answer: {explain(error, 'data')}", "Ask again in a moment.")
-        return error_response(500, *fault(error))
+        return error_response(*unexpected(error))
 
 
 def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
@@ -68,6 +66,13 @@ def refusal(error: HeadwaterError) -> tuple[int, dict[str, Any]]:
     if isinstance(error, GiveUp):
         return 500, {**said, "fix": "Correct what `error` names; the same question would fail again."}
     return 503, {**said, "fix": "Ask again in a moment."}
+
+
+def unexpected(error: Exception) -> tuple[int, str, str]:
+    """Return status, what happened and what to do for an error that is not ours: passing disk faults are a 503."""
+    if passes(error):
+        return 503, f"The disk does not answer: {explain(error, 'data')}", "Ask again in a moment."
+    return 500, *fault(error)
 
 
 def fault(error: Exception) -> tuple[str, str]:

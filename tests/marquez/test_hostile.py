@@ -1,12 +1,26 @@
 """Questions that are none: Marquez's own status and body where it has one, never a 5xx."""
 
-from typing import Any
+import errno
+import json
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NoReturn, cast
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from headwater.api.marquez.marquez_routes import MarquezApi
+from headwater.api.refusing import answered
+from headwater.identity.callers import Access
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.lineage.time.as_of import AsOf
+from headwater.runtime.indexes import open_freshness, open_search
 from tests.marquez.conftest import Marquez
 from tests.marquez.lake import TABLE
+from tests.parsing import World
 
 pytestmark = pytest.mark.slow  # a Headwater
 
@@ -105,3 +119,27 @@ def test_a_method_that_is_not_taken_is_refused(marquez_to_read: Marquez) -> None
     assert marquez_to_read.client.put("/tags/new", content=b"{" + b" " * 5_000_000).status_code == 413
     with httpx.Client(base_url=marquez_to_read.url) as client:
         assert client.get("/api/v2beta/search/nothing", params={"q": "a"}).status_code == 404
+
+
+class _FullDisk:
+    """Views of an index on a disk that has no room."""
+
+    def catalog(self, _: AsOf) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.append()
+    world.parser().step()
+    freshness = open_freshness(world.settings, world.folder, lambda: ())
+    views = cast("ViewOpener", _FullDisk())
+    things = open_search(world.settings, world.folder)
+    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
+    with TestClient(Starlette(routes=api.routes())) as client:
+        answer = client.get("/api/v1/lineage", params={"nodeId": NODE})
+    assert answer.status_code == 503
+    reading = answered(lambda: views.catalog(AsOf()), nullcontext())
+    assert reading.status_code == 503
+    body = json.loads(reading.body)
+    assert answer.json() == {"code": 503, "message": f"{body['error']} {body['fix']}"}

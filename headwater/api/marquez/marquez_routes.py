@@ -36,7 +36,7 @@ from headwater.api.marquez.display_names import displayed
 from headwater.api.marquez.marquez_writing import Write, Writing
 from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.api.refusing import AGAIN, fault, json_response
+from headwater.api.refusing import AGAIN, json_response, unexpected
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
 from headwater.identity.callers import Access
 from headwater.index.reading.catalog import Catalog
@@ -197,7 +197,8 @@ class MarquezApi:
             status = 503 if isinstance(error, Retry) else 500
             return json_response(status, {"code": status, "message": str(error)})
         except Exception as error:
-            return json_response(500, {"code": 500, "message": " ".join(fault(error))})
+            status, what, fix = unexpected(error)
+            return json_response(status, {"code": status, "message": f"{what} {fix}"})
 
     def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
         snapshot = as_of(request.query_params)

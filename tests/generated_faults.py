@@ -1,4 +1,4 @@
-"""Generated places and faults for a small lake, and the answers that are held against those of the whole lake."""
+"""Generated places and faults for a small lake, and the answers that are compared with those of the whole lake."""
 
 import asyncio
 import random
@@ -48,7 +48,7 @@ def flips(places: Sequence[str], count: int) -> list[Flip]:
 
 
 def lake_in(folder: Path) -> None:
-    """Write a lake in three batches, of which the first is in checkpoints."""
+    """Write a lake in three batches; checkpoints hold the first."""
     world = World(folder)
     half = len(EVENTS) // 2
     world.append(*bodies(EVENTS[:half]))

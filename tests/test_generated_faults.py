@@ -1,7 +1,8 @@
 """Generated faults at generated places: no event is lost unnamed, and no fault ends in anything but a refusal.
 
 A byte that is flipped in a data page or in an entry of the Delta log, and that still reads as a value of its kind, is
-not found: neither the writer nor the reader of these files keeps checksums. Footers are held against the right answers.
+not found: neither the writer nor the reader of these files keeps checksums. Answers
+after damage of a footer are compared with the right ones.
 """
 
 import random

@@ -16,12 +16,15 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _ROOT = Path(__file__).parents[1]
 
 
-def _library(folder: Path) -> Path:
+def library_of(source: Path, folder: Path) -> Path:
+    """Build a library that a process loads with LD_PRELOAD; skips the test without a compiler."""
     compiler = COMPILER.find()
     if compiler is None:
-        pytest.skip("No C compiler, which builds tests/power_cut.c: run `make setup-test`, which says what to install")
-    library = folder / "power_cut.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(_SOURCE), "-ldl"]
+        pytest.skip(
+            f"No C compiler, which builds tests/{source.name}: run `make setup-test`, which says what to install"
+        )
+    library = folder / f"{source.stem}.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True)
     return library
 
@@ -47,7 +50,7 @@ def cuts(made: Path, scratch: Path, places: Sequence[int], *arguments: object) -
 
     places: ascending. `FOLDER` among the arguments stands for the copy.
     """
-    library = _library(scratch)
+    library = library_of(_SOURCE, scratch)
     for before in places:
         folder = scratch / str(before)
         shutil.copytree(made, folder)

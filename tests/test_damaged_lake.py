@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from headwater.errors import LakeUnavailable
 from tests.commanding import commanded
 from tests.gateway import Gateway, running
 from tests.made_events import body, run_event
+from tests.parsing import World, event
 
 pytestmark = pytest.mark.slow  # each starts `headwater up` twice
 
@@ -47,3 +49,29 @@ def test_a_damaged_parquet_file_is_named_while_events_are_acknowledged(tmp_path:
         file.write_bytes(whole)
         audit = gateway.settled()
         assert audit | {"stored": 2, "balanced": True, "trouble": None} == audit
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (r"\"name\":\"partition\"", r"\"name\":\"paqtition\"", "names no column 'partition'"),
+        ('"stats":', '"stat{":', "does not say 'num_records' of each file"),
+    ],
+    ids=["schema", "statistics"],
+)
+def test_a_delta_log_that_lost_what_every_writer_notes_is_refused(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    world = World(tmp_path / "data")
+    world.append(event(1), event(2))
+    world.parser().step()
+    for entry in (tmp_path / "data" / "lake" / "bronze" / "events" / "_delta_log").glob("*.json"):
+        entry.write_text(entry.read_text().replace(old, new))
+    again = World(tmp_path / "data")
+    with pytest.raises(LakeUnavailable, match=told):
+        _rows_and_audit(again)
+
+
+def _rows_and_audit(world: World) -> None:
+    world.bronze.events.query("SELECT partition FROM t")
+    world.audit()

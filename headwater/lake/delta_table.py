@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from headwater.errors import LakeUnavailable
 from headwater.lake.new_columns import add_columns, columns
 from headwater.lake.open_table import REOPEN_AFTER, OpenTable
-from headwater.lake.query_rows import query
+from headwater.lake.query_rows import panics_refused, query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,8 @@ class LakeTable(OpenTable):
         for _ in range(_RACES):
             handle = self.reopen()
             try:
-                change(handle)
+                with panics_refused(self.uri):
+                    change(handle)
             except CommitFailedError:
                 continue
             except (DeltaError, OSError) as error:

@@ -11,6 +11,7 @@ from headwater.errors import LakeUnavailable
 from headwater.failpoints import reach
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.lake.half_written import remove_half_written
+from headwater.lake.query_rows import panics_refused
 from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,8 @@ def vacuum(kept: TableGroup, hours: int) -> None:
 
 def _compact(table: LakeTable) -> None:
     handle = table.reopen()
-    handle.optimize.compact(target_size=FILE_BYTES, max_concurrent_tasks=1, writer_properties=WRITER)
+    with panics_refused(table.uri):
+        handle.optimize.compact(target_size=FILE_BYTES, max_concurrent_tasks=1, writer_properties=WRITER)
     reach("maintain.compacted")
     table.reopen().create_checkpoint()
 

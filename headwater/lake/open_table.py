@@ -9,7 +9,7 @@ from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headwater.errors import GiveUp, LakeUnavailable
-from headwater.lake.query_rows import QueryRows, query
+from headwater.lake.query_rows import QueryRows, panics_refused, query
 from headwater.storage_faults import explain, passes
 from headwater.tables import Table
 
@@ -140,7 +140,14 @@ class OpenTable:
     def _of_files(self, handle: DeltaTable, column: str) -> list[int]:
         """Return what the log says of each file of a version."""
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
-        return [int(each) for each in actions.column(column).to_pylist()] if actions.num_rows else []
+        found: list[int | None] = list(actions.column(column).to_pylist()) if actions.num_rows else []
+        told = [int(each) for each in found if each is not None]
+        if len(told) < len(found):
+            raise LakeUnavailable(
+                f"The Delta log of {self.uri} does not say {column!r} of each file, which every writer of Headwater "
+                "notes: the newest checkpoint or an entry behind it is damaged. Restore `_delta_log` from a copy."
+            )
+        return told
 
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""
@@ -154,7 +161,8 @@ class OpenTable:
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
-            return call()
+            with panics_refused(self.uri):
+                return call()
         except TableNotFoundError as error:
             if passes(error):  # delta-rs says so, too, where it cannot make the folder
                 raise self._unavailable(error) from error

@@ -1,5 +1,7 @@
 """What a query found. Read without pyarrow, whose import costs every reader of a lake on its own disk 26 MB."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from arro3.core import ChunkedArray, RecordBatchReader
@@ -10,6 +12,24 @@ from headwater.errors import LakeUnavailable
 from headwater.lake.new_columns import columns, with_nulls
 from headwater.storage_faults import explain
 from headwater.tables import Table
+from headwater.tables.shared_columns import POSITION
+
+
+@contextmanager
+def panics_refused(uri: str) -> Iterator[None]:
+    """Raise LakeUnavailable where delta-rs panics, as it does for some damaged Parquet footers.
+
+    Its PanicException is no Exception and has no module to import it from; unhandled, it ends the process.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise LakeUnavailable(
+            f"Cannot read {uri}: delta-rs gave up ({error}), because a file of the table is damaged or of a kind that "
+            "it does not know. Restore the table from a copy, or run `headwater restore` with a backup."
+        ) from error
 
 
 class QueryRows:
@@ -38,6 +58,11 @@ def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows
     """
     there = columns(handle) if table else ()
     missing = [(name, kind) for name, kind in table.columns.items() if name not in there] if table else []
+    if lost := [name for name, _ in missing if name in POSITION]:
+        raise LakeUnavailable(
+            f"The Delta log of {handle.table_uri} names no column {lost[0]!r}, which every version of Headwater "
+            "writes: the newest checkpoint or an entry behind it is damaged. Restore `_delta_log` from a copy."
+        )
     if missing:
         found = QueryBuilder().register("stored", handle).execute(with_nulls(sql, missing))
     else:

@@ -1,0 +1,200 @@
+"""Generated faults at generated places: no event is lost unnamed, and no fault ends in anything but a refusal.
+
+A byte that is flipped in a data page or in an entry of the Delta log, and that still reads as a value of its kind, is
+not found: neither the writer nor the reader of these files keeps checksums. Answers
+after damage of a footer are compared with the right ones.
+"""
+
+import random
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import psutil
+import pytest
+
+from headwater.errors import HeadwaterError
+from tests.few_of_many import few_of
+from tests.gateway import Gateway, running
+from tests.generated_faults import (
+    LOG_PLACES,
+    PLACES,
+    SEED,
+    Flip,
+    answers,
+    flips,
+    harm,
+    harm_log,
+    lake_in,
+    log_in,
+    parsed,
+)
+from tests.lake_check import rows
+from tests.made_events import body, run_event
+from tests.power_cut import library_of
+
+pytestmark = pytest.mark.slow
+
+HEADERS = {"content-type": "application/json"}
+MEMORY = 512 << 20
+DAY_S = 86_400
+PANICS = Flip("footer", 132245920, 2)
+"""Makes delta-rs panic while it reads a footer; found among 240 footers."""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a data folder whose log is parsed."""
+    folder = tmp_path_factory.mktemp("lake") / "data"
+    lake_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def right(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Give the answers of the whole lake."""
+    return dict(answers(shutil.copytree(lake, tmp_path_factory.mktemp("right") / "data")))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a data folder whose log waits to be parsed."""
+    folder = tmp_path_factory.mktemp("log") / "data"
+    log_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sent(log: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Give the bodies that the log acknowledged."""
+    stored, named = parsed(shutil.copytree(log, tmp_path_factory.mktemp("sent") / "data"))
+    assert not named
+    return stored
+
+
+@pytest.mark.parametrize("flip", few_of([PANICS, *flips(PLACES, 240)], 9), ids=str)
+def test_a_flipped_byte_of_the_lake_ends_in_no_traceback(
+    lake: Path, right: dict[str, Any], tmp_path: Path, flip: Flip
+) -> None:
+    folder = shutil.copytree(lake, tmp_path / "data")
+    file = harm(folder, flip)
+    found = dict(answers(folder))  # whatever is not a refusal is raised
+    if flip.place == "footer":
+        wrong = [each for each, told in found.items() if not isinstance(told, HeadwaterError) and told != right[each]]
+        assert not wrong, file
+
+
+@pytest.mark.parametrize("flip", few_of(flips(LOG_PLACES, 200), 10), ids=str)
+def test_no_event_is_lost_unnamed_or_changed_by_a_flipped_byte_of_the_log(
+    log: Path, sent: list[str], tmp_path: Path, flip: Flip
+) -> None:
+    folder = shutil.copytree(log, tmp_path / "data")
+    file = harm_log(folder, flip)
+    stored, named = parsed(folder)
+    assert [each for each in stored if each not in sent] == [], file
+    assert stored == sent or named, file
+
+
+class Stress(NamedTuple):
+    """What a running Headwater lacks for a while.
+
+    kind: `files`, amount: how many more than are open may be opened; `memory`, amount: bytes of each event;
+    `clock`, amount: seconds by which the time of day jumps.
+    """
+
+    kind: str
+    amount: int
+
+
+def stresses(count: int) -> list[Stress]:
+    """Return generated ones, the kinds in turn."""
+    rng = random.Random(SEED)
+    amounts: dict[str, Callable[[], int]] = {
+        "clock": lambda: rng.choice([-1, 1]) * rng.choice([1, 3600, DAY_S, 400 * DAY_S]),
+        "files": lambda: rng.randrange(4),
+        "memory": lambda: rng.randrange(1 << 10, 8 << 20),
+    }
+    kinds = list(amounts)
+    return [Stress(kind, amounts[kind]()) for kind in (kinds[each % len(kinds)] for each in range(count))]
+
+
+@contextmanager
+def limited(gateway: Gateway, limit: int, soft: Callable[[psutil.Process], int]) -> Iterator[None]:
+    """Let every process of a Headwater have so much and no more."""
+    found = [gateway.running.process.pid, *(each.pid for each in gateway.running.children())]
+    before = {pid: resource.prlimit(pid, limit) for pid in found}
+    for pid, (_, hard) in before.items():
+        resource.prlimit(pid, limit, (soft(psutil.Process(pid)), hard))
+    try:
+        yield
+    finally:
+        for pid, old in before.items():
+            if psutil.pid_exists(pid):
+                resource.prlimit(pid, limit, old)
+
+
+@contextmanager
+def stressed(gateway: Gateway, stress: Stress, clock: Path) -> Iterator[None]:
+    if stress.kind == "files":
+        with limited(gateway, resource.RLIMIT_NOFILE, lambda of: of.num_fds() + stress.amount):
+            yield
+    elif stress.kind == "memory":
+        with limited(gateway, resource.RLIMIT_DATA, lambda _: MEMORY):
+            yield
+    else:
+        with clock.open("r+b") as file:
+            file.write(stress.amount.to_bytes(8, "little", signed=True))
+        yield
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("stress", few_of(stresses(24), 3), ids=str)
+def test_what_is_acknowledged_without_files_memory_or_a_steady_clock_is_stored(tmp_path: Path, stress: Stress) -> None:
+    clock = tmp_path / "clock"
+    clock.write_bytes(bytes(8))
+    preload = {"LD_PRELOAD": str(library_of(Path(__file__).with_name("clock_jump.c"), tmp_path))}
+    own = {"CLOCK_JUMP": str(clock), **preload} if stress.kind == "clock" else {}
+    acknowledged: set[str] = set()
+    posted: set[str] = set()
+
+    def post(client: httpx.Client, size: int = 0) -> None:
+        event = run_event(run={"runId": run_event()["run"]["runId"], "facets": {"x": {"v": "v" * size}}})
+        run = event["run"]["runId"]
+        posted.add(run)
+        try:
+            answer = client.post("/api/v1/lineage", content=body(event), headers=HEADERS)
+        except httpx.TransportError:
+            return  # it could not even take the connection
+        if answer.is_success:
+            acknowledged.add(run)
+        else:
+            assert answer.status_code in (413, 429, 503), answer.text
+            assert answer.text, "a refusal names its cause"
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in own.items():
+            patch.setenv(name, value)
+        gateway_of = running(tmp_path / "data")
+        gateway = gateway_of.__enter__()
+    try:
+        with gateway.client() as client:
+            post(client)
+            gateway.settled()
+            with stressed(gateway, stress, clock):
+                for _ in range(4):
+                    post(client, stress.amount if stress.kind == "memory" else 0)
+                for question in ("audit", "runs"):
+                    answer = client.get(f"/api/headwater/v1/{question}")
+                    assert answer.status_code in (200, 503), answer.text
+            post(client)
+        audit = gateway.settled()
+        assert audit | {"balanced": True, "lost": 0, "trouble": None} == audit
+    finally:
+        gateway_of.__exit__(None, None, None)
+    stored = [row["run_id"] for row in rows(tmp_path / "data", "events", ["run_id"])]
+    assert len(stored) == len(set(stored))
+    assert acknowledged <= set(stored) <= posted

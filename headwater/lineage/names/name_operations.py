@@ -10,6 +10,7 @@ _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
 _DATABASE = ("database", "databasename", "db")
 _SCHEMA = {"schema", "currentschema", "searchpath"}
+_IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""", re.DOTALL)
 
 
 def uri_form(name: Name) -> Name:
@@ -46,11 +47,16 @@ def with_database(name: Name, levels: int) -> Name:
     cut = min((at for at in (rest.find(";"), rest.find("?")) if at >= 0), default=len(rest))
     path, options = rest[:cut].strip("/"), _options(rest[cut:])
     database = path or next((options[key] for key in _DATABASE if options.get(key)), "")
-    is_full = name.name.count(".") + 1 >= levels
+    is_full = count_parts(name.name) >= levels
     if "/" in path or "instancename" in options or (not is_full and _SCHEMA & options.keys()):
         return name
     full = name.name if is_full or not database else f"{database}.{name.name}"
     return Name(scheme + (authority.rpartition("@")[2] or authority), full)
+
+
+def count_parts(name: str) -> int:
+    """Return of how many parts joined by dots a table's name consists; a dot inside `[ ]` or quotes joins nothing."""
+    return _IDENTIFIER.sub("", name).count(".") + 1
 
 
 def _options(text: str) -> dict[str, str]:

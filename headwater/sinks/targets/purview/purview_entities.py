@@ -17,6 +17,7 @@ from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.job_identity import job_key, run_id_of
@@ -35,9 +36,11 @@ class EntityBuilder:
     def __init__(self, names: QualifiedNames) -> None:
         """Read nothing yet."""
         self._names = names
+        self._sent: dict[Name, Name] = {}
+        """Canonical name → the name as sent that is written, so that a batch writes each dataset in one way."""
         self._contents = ContentsInMemory()
         self._columns = ColumnBuilder()
-        self._reader = FactsReader(names.forms.canonical, self._contents)
+        self._reader = FactsReader(self._canonical, self._contents)
 
     def facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""
@@ -74,7 +77,7 @@ class EntityBuilder:
 
     def _dataset(self, schemas: Mapping[Name, str], time: str, name: Name) -> tuple[str, list[Entity]]:
         """Return a dataset and, behind it, its columns where they have a type and somebody told them."""
-        found = self._names.of(name)
+        found = self._qualified(name)
         attributes = {"name": found.shown, "qualifiedName": found.qualified_name}
         if found.type == PLACEHOLDER:
             attributes |= dict(zip(("openlineageNamespace", "openlineageName"), name.parts, strict=True))
@@ -88,19 +91,35 @@ class EntityBuilder:
     def _process(
         self, run: Run, inputs: Sequence[Name], outputs: Sequence[Name], lineages: Sequence[OutputLineage]
     ) -> Entity:
-        read, written = self._qualified(inputs), self._qualified(outputs)
+        read, written = self._references(inputs), self._references(outputs)
         entity = _job(run)
+        hashes = f"{self._hash(inputs)}->{self._hash(outputs)}"
         entity["attributes"] |= {
-            "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{_hash(read)}->{_hash(written)}",
-            "inputs": [reference(each.type, each.qualified_name) for each in read],
-            "outputs": [reference(each.type, each.qualified_name) for each in written],
+            "qualifiedName": f"{entity['attributes']['qualifiedName']}/processes/{hashes}",
+            "inputs": read,
+            "outputs": written,
             "columnMapping": msgspec.json.encode(self._column_mapping(lineages)).decode(),
         }
         return entity
 
-    def _qualified(self, names: Iterable[Name]) -> list[QualifiedName]:
-        found = {each.qualified_name: each for each in map(self._names.of, names)}
-        return [found[key] for key in sorted(found)]
+    def _canonical(self, namespace: str, name: str) -> Name:
+        canonical = self._names.forms.canonical(namespace, name)
+        if (namespace, name) != canonical.parts:
+            sent = Name(namespace, name)
+            self._sent[canonical] = min(self._sent.get(canonical, sent), sent, key=_preference)
+        return canonical
+
+    def _qualified(self, name: Name) -> QualifiedName:
+        return self._names.of(name, self._sent.get(name))
+
+    def _references(self, names: Iterable[Name]) -> list[Entity]:
+        found = {each.qualified_name: each for each in map(self._qualified, names)}
+        return [reference(each.type, each.qualified_name) for _, each in sorted(found.items())]
+
+    def _hash(self, names: Iterable[Name]) -> str:
+        """Return the hash that names a process: of canonical names, so that another spelling is the same process."""
+        found = sorted({self._names.of(name).qualified_name for name in names})
+        return sha256("\n".join(found).encode()).hexdigest()[:32]
 
     def _column_mapping(self, lineages: Iterable[OutputLineage]) -> list[dict[str, Any]]:
         """Return which columns' values go into which, by pairs of datasets: what only filters or joins is no value."""
@@ -108,7 +127,7 @@ class EntityBuilder:
         for lineage in lineages:
             for edge in lineage.edges:
                 if lineage.output and edge.target is not None and edge.transformation.direct:
-                    pair = tuple(self._names.of(each.plain).qualified_name for each in (edge.source, lineage.output))
+                    pair = tuple(self._qualified(each.plain).qualified_name for each in (edge.source, lineage.output))
                     pairs.setdefault((pair[0], pair[1]), {})[edge.column, edge.target] = None
         return [
             {
@@ -146,5 +165,6 @@ def _job(run: Run) -> Entity:
     }
 
 
-def _hash(names: Iterable[QualifiedName]) -> str:
-    return sha256("\n".join(each.qualified_name for each in names).encode()).hexdigest()[:32]
+def _preference(sent: Name) -> tuple[int, str, str]:
+    """Prefer a table without a schema, then capital letters; the choice does not depend on the order of events."""
+    return count_parts(sent.name), sent.name, sent.namespace

@@ -12,10 +12,14 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
 from headwater.sinks.contract.sink_options import Part
 from headwater.sinks.targets.purview.purview_columns import ColumnNames, ColumnsRule, names_of_placeholder
 from headwater.sinks.targets.purview.purview_types import PLACEHOLDER
+
+_WORKSPACE = "databricks_workspace"
+"""The hole of templates that an option of the sink fills."""
 
 
 class QualifiedNameRule(Part):
@@ -28,6 +32,8 @@ class QualifiedNameRule(Part):
     type: str | None = Field(None, pattern=r"^\w+$")
     qualified_name: str | None = Field(None, min_length=1)
     shown: str | None = Field(None, min_length=1, description="What people see; else the end of the name.")
+    bare: bool = Field(False, description="Fits only a name that was sent without a schema.")
+    keeps_case: bool = Field(False, description="Write names as they were sent, not in lower case.")
     columns: ColumnsRule | None = Field(None, description="What their columns are; left out: no entities.")
 
     @model_validator(mode="after")
@@ -59,14 +65,17 @@ class _Compiled(NamedTuple):
     shown: Template | None
     column: Template | None
 
-    def apply(self, dataset: Name) -> QualifiedName | None:
-        space = self.namespace.compiled.fullmatch(dataset.namespace)
-        name = self.name.compiled.fullmatch(dataset.name) if space else None
+    def apply(self, dataset: Name, sent: "_Sent", workspace: str | None) -> QualifiedName | None:
+        if (self.rule.bare and not sent.is_bare) or (workspace is None and self.needs_workspace):
+            return None
+        spelt = sent.spelling if self.rule.keeps_case else dataset
+        space = self.namespace.compiled.fullmatch(spelt.namespace)
+        name = self.name.compiled.fullmatch(spelt.name) if space else None
         if space is None or name is None:
             return None
-        holes = space.groupdict() | name.groupdict()
         if self.rule.type is None or self.qualified_name is None:
             return _placeholder(dataset, self.rule.id, self.rule.why)
+        holes = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
         shown = self.shown.fill(holes) if self.shown else _last(dataset.name)
         named = self.qualified_name.fill(holes)
         columns = None
@@ -74,12 +83,40 @@ class _Compiled(NamedTuple):
             columns = ColumnNames(self.rule.columns, self.column, {**holes, "qualified_name": named})
         return QualifiedName(self.rule.type, named, shown, self.rule.id, self.rule.why, columns)
 
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether a template names the Databricks workspace."""
+        templates = (self.qualified_name, self.shown, self.column)
+        return any(hole == _WORKSPACE for each in templates if each for _, hole, _ in each.holes)
+
+
+class _Sent:
+    """What the canonical name of a dataset no longer tells: how it was sent. Read only where a rule asks for it."""
+
+    def __init__(self, dataset: Name, sent: Name | None, forms: NameRules) -> None:
+        self._dataset, self._sent, self._forms = dataset, sent, forms
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the name was sent as a table alone, and its database came from the namespace."""
+        return self._sent is not None and count_parts(self._sent.name) == 1
+
+    @property
+    def spelling(self) -> Name:
+        """The canonical name in the letter case in which it was sent."""
+        if self._sent is None:
+            return self._dataset
+        steps = reversed(self._forms.explain(*self._sent.parts))
+        found = (each.before for each in steps if _folded(each.before) == _folded(self._dataset))
+        return next((each for each in found if each.name != self._dataset.name), self._dataset)
+
 
 class QualifiedNames:
     """The rules in force: a sink's own before the shipped ones."""
 
-    def __init__(self, own: Iterable[QualifiedNameRule], forms: NameRules) -> None:
-        """forms: of names as sent (rule 2)."""
+    def __init__(self, own: Iterable[QualifiedNameRule], forms: NameRules, workspace: str | None = None) -> None:
+        """forms: of names as sent (rule 2); workspace: host of the Databricks workspace whose Hive tables are meant."""
+        self._workspace = workspace
         self._rules = [_compiled(rule) for rule in (*own, *_shipped())]
         self.forms = forms
 
@@ -90,9 +127,13 @@ class QualifiedNames:
         types = chain.from_iterable((each.type, each.columns.type if each.columns else None) for each in rules)
         return list(dict.fromkeys(each for each in types if each))
 
-    def of(self, dataset: Name) -> QualifiedName:
-        """Return what a dataset, by its canonical name, is in Purview. Takes every name and never fails."""
-        found = (each.apply(dataset) for each in self._rules)
+    def of(self, dataset: Name, sent: Name | None = None) -> QualifiedName:
+        """Return what a dataset, by its canonical name, is in Purview. Takes every name and never fails.
+
+        sent: the name as a producer sent it, which tells letter case and whether a schema was given.
+        """
+        told = _Sent(dataset, sent, self.forms)
+        found = (each.apply(dataset, told, self._workspace) for each in self._rules)
         unknown = "no rule knows a type for it"
         return next((each for each in found if each), None) or _placeholder(dataset, "placeholder", unknown)
 
@@ -101,7 +142,7 @@ class QualifiedNames:
         steps = [
             {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
         ]
-        found = self.of(self.forms.canonical(namespace, name))._asdict()
+        found = self.of(self.forms.canonical(namespace, name), Name(namespace, name))._asdict()
         return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
 
 
@@ -109,6 +150,10 @@ def _placeholder(dataset: Name, rule: str, why: str) -> QualifiedName:
     qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
     columns = names_of_placeholder(qualified_name)
     return QualifiedName(PLACEHOLDER, qualified_name, _last(dataset.name), rule, why, columns)
+
+
+def _folded(name: Name) -> tuple[str, str]:
+    return name.namespace.lower(), name.name.lower()
 
 
 def _last(name: str) -> str:
@@ -122,7 +167,9 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
     holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
     if twice := holes & named:
         raise ValueError(f"namespace and name share the hole {min(twice)!r}; rename one")
-    known = holes | named
+    known = holes | named | {_WORKSPACE}
+    if _WORKSPACE in holes | named:
+        raise ValueError(f"{_WORKSPACE!r} is the option of the sink; give the hole another name")
     templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
     columns = rule.columns.template(known) if rule.columns else None
     return _Compiled(rule, namespace, name, templates[0], templates[1], columns)

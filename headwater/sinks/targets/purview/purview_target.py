@@ -35,6 +35,11 @@ class PurviewOptions(HttpOptions):
     batch: int = Field(100, ge=1, le=1000, description="Entities of a request.")
     collection: str | None = Field(None, pattern=r"^[\w-]+$", description="Id of the collection of new entities.")
     names: tuple[QualifiedNameRule, ...] = Field((), description="Rules for qualified names, before the shipped ones.")
+    databricks_workspace: str | None = Field(
+        None,
+        pattern=r"^[\w.-]+$",
+        description="Host of the workspace whose tables lie below dbfs:/user/hive/warehouse.",
+    )
     rules: Path | None = Field(None, description="Folder of your rules for names, as the setting `rules`.")
 
 
@@ -119,7 +124,7 @@ def qualified_names(options: Options) -> QualifiedNames:
         raise WrongQuestion(
             f"A sink of type {options.type} has no rules for qualified names. Ask for one of type purview."
         )
-    return QualifiedNames(options.names, _rules(options.rules))
+    return QualifiedNames(options.names, _rules(options.rules), options.databricks_workspace)
 
 
 def _rules(folder: Path | None) -> NameRules:

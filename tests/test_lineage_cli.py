@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -204,6 +205,44 @@ def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_pat
     assert not {"\x1b", "\u202e", "\r"} & set(shown)
     assert "\\x1b[31m[/bold]\\u202eabc" in shown
     assert "[b]x" in shown
+
+
+@pytest.mark.slow
+def test_without_any_tag_the_message_names_the_tags_file_in_use(tmp_path: Path) -> None:
+    rules = tmp_path / "own rules"
+    rules.mkdir()
+    with up(tmp_path / "data") as running, Asker(running.url) as asker:
+        asker.post(DROPPED)
+    for settings, file in (
+        ({}, running.folder / "rules" / "tags.yaml"),
+        ({"HEADWATER_RULES": str(rules)}, rules / "tags.yaml"),
+    ):
+        told = headwater("surface", "--tag", "pii", "--data", running.folder, environment=settings)
+        assert told.returncode == 3
+        assert f"Tags come from `tags` facets and from the file {file}." in told.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_fault_is_one_line_with_a_reference_and_the_file_of_its_traceback(
+    tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    """The index lacks a column that questions name: no damage, and nothing that a user did."""
+    with up(tmp_path / "data") as running, Asker(running.url) as asker:
+        asker.post(DROPPED)
+    [index] = (running.folder / "index").glob("*.sqlite")
+    with sqlite3.connect(index) as connection:
+        connection.execute("ALTER TABLE runs RENAME COLUMN state TO gone")
+    told = headwater("runs", "--data", running.folder, *form, environment={"TMPDIR": str(tmp_path)})
+    [file] = tmp_path.glob("headwater-fault-*.txt")
+    reference = file.stem.removeprefix("headwater-fault-")
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
+    text = " ".join(json.loads(told.stderr)[part] for part in ("error", "fix")) if form else told.stderr
+    assert f"because of a fault of Headwater's own, reference {reference}." in text
+    assert f"Report the fault with its traceback, which is in {file}." in text
+    assert "Traceback" not in told.stderr
+    assert "no such column" in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0, "for its owner alone"
 
 
 @pytest.mark.slow

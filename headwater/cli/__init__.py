@@ -30,7 +30,7 @@ from headwater.cli import (
     watch_command,
 )
 from headwater.cli.asking import address_asked, asking
-from headwater.cli.failing import say_failure, warn
+from headwater.cli.failing import say_failure, say_fault, warn
 from headwater.cli.printing import show, table
 from headwater.cli.question_commands import (
     BUILD,
@@ -117,6 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except typer.TyperException as error:  # only with --json: wrong use of the command line
         say_failure(error, as_json)
         sys.exit(error.exit_code)
+    except (BrokenPipeError, typer.Abort):
+        raise
+    except Exception as error:
+        say_fault(error, as_json)
+        sys.exit(1)
 
 
 def _say_version(asked: bool) -> None:

@@ -53,7 +53,7 @@ class RulesFiles:
             for part, read in READERS.items():
                 self._read(part, partial(self._part, f"{part}.yaml", read))
             self._stamps = stamps
-            self._rules = UserRules(**self._parts)
+            self._rules = UserRules(**self._parts, tags_file=str(self._folder / "tags.yaml"))
         return self._rules
 
     def _read(self, part: str, read: Callable[[], Any]) -> None:

@@ -166,7 +166,7 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
         near = difflib.get_close_matches(key, known, 5, 0.4) or sorted(known)[:5]
-        raise NotKnown("tag", key, near, "Tags come from `tags` facets and from the file tags.yaml.")
+        raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
     return TaggedSources(list(nodes), list(whole))
 
 

@@ -58,7 +58,10 @@ def nothing_hidden(_: Name) -> bool:
 
 @dataclass(frozen=True)
 class UserRules:
-    """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias."""
+    """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias.
+
+    tags_file: where messages send people to declare tags; no part of the rules.
+    """
 
     names: NameRules = field(default_factory=default_rules)
     tags: tuple[TagRule, ...] = ()
@@ -66,6 +69,7 @@ class UserRules:
     consumers: tuple[Consumer, ...] = ()
     system: tuple[SystemRule, ...] = ()
     links: tuple[LinkRule, ...] = ()
+    tags_file: str = field(default="tags.yaml in the folder of your rules", compare=False)
 
     @cached_property
     def rules_hash(self) -> str:

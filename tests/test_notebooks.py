@@ -213,7 +213,8 @@ def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark:
 def test_replay_says_what_it_would_send_and_sends_it(lake: Lake) -> None:
     with sink_server() as server:
         looked = lake.run("Replay", to=server.url).values
-        assert (looked[0]["would_send"], server.asked) == (len(EVENTS) + 1, [])
+        assert (looked[0]["would_send"], server.taken) == (len(EVENTS) + 1, [])
+        assert {each.method for each in server.asked} == {"GET"}  # the kind of the target is asked, nothing is sent
         (found,) = lake.run("Replay", to=server.url, dry_run=False, streams=2, batch=50, rate=10_000).values
     assert (found["delivered"], len(server.taken)) == (len(EVENTS) + 1, len(EVENTS) + 1)
 

@@ -112,15 +112,15 @@ def _items(
         return _caveats(snapshot, counted, dataset)
 
     @cache
-    def named_reason(reason: str, edge_sets: tuple[int, ...]) -> str:
-        return f"{reason}: {_some(snapshot, edge_sets)}" if edge_sets else reason
+    def readers_of(edge_sets: tuple[int, ...]) -> str:
+        return some_jobs(snapshot, edge_sets)
 
     return [
         _item(
             snapshot,
             dataset,
             each,
-            reason=named_reason(each.reason, each.edge_sets) if each.verdict == "unknown" else each.reason,
+            reason=shown_reason(each, readers_of),
             caveats=caveats(dataset),
             readers=positions[dataset],
         )
@@ -163,7 +163,13 @@ def _jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
 
 
-def _some(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+def shown_reason(verdict: ColumnVerdict, some_readers: Callable[[tuple[int, ...]], str]) -> str:
+    """Return the reason as index and gold show it: an `unknown` names the readers that it rests on."""
+    named = verdict.verdict == "unknown" and verdict.edge_sets
+    return f"{verdict.reason}: {some_readers(verdict.edge_sets)}" if named else verdict.reason
+
+
+def some_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Name the first jobs, and how many more there are: a dataset has hundreds of readers at times."""
     names = [snapshot.job(job).name for job in _jobs(snapshot, edge_sets)]
     more = len(names) - _NAMED

@@ -9,7 +9,7 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.questions.exposure import all_tags, tagged_sources
-from headwater.questions.verdicts import dataset_verdicts
+from headwater.questions.verdicts import dataset_verdicts, shown_reason, some_jobs
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of
@@ -54,7 +54,8 @@ class Answers:
             shown = (*dataset.parts, columns.shown(each.key))
             readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
             shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
-            verdict = (each.verdict, each.reason, readers, text_of(each.consumers))
+            reason = shown_reason(each, lambda edge_sets: some_jobs(now, edge_sets))
+            verdict = (each.verdict, reason, readers, text_of(each.consumers))
             yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
 
 

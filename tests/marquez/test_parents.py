@@ -27,10 +27,13 @@ def test_a_child_goes_by_its_parents_name_and_its_own(marquez_to_read: Marquez) 
     own = marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], "now")
     assert own["parentJobName"] == PARENT[1]
     assert marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], f"{PARENT[1]}.now") == own
+    names = ("now", f"{PARENT[1]}.now")
+    asked = [f"job:{JOB[0]}:{name}" for name in names]
     ids = [
-        {node["id"] for node in marquez_to_read.get("/lineage", nodeId=f"job:{JOB[0]}:{name}", depth=1)["graph"]}
-        for name in ("now", f"{PARENT[1]}.now")
+        {node["id"] for node in marquez_to_read.get("/lineage", nodeId=node_id, depth=1)["graph"]} for node_id in asked
     ]
-    assert ids[0] == ids[1]
+    assert asked[0] in ids[0]  # Marquez's page looks for the id that it asked for
+    assert asked[1] in ids[1]
+    assert ids[0] - {asked[0]} == ids[1] - {asked[1]}
     for name in (f"other.{PARENT[1]}.now", "other.now", ".now", "now.", "." * 50_000):
         marquez_to_read.get("/namespaces/{}/jobs/{}", JOB[0], name, status=404)

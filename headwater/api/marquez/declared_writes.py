@@ -12,7 +12,7 @@ from headwater.api.marquez.datasets import get_dataset
 from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import find_run
-from headwater.events.times import iso
+from headwater.events.times import iso, parse_time
 from headwater.index.reading.catalog_runs import RunRow
 from headwater.index.writing import announced_changes
 from headwater.index.writing.announced_changes import facet, sent_event
@@ -85,7 +85,7 @@ def put_namespace(asked: Asked) -> Write:
     """PUT /namespaces/{namespace}: its owner and description; one that was deleted is back."""
     name, meta = asked.path["namespace"], body_of(asked, NamespaceMeta)
     event = announced_changes.namespace_described(name, {"ownerName": meta.ownerName, "description": meta.description})
-    now = event["eventTime"]
+    now = _shown_time(event)
     told = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
     return Write([event], {"name": name, "createdAt": now, "updatedAt": now, **told}, namespaces.get_namespace)
 
@@ -95,7 +95,7 @@ def put_source(asked: Asked) -> Write:
     name, meta = asked.path["source"], body_of(asked, SourceMeta)
     told = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
     event = announced_changes.source_described(name, told)
-    now = event["eventTime"]
+    now = _shown_time(event)
     return Write([event], {"name": name, "createdAt": now, "updatedAt": now, **told}, namespaces.get_source)
 
 
@@ -110,7 +110,7 @@ def put_dataset(asked: Asked) -> Write:
         event = event_of(asked, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
     tagged = [announced_changes.dataset_tagged(name, column, tag, holds=True) for column, tag in tags]
-    return Write([event, *tagged], _expected_dataset(name, meta, event["eventTime"]), get_dataset)
+    return Write([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
 
 
 def _dataset_facets(asked: Asked, meta: DatasetMeta) -> Json:
@@ -123,6 +123,11 @@ def _dataset_facets(asked: Asked, meta: DatasetMeta) -> Json:
     if meta.description:
         facets["documentation"] = facet(description=meta.description)
     return facets
+
+
+def _shown_time(event: Json) -> str:
+    """Return the event's time as it is read back later, to the millisecond."""
+    return str(iso(parse_time(event["eventTime"])[0]))
 
 
 def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
@@ -151,7 +156,7 @@ def put_job(asked: Asked) -> Write:
         if asked.catalog.job(name) != asked.catalog.job_of(run.job_key):
             raise not_found("Run", meta.runId)
         event = event_of(asked, run, "OTHER", sides, of_job=facets)
-    return Write([event], _expected_job(name, meta, sides, event["eventTime"]), jobs.get_job)
+    return Write([event], _expected_job(name, meta, sides, _shown_time(event)), jobs.get_job)
 
 
 def _job_facets(meta: JobMeta) -> Json:

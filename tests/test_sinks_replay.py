@@ -89,7 +89,7 @@ def test_a_marquez_at_an_address_is_recognised_and_no_run_stays_open_there(
     server.answer = lambda asked: own.get(asked.path, Said(404 if asked.method == "GET" else 201))
     found = opened(world, server.url).run(lambda *_: None)
     assert (found["target"], server.taken[-1]["eventType"]) == ("marquez", "COMPLETE")
-    own["/api/headwater/v1/openapi.json"] = Said(401)
+    own["/health/live"] = Said(401)
     assert opened(world, server.url).look()["target"] == "openlineage"
     for said in (Said(200, b'{"namespaces": 1}'), Said(302, headers={"location": f"{server.url}/elsewhere"})):
         own["/api/v1/namespaces?limit=1"] = said

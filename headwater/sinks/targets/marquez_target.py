@@ -17,7 +17,8 @@ from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, run
 
 _LINEAGE = "/api/v1/lineage"
 _NAMESPACES = "/api/v1/namespaces?limit=1"
-_OF_HEADWATER = "/api/headwater/v1/openapi.json"
+_OF_HEADWATER = ("/health/live", "/openapi.json")
+"""Paths of a Headwater, of which the Function App has the second; a Marquez answers 404 to both."""
 
 
 class _Namespace(msgspec.Struct):
@@ -112,7 +113,7 @@ def is_marquez(poster: Poster) -> bool:
         found = msgspec.json.decode(answer.body, type=_Namespaces).namespaces if answer.status == 200 else None
     except msgspec.DecodeError:
         found = None
-    return found is not None and poster.ask("GET", _OF_HEADWATER).status == 404
+    return found is not None and all(poster.ask("GET", path).status == 404 for path in _OF_HEADWATER)
 
 
 def open_target(options: Options, reveal: Reveal) -> MarquezTarget:

@@ -128,7 +128,12 @@ class Shelf:
             open_views=self.open_views, bronze=self.world.bronze, sinks=self.sinks, keys=self.keys, caller=ADMIN
         )
         path = {name: asked.pop(name) for name in ("sink",) if name in asked}
-        return to_builtins(question.ask(sources, {name: str(value) for name, value in asked.items() if value}, **path))
+        answer: Any = to_builtins(
+            question.ask(sources, {name: str(value) for name, value in asked.items() if value}, **path)
+        )
+        for item in answer["items"] if "readers" in answer else ():
+            item["readers"] = answer["readers"][item["readers"]]  # positions belong to one page
+        return answer
 
     def pages(self, question: Question, **asked: Any) -> Iterator[Any]:
         cursor = ""

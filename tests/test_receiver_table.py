@@ -108,10 +108,9 @@ def test_the_java_clients_request_is_taken_exactly_as_it_is_sent(gateway: Gatewa
         assert wire.send(head + chunked(gzip.compress(event[:9]) + gzip.compress(event[9:]))).status() == 200
 
 
-def test_a_path_is_the_same_however_it_is_escaped_and_a_slash_behind_makes_another(client: httpx.Client) -> None:
-    assert client.post("/api/v1/line%61ge", content=body(run_event())).status_code == 200
-    refused(client.post(ONE + "/", content=body(run_event())), 404)
-    refused(client.post("//api/v1/lineage", content=body(run_event())), 404)
+def test_a_path_is_the_same_however_it_is_escaped_and_with_a_slash_behind(client: httpx.Client) -> None:
+    for path in ("/api/v1/line%61ge", ONE + "/"):
+        assert client.post(path, content=body(run_event())).status_code == 200, path
     refused(client.post("/api/v1/lineage%2Fbatch/x", content=b"[]"), 404)
     refused(client.get("/nothing/here"), 404)
     refused(client.post("/api/headwater/v1/audit"), 405)

@@ -153,7 +153,8 @@ def told_hit(distance: int, masked: bool, before: bool = False) -> str:
 
 
 def told_verdict(verdict: str, reason: str) -> str:
-    return f"{verdict}: {REASONS.get(reason, reason)}" if verdict == "unknown" else verdict
+    rule = reason.partition(": ")[0]  # the readers follow
+    return f"{verdict}: {REASONS.get(rule, rule)}" if verdict == "unknown" else verdict
 
 
 def told_edge(edge: Any) -> str:

@@ -493,6 +493,9 @@ FEATURES: dict[str, Question] = {
         < len({(w.run, w.output) for w in r.current if w.carries})
     ),
     "streaming": lambda r: any(a.run and a.run.is_streaming and a.writings for a in r.accounts),
+    "attempts behind a complete one": lambda r: any(
+        len(run.counted) < len(run.events) and run.counts for run in r.runs
+    ),
     "snapshots": lambda r: any(len(run.telling) < len(run.events) for run in r.runs),
     "declared": lambda r: any(writing.edges for writing in r.declared),
     "clock ahead": lambda r: any(event.is_ahead for event in r.events),

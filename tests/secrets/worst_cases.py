@@ -45,7 +45,7 @@ def repeated(case: tuple[str, str], size: int) -> bytes:
 
 
 def growth(work: Callable[[bytes], object], case: tuple[str, str]) -> float:
-    """Return by how much CPU time grows where the text doubles, at its least of twelve tries; 0 where it is too short."""
+    """Return by how much CPU time grows where the text doubles, at its least of some tries; 0 where it is too short."""
     tries = [_doubling(work, case)]
     while tries[-1] > LARGEST_RATIO and len(tries) < _TRIES:
         tries.append(_doubling(work, case))

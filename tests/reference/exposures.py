@@ -1,4 +1,4 @@
-"""What shows tagged values, hides them, or may show them (docs/lineage.md: surface, masked code is not masked data)."""
+"""What shows tagged values, hides them, or may show them (docs/lineage.md: the masking surface)."""
 
 from collections.abc import Iterable
 

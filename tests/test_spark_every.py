@@ -19,10 +19,10 @@ from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacu
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
 from headwater.spark.one_pass import alone
 from headwater.tables import EDGE_RUNS, RUN_HEALTH
-from headwater.tables.last_pass import IDLE_S, LAST_PASS, PASS_FOLDER
+from headwater.tables.last_pass import IDLE_S, NOTE_NAME, REFRESH_FOLDER
 from tests import hostile_names, spark_driver
-from tests.passed_lake import PassedLake
 from tests.parsing import World
+from tests.passed_lake import PassedLake
 from tests.running import headwater, started
 from tests.spark_lake import RULES, SparkLake
 from tests.spark_noise import SPARK_NOISE
@@ -109,7 +109,7 @@ def test_a_refresh_with_nothing_new_starts_no_spark(taken_lake: World) -> None:
 @pytest.mark.parametrize("change", ["new bronze", "an hour", "a clock set back", "gold by others", "damaged note"])
 def test_a_refresh_starts_spark_if_there_may_be_something_to_do(taken_lake: World, change: str) -> None:
     lake = taken_lake.folder / "lake"
-    note = lake / PASS_FOLDER / LAST_PASS
+    note = lake / REFRESH_FOLDER / NOTE_NAME
     found = json.loads(note.read_text("utf-8"))
     if change == "new bronze":
         taken_lake.append(*more(700))

@@ -11,7 +11,7 @@ from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.lake.open_table import newest_version
 from headwater.tables import STATE
-from headwater.tables.last_pass import LAST_PASS, PASS_FOLDER, decode_last_pass
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pass
 
 
 class GoldPass(NamedTuple):
@@ -55,7 +55,7 @@ def is_refreshed(lake: str, rules_hash: str) -> bool:
     has another version since.
     """
     try:
-        note = decode_last_pass((Path(lake) / PASS_FOLDER / LAST_PASS).read_bytes())
+        note = decode_last_pass((Path(lake) / REFRESH_FOLDER / NOTE_NAME).read_bytes())
         return (
             note is not None
             and note.rules_hash == rules_hash

@@ -29,7 +29,7 @@ from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
 from headwater.tables import BRONZE, EVENTS, GENERATIONS, GOLD, POSITIONS, SILVER, STATE, Table
-from headwater.tables.last_pass import LAST_PASS, PASS_FOLDER, LastPass
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
@@ -81,7 +81,7 @@ def refresh(
             note = LastPass(
                 began_s, rules.rules_hash, {f"bronze/{EVENTS.name}": events, **_versions_by_path(lake, folders)}
             )
-            StoragePlace(spark, f"{lake}/{PASS_FOLDER}").write(LAST_PASS, note.encode())
+            StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}").write(NOTE_NAME, note.encode())
     return taken
 
 

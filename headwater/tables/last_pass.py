@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-LAST_PASS = "last_pass.json"
+NOTE_NAME = "last_pass.json"
 """Name of the note, in the folder where a refresh also holds its lock."""
 
-PASS_FOLDER = "silver/_refresh"
+REFRESH_FOLDER = "silver/_refresh"
 
 IDLE_S = 3600.0
 """A refresh this long after the last one works even if nothing is new: a run without an end becomes LOST by time."""

@@ -383,6 +383,20 @@ def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
             assert (found["namespace"], found["column"]) == ("file", "a.b")
 
 
+def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: Shelf) -> None:
+    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    for text in ("…ding/orders", "file//lan…/orders", "/landing/ord…", "/land...ders"):
+        found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
+        assert (found["namespace"], found["dataset"], found["column"]) == ("file", "/landing/orders", "a.b")
+    assert shelf.ask(graph, job="…eeper") == shelf.ask(graph, job="keeper")
+    with pytest.raises(WrongQuestion, match=r"'…ists/t1…' may be \d+ datasets: 's3://lists/t1', 's3://lists/t10'"):
+        shelf.ask(declared.upstream, dataset="…ists/t1…")
+    with pytest.raises(WrongQuestion, match=r"'job1…' may be 11 jobs: 'jobs/job1', "):
+        shelf.ask(graph, job="job1…")
+    with pytest.raises(NotKnown):
+        shelf.ask(declared.upstream, dataset="anding/orders")
+
+
 def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(shelf: Shelf) -> None:
     ids = {item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] != "["}
     begun = Counter(each[:length] for each in ids for length in range(4, 36))

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from headwater.cli.asking import asking
 from headwater.cli.printing import CSV, ITSELF, Given, listed, pairs, show, table
-from headwater.cli.question_commands import LOOK, Csv, Data, Json, Key, Server, Wide, command, example, option
+from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, command, example, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page
@@ -146,7 +146,7 @@ def diff(
     sort: Annotated[str | None, option(declared.diff, "sort")] = None,
     cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
     limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
-    data: Data = None, _wide: Wide = False, _csv: Csv = False, as_json: Json = False,
+    data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import heads_of, newest_heads
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.reported_events import whole_run_id
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import target_module
 from headwater.sinks.losses.sink_losses import losses_of
@@ -30,7 +31,7 @@ def loss_report(bronze: Bronze, sink: Sink, looked: Looked) -> dict[str, Any]:
     if not bronze.exists():
         found = []
     elif looked.run is not None:
-        found = heads_of(bronze, looked.run, more)
+        found = heads_of(bronze, whole_run_id(bronze, looked.run), more)
     else:
         found = newest_heads(bronze, looked.since_us, looked.until_us, more)
     seen = found[: looked.limit]

@@ -3,6 +3,7 @@
 import azure.functions as func
 
 from functions.api.reading import Instance
+from functions.receiver.intake import intake_of
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.settings import Settings
@@ -12,10 +13,13 @@ def blueprint(settings: Settings) -> func.Blueprint:
     """Build the triggers; the first request begins this instance's index."""
     bp = func.Blueprint()
     middleware = func.AsgiMiddleware(Instance(settings))
+    intake = intake_of(settings) if "receiver" in settings.triggers else None
 
     @bp.function_name("api")
     @bp.route("{*route}", methods=["GET", "HEAD", "POST", "PUT", "DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
     async def read(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
+        if intake and req.method == "POST" and (found := await intake.inexact(req)):
+            return found
         answer: func.HttpResponse = await middleware.handle_async(req, context)
         return answer
 

@@ -1,5 +1,7 @@
 """Triggers of reading API and dashboard: one route, answered by the application of a laptop, and a timer beside it."""
 
+import logging
+
 import azure.functions as func
 
 from functions.api.reading import Instance
@@ -7,6 +9,8 @@ from functions.receiver.intake import intake_of
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
@@ -26,6 +30,10 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("snapshot")
     @bp.timer_trigger(arg_name="timer", schedule="0 35 * * * *")
     def let_instances_begin_with_a_young_index(timer: func.TimerRequest) -> None:
-        snapshot_once(settings, prepare_folder(settings))
+        try:
+            snapshot_once(settings, prepare_folder(settings))
+        except Exception as error:  # the invocation fails, too: the host counts it
+            log.error("No snapshot of the index was made: %s", error)
+            raise
 
     return bp

@@ -9,7 +9,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import target_module
 from headwater.sinks.losses.sink_losses import losses_of
-from headwater.sinks.running.sink_feed import events_at
+from headwater.sinks.merging.earlier_events import events_at
 
 _LOOKED_AT = 64 << 20
 """Bytes of bodies, unless the first is larger: nobody waits for more, and no more is in memory."""

@@ -54,6 +54,8 @@ SINKS = {
 }
 KEY = f"whsec_{'a2V5' * 10}"
 """A secret as each target takes it."""
+NO_VALUE = ("event", "missing input")
+"""Parts that are not there to be changed."""
 OFTEN = 4
 """Changes of one kind that are looked at, for each target."""
 
@@ -361,7 +363,7 @@ def test_a_declaration_is_what_payloads_hold(name: str) -> None:
                 if (holding.held == "not" and differs) or (holding.held == "whole" and not differs):
                     wrong.add((holding.held, *key, str(differs)))
     assert wrong == set()
-    assert [each[:2] for each in holdings if each not in seen and each.part != "event"] == []
+    assert [each[:2] for each in holdings if each not in seen and each.part not in NO_VALUE] == []
     assert [each[:2] for each in holdings if each.held == "part" and True not in seen[each]] == []
 
 
@@ -395,6 +397,20 @@ def test_what_is_lost_is_counted_once_a_run(tmp_path: Path) -> None:
     assert ("masked column", "") not in only_failed
     assert only_failed["run facet", "nominalTime"] == (1, 1)
     assert lost(SINKS["file"], world) == {}
+
+
+def test_runs_whose_inputs_cannot_be_filled_are_losses_of_merged_runs(tmp_path: Path) -> None:
+    """A MERGE reports no input: column lineage names it if the run counts; nothing does without column lineage."""
+    world = SinkWorld(tmp_path)
+    told, failed, silent = (
+        table("out", **facets) for facets in ({"columnLineage": COLUMNS}, {"columnLineage": COLUMNS}, {})
+    )
+    states = {"COMPLETE": told, "FAIL": failed, "ABORT": silent}
+    world.store(*bodies([run_event(eventType=state, inputs=[], outputs=[out]) for state, out in states.items()]))
+    world.store(*bodies([run_event(inputs=[], outputs=[silent]), run_event(eventType="START", outputs=[silent])]))
+    assert lost(SINKS["openlineage by runs"], world)["missing input", ""] == (3, 3)
+    assert ("missing input", "") not in lost(SINKS["purview"], world) | lost(SINKS["datahub"], world)
+    assert lost(SINKS["openlineage"], world) == {}
 
 
 def test_an_event_of_which_nothing_is_sent_is_one_loss() -> None:

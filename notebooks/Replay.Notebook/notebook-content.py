@@ -24,8 +24,9 @@
 # # Replay: history once more, to another system
 #
 # Sends what the lake has of a span of time to an OpenLineage API, such as a Marquez or a second Headwater, or to a sink
-# of `sinks.yml`; tasks of Spark deliver side by side, each run in the order of event times. Run it first as it is:
-# `dry_run` says what would be sent. A run that was cut off goes on where it stood with the same parameters; one that has ended begins anew.
+# of `sinks.yml`. Tasks of Spark deliver side by side, each run in the order of event times. Run it first as it is:
+# `dry_run` says what would be sent. A run that was cut off goes on where it stood with the same parameters; one that
+# has ended begins anew.
 
 # PARAMETERS CELL ********************
 

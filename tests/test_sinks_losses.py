@@ -17,6 +17,7 @@ from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.schema_changes import SchemaChange
+from headwater.local.finding_metrics import COMPARED, FindingMeter
 from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.finding_event import finding_event
 from headwater.reconcile.histories.history_entry import HistorySpan
@@ -430,6 +431,19 @@ def test_the_newest_events_of_a_span_that_the_filter_lets_by(tmp_path: Path) -> 
     assert (found["events"], found["truncated"]) == (1, True)
     assert loss_report(bronze, of, Looked(since_us=4_000_000_000_000_000))["events"] == 0
     assert loss_report(bronze, of, Looked(until_us=1))["events"] == 0
+
+
+def test_words_of_events_forge_no_lines_of_losses_and_no_labels_of_metrics(tmp_path: Path) -> None:
+    world, forged = SinkWorld(tmp_path), "forged\r\n2026 ERROR\x1b[2J"
+    silent = Finding(
+        kind="not_reported", certain=True, name="load", time="2026-03-01T12:00:00Z", reason="r", advice="a"
+    )
+    run = {"runId": "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566", "facets": {forged: {"value": 1}}}
+    world.store(body(run_event(run=run)), finding_event(forged, [silent], HistorySpan(0, 1)))
+    assert ("run facet", "forged\\r\\n2026 ERROR\\x1b[2J") in lost(SINKS["purview"], world)
+    FindingMeter(open_bronze(world.settings)).measure()
+    labels = [sample.labels["comparison"] for metric in COMPARED.collect() for sample in metric.samples]
+    assert labels == ["forged\\r\\n2026 ERROR\\x1b[2J"]
 
 
 def test_losses_by_command(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import heads_of, newest_heads
 from headwater.lake.bronze_tables import Bronze
+from headwater.sinks.contract.guarding import one_line
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import target_module
 from headwater.sinks.losses.sink_losses import losses_of
@@ -47,5 +48,8 @@ def loss_report(bronze: Bronze, sink: Sink, looked: Looked) -> dict[str, Any]:
         "first": iso(min(times, default=None)),
         "last": iso(max(times, default=None)),
         "truncated": len(found) > len(seen) or len(within) < len(wanted),
-        "items": [each._asdict() for each in losses_of(events_at(bronze, within), holdings)],
+        "items": [
+            each._replace(name=one_line(each.name))._asdict()  # facets are named by whoever sent the event
+            for each in losses_of(events_at(bronze, within), holdings)
+        ],
     }

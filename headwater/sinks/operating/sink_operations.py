@@ -14,9 +14,8 @@ from headwater.lake.reported_events import whole_run_id
 from headwater.sinks.contract.guarding import Hide, deliver_guarded
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, SinkEvent, Target
-from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.merging.earlier_events import events_at, payloads_of
 from headwater.sinks.merging.silence import Asking, silent_again
-from headwater.sinks.running.sink_feed import events_at
 from headwater.sinks.running.sink_ledger import Ledger, Orders
 from headwater.sinks.running.sink_watch import seen_again
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from operator import attrgetter
 
@@ -38,10 +38,17 @@ SHOWN = 100
 def health_of_dataset(here: View, live: LiveGraph, asked: Subject, now_us: int, limit: int) -> HealthAnswer:
     """Answer how a dataset fares, whose it is, and what waits for it."""
     reader = HealthReader(live, here.counted, now_us)
-    name = find_dataset(here.snapshot, here.rules.names, asked)
+    name = find_dataset(here.snapshot, here.rules.names, asked, in_events=True)
+    about = about_of(decoded(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
+    never = reader.never_written(name)
+    if never is not None:
+        own, runs = never
+        found = _one(reader.shown("dataset", name, own, []), about, (), limit)
+        found.never_written = True
+        found.failed_runs = [reader.shown_run(run) for run in runs if run.failed][:limit]
+        return found
     own, item = reader.of_dataset(name), reader.shown_dataset(name)
     waiting = [] if own.since_us is None else reader.not_refreshed(name, own.since_us)
-    about = about_of(decoded(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
     return _one(item, about, waiting, limit)
 
 
@@ -62,7 +69,7 @@ def health_of_job(here: View, live: LiveGraph, asked: tuple[str | None, str], no
 
 def _one(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit: int) -> HealthAnswer:
     found = list(waiting)
-    return HealthAnswer([item], {item.status: 1}, about, found[:limit], 1, len(found) > limit)
+    return HealthAnswer([item], {item.status: 1}, about, found[:limit], False, [], 1, len(found) > limit)
 
 
 def unhealthy(
@@ -84,19 +91,57 @@ def unhealthy(
 def _unwell(live: LiveGraph, reader: HealthReader, known: KnownHealth, only: Status | None, limit: int) -> HealthAnswer:
     roots = {name: each.unwell for name, each in known.datasets.items() if each.unwell}
     stale = _stale(reader, roots, known)
-    jobs = ((live.job(live.names.name(job)), each.unwell) for job, each in known.jobs.items() if each.unwell)
-    found: list[tuple[Status, int, str, Name, Own | None, list[Name]]] = [
-        *((own.status, -(own.since_us or 0), "dataset", name, own, []) for name, own in roots.items()),
-        *((own.status, -(own.since_us or 0), "job", name, own, []) for name, own in jobs),
-        *(("stale", -(roots[root].since_us or 0), "dataset", name, None, [root]) for name, root in stale.items()),
+    jobs = {job: each.unwell for job, each in known.jobs.items() if each.unwell}
+    above = _failed_above(reader, jobs)
+    folded = set[int]().union(*above.values())
+    found: list[tuple[Status, int, str, Name, Own | None, list[Name], list[Name]]] = [
+        *((own.status, -(own.since_us or 0), "dataset", name, own, [], []) for name, own in roots.items()),
+        *(
+            (
+                own.status,
+                -(own.since_us or 0),
+                "job",
+                _job(live, job),
+                own,
+                [],
+                [_job(live, each) for each in above[job]],
+            )
+            for job, own in jobs.items()
+            if job not in folded
+        ),
+        *(("stale", -(roots[root].since_us or 0), "dataset", name, None, [root], []) for name, root in stale.items()),
     ]
     counts = Counter(each[0] for each in found)
     found = [each for each in found if only is None or each[0] == only]
     found.sort(key=lambda each: (_WORST.index(each[0]), *each[1:4]))
     items = [
-        reader.shown(kind, name, own or reader.of_dataset(name), root) for _, _, kind, name, own, root in found[:limit]
+        reader.shown(kind, name, own or reader.of_dataset(name), root, failed_with)
+        for _, _, kind, name, own, root, failed_with in found[:limit]
     ]
-    return HealthAnswer(items, {word: counts[word] for word in _WORST}, None, [], len(found), len(found) > limit)
+    statuses = {word: counts[word] for word in _WORST}
+    return HealthAnswer(items, statuses, None, [], False, [], len(found), len(found) > limit)
+
+
+def _job(live: LiveGraph, key: int) -> Name:
+    return live.job(live.names.name(key))
+
+
+def _failed_above(reader: HealthReader, jobs: Mapping[int, Own]) -> dict[int, list[int]]:
+    """Return of each job the failed jobs above it whose failed runs its own failed run is part of, the nearest first.
+
+    A task that fails makes its DAG fail: both are one incident, and the task's run has the error.
+    """
+    failed = {own.run.run: job for job, own in jobs.items() if own.status == "failed" and own.run}
+    parents = reader.times.parents(failed.keys())
+    found: dict[int, list[int]] = {job: [] for job in jobs}
+    for run, job in failed.items():
+        seen, todo = {run}, [run]
+        for each in todo:  # grows meanwhile
+            above = [above for above in parents.get(each, ()) if above in failed and above not in seen]
+            seen.update(above)
+            todo.extend(above)
+        found[job] = [failed[each] for each in todo[1:]]
+    return found
 
 
 def _stale(reader: HealthReader, roots: dict[Name, Own], known: KnownHealth) -> dict[Name, Name]:

@@ -47,5 +47,5 @@ def readers(
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
     asked = Subject(namespace, dataset)
     with sources.open_views.catalog(NOW) as (here, live):
-        found = find_dataset(here.snapshot, here.rules.names, asked)
+        found = find_dataset(here.snapshot, here.rules.names, asked, in_events=True)
         return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

@@ -20,6 +20,7 @@ from headwater.questions.health_lists import (
     health_of_shown,
     left_by_run,
     unhealthy,
+    whole_health_of_dataset,
 )
 from headwater.questions.rhythm import punctuality, rhythm_of, spoken, times_of
 from headwater.questions.subjects import Subject
@@ -129,6 +130,34 @@ def wrote(job: str, second: float, output: str, *reads: str, kind: str = "COMPLE
     return body(event)
 
 
+def replaced(number: int, second: float, output: str, rows: int | None, change: str = "OVERWRITE") -> bytes:
+    """Return the event of a run that writes so many rows, and by default replaces all that there were."""
+    told = made(_named(output), {"x": [source(_named("feed"), "x", CLEAR)]}, columns="x")
+    told["facets"]["lifecycleStateChange"] = facet(lifecycleStateChange=change)
+    if rows is not None:
+        told["outputFacets"] = {"outputStatistics": facet(rowCount=rows, size=rows)}
+    inputs = [dataset(_named("feed"))]
+    return body(
+        run_event(
+            "COMPLETE", at(second), uuid((1 << 38) + number), ("etl", f"load_{output}"), inputs=inputs, outputs=[told]
+        )
+    )
+
+
+def counts() -> Iterator[bytes]:
+    """Tables by the rows of their daily writes, the last one first."""
+    of_table: dict[str, tuple[str, list[int | None]]] = {
+        "emptied": ("OVERWRITE", [0, 0, 1_000, 900, 800, 700, 600, 500]),
+        "always_empty": ("OVERWRITE", [0] * 8),
+        "appended": ("APPEND", [0, 1_000, 900, 800, 700, 600, 500, 400]),
+        "uncounted": ("OVERWRITE", [0, None, None, None, None, None, None, None]),
+        "refilled": ("OVERWRITE", [5, 0, 1_000, 900, 800, 700, 600, 500]),
+    }
+    for at_table, (name, (change, rows)) in enumerate(of_table.items()):
+        for day, count in enumerate(rows):
+            yield replaced(100 * at_table + day, NOW - HOUR - day * DAY, name, count, change)
+
+
 def every(period: float, times: int, until: float) -> list[float]:
     return [until - period * number for number in range(times)]
 
@@ -212,6 +241,7 @@ def events() -> Iterator[bytes]:
     yield body(run_event("FAIL", at(NOW - DAY), CHAIN, ("dag", "nightly")))
     yield from first_runs()
     yield from night()
+    yield from counts()
 
 
 @pytest.fixture(scope="module")
@@ -341,6 +371,39 @@ def test_a_dag_and_its_task_are_one_incident_with_the_error_of_the_run(views: Vi
         assert task["reason"].startswith(f"disk {number} is full; the newest run is FAIL")
     (chain,) = (each for each in found if each["name"] == "nightly")
     assert (chain["failed_with"], chain["last_run"]["error"]) == ([], None), "no task of it failed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "expected", "said"),
+    [
+        ("emptied", ("failed", 0, 1_000), "emptied: the newest write replaced all rows with 0 rows, 1000 were written"),
+        ("always_empty", ("ok", None, None), "usually every 1 d"),
+        ("appended", ("ok", None, None), "usually every 1 d"),
+        ("uncounted", ("unknown", 0, None), "with 0 rows; how many there were before is not reported"),
+        ("refilled", ("ok", None, None), "usually every 1 d"),
+    ],
+)
+def test_a_table_that_a_write_emptied_is_not_healthy(
+    world: World, views: ViewOpener, name: str, expected: tuple[str, int | None, int | None], said: str
+) -> None:
+    asked = Subject(LAKE, name)
+    (item,) = to_builtins(whole_health_of_dataset(views, asked, NOW_US, 100, world.bronze))["items"]
+    assert (item["status"], item["rows"], item["rows_before"]) == expected
+    assert said in item["reason"]
+
+
+@pytest.mark.slow
+def test_the_list_has_what_was_emptied_behind_what_failed(world: World, views: ViewOpener) -> None:
+    without, whole = (to_builtins(unhealthy(views, NOW_US, None, 100, each)) for each in (None, world.bronze))
+    added = [each for each in whole["items"] if each not in without["items"]]
+    assert [(each["name"], each["status"], each["rows_before"]) for each in added] == [("emptied", "failed", 1_000)]
+    assert whole["statuses"] == {**without["statuses"], "failed": without["statuses"]["failed"] + 1}
+    assert whole["totalCount"] == without["totalCount"] + 1
+    assert [each["status"] for each in whole["items"]].index("late") == whole["statuses"]["failed"]
+    late = to_builtins(unhealthy(views, NOW_US, "late", 100, world.bronze))
+    assert {each["status"] for each in late["items"]} == {"late"}
+    assert late["statuses"] == whole["statuses"]
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ class HealthReader:
             found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
             found.late_us / _SECOND if found.late_us is not None else None,
             [Dataset(*each.parts) for each in waits_for],
-            [Job(*each.parts) for each in failed_with],
+            [Job(*each.parts) for each in failed_with], None, None,
         )  # fmt: skip
 
     def shown_run(self, run: NewestRun) -> HealthRun:

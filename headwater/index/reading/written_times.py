@@ -186,6 +186,12 @@ class WrittenTimes:
         ]
         return sorted(found, key=lambda run: (-run.time_us, run.run))
 
+    def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
+        """Tell whether a run replaced all rows of the dataset that these are the outputs of."""
+        query = "SELECT rewrites FROM votes WHERE run = ? AND grp = ?"
+        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
+        return any(row is not None and row[0] for row in rows)
+
     def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
         """Return of some runs the run that each is part of, then the one at the root of that."""
         query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"

@@ -23,6 +23,7 @@ class HealthItem(AnswerStruct):
     last_success: the newest write of a dataset, or run of a job, that completed, by run `success_run`.
     usual_seconds: the rhythm of these; due: when the next was to be expected; late_seconds: how long ago that was.
     waits_for: of what is `stale`, the datasets upstream that failed or are late, the nearest first.
+    rows, rows_before: of a dataset that its newest write emptied, 0, and the rows of the newest write that had some.
     failed_with: of a job in the list of all, the jobs above it whose failed runs are the parents of its failed run.
     """
 
@@ -39,6 +40,8 @@ class HealthItem(AnswerStruct):
     late_seconds: float | None
     waits_for: list[Dataset]
     failed_with: list[Job]
+    rows: Count | None
+    rows_before: Count | None
 
 
 class Owner(AnswerStruct):

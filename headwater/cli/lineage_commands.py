@@ -42,9 +42,20 @@ _DIFF = ("change", "from", "to", "type", "masked", "job")
 _STOP = (ITSELF, "onward", "jobs")
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "run.id", "run.time", "run.job")
-_HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
+_HEALTH = (
+    "status",
+    "kind",
+    "namespace",
+    "name",
+    "reason",
+    "last_success",
+    "last_run.state",
+    "last_run.id",
+    "failed_with",
+)
 _NAMED = ("namespace", "name", "owners", "tags")
 _LEFT = ("distance", ITSELF, "last_success", "is_written_since")
+_FAILED = ("id", "job", "state", "time", "error")
 _TEST = ("facet", "dataset", "column", "name", "severity", "expected", "actual", "description")
 _CHILD = ("id", "time", "state", "job")
 
@@ -119,7 +130,11 @@ def _health(found: Any, as_json: bool, given: Given) -> None:
     listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
     show(found, as_json, listed if is_one or unwell else lambda: "Nothing failed, is late or stale.")
     if not as_json:
-        about, waiting = found["about"] or {}, {"items": found["not_refreshed"]}
+        about, waiting, failed = (
+            found["about"] or {},
+            {"items": found["not_refreshed"]},
+            {"items": found["failed_runs"]},
+        )
         lists = {"owners": "name", "tags": "key"}
         told = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
         told["source"] = (about.get("source") or {}).get("url")
@@ -127,6 +142,8 @@ def _health(found: Any, as_json: bool, given: Given) -> None:
             show(told, False, lambda: pairs("About it", {name: value for name, value in told.items() if value}))
         if waiting["items"]:
             show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+        if failed["items"]:
+            show(failed, False, lambda: table("Runs that failed to write it", failed, _FAILED))
     sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, split_location
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -29,8 +29,12 @@ class Bounds(NamedTuple):
     limit: int
 
 
-def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
-    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
+def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_events: bool = False) -> Name:
+    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant.
+
+    in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
+    default that raises NeverWritten: without lineage most questions would answer as if nothing were behind it.
+    """
     for name in _candidates(rules, asked):
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
@@ -39,7 +43,11 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
     found = _fitting(snapshot, text, _namespaces(rules, asked)) or _fitting_cut(snapshot, asked, rules)
     plain = _unescaped(asked.dataset)
     if not found and plain != asked.dataset:
-        return find_dataset(snapshot, rules, asked._replace(dataset=plain))
+        return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
+    without_lineage = [] if found else _in_events(snapshot, rules, asked, text)
+    if len(without_lineage) == 1 and not in_events:
+        raise NeverWritten("/".join(without_lineage[0].parts))
+    found = found or without_lineage
     if len(found) > 1:
         shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
         raise WrongQuestion(f"{asked.dataset[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
@@ -47,6 +55,17 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
     raise NotKnown("dataset", whole, _nearest_names(asked.dataset, snapshot.datasets()))
+
+
+def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
+    """Return the datasets that are meant of those that events name and no lineage knows."""
+    named = (snapshot.resolve(name) for name in _candidates(rules, asked))
+    exact = next((name for name in named if snapshot.is_in_events(name)), None)
+    if exact is not None:
+        return [exact]
+    namespaces = _namespaces(rules, asked)
+    every = snapshot.names_in_events()
+    return sorted(name for name in every if _ends_with(name, text) and _is_in(name, namespaces))
 
 
 def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list[Name]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
@@ -105,6 +106,20 @@ class LiveGraph(Snapshot):
     def nesting(self) -> Iterable[Name]:
         """Return the datasets with columns that are nested in others by their newest schema."""
         return self._nests
+
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that some event names, also if no run that names it completed."""
+        return self.remembered("names in events", self._names_in_events)
+
+    def _names_in_events(self) -> frozenset[Name]:
+        rows = self.sql.execute("SELECT name FROM entities WHERE kind = ?", (DATASET,))
+        return frozenset(self.resolve(self.names.name(number)) for (number,) in rows)
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether some event names a dataset, also if no run that names it completed."""
+        query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
+        numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
+        return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
 
     def schema(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""

@@ -80,6 +80,14 @@ class Snapshot(ABC):
         """Tell whether a schema or an edge is known of a dataset."""
         return self.graph.uses(dataset) or bool(self.shown_columns(dataset).names)
 
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that some event names, also if no run that names it completed; none if not kept."""
+        return ()
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether some event names a dataset, also if no run that names it completed."""
+        return dataset in self.names_in_events()
+
     def datasets(self) -> Iterable[Name]:
         """Return every dataset that a schema or an edge is known of, be it under a name from before a rename."""
         shown = names_shown({*self.described()}, self.naming)

@@ -155,8 +155,8 @@ def _ways(stop: Stop) -> list[tuple[str | None, ...]]:
     """Return a row for each dataset onward; one with nulls where a job reports no input or no output."""
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
     links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
-    ways = [(way.namespace, way.dataset) for way in stop.onward] or [(None, None)]
-    return [(stop.namespace, stop.dataset, stop.reason, *way, jobs, links) for way in ways]
+    ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
+    return [(stop.namespace, stop.dataset, stop.reason, *end, jobs, links) for end in ends or [(None, None)]]
 
 
 def _plain(layers: Layers, moment_us: int | None) -> DataFrame:

@@ -90,9 +90,11 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
         {
             "namespace": LAKE,
             "dataset": "silver/customers",
+            "reason": "no_columns",
             "onward": [{"namespace": LAKE, "dataset": "export/dump"}],
             "jobs": [{"namespace": "jobs", "name": "export"}],
             "unread": [],
+            "may_be_connected": [],
         }
     ]
 

@@ -39,7 +39,13 @@ _HEADERS = {
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from", "to", "type", "masked", "job")
-_STOP = (ITSELF, "onward", "jobs")
+_STOPS = {
+    "no_columns": ("Only lineage of whole tables goes on from", (ITSELF, "onward", "jobs")),
+    "no_input": ("Written by jobs that report no input", (ITSELF, "jobs", "may_be_connected")),
+    "no_output": ("Read by jobs that report no output", (ITSELF, "jobs", "may_be_connected")),
+}
+"""By the reason of a stop: the title and the columns of its table."""
+
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "run.id", "run.time", "run.job")
 _HEALTH = (
@@ -231,14 +237,10 @@ def _show_reasons(found: Any) -> None:
 
 
 def _show_stops(found: Any, as_json: bool) -> None:
-    if not as_json and found["stops"]:
-        onward, silent = (
-            {"items": [each for each in found["stops"] if bool(each["onward"]) is has]} for has in (True, False)
-        )
-        if onward["items"]:
-            show(onward, False, lambda: table("Only lineage of whole tables goes on from", onward, _STOP))
-        if silent["items"]:
-            show(silent, False, lambda: table("Written by jobs that report no input", silent, (ITSELF, "jobs")))
+    for reason, (title, columns) in _STOPS.items():
+        stops = {"items": [stop for stop in found["stops"] if stop["reason"] == reason]}
+        if stops["items"] and not as_json:
+            show(stops, False, partial(table, title, stops, columns))
 
 
 _SUBJECT = ("dataset", "column")

@@ -1,7 +1,7 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
 import gc
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.tag_table import TagTable
-from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_name import Name
@@ -201,6 +201,32 @@ class LiveGraph(Snapshot):
         )
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
+
+    def applications(self, number: int) -> Set[str]:
+        """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
+        return self.remembered(("applications", number), lambda: self._applications(number))
+
+    def _applications(self, number: int) -> Set[str]:
+        weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # all candidates that count have it
+        newest = self.sql.execute(
+            "SELECT v.execution, v.grp FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = "
+            f"(SELECT grp FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
+            (number, weight),
+        ).fetchone()
+        query = (
+            "SELECT DISTINCT k.key FROM votes v JOIN runs r ON r.run = v.run "
+            "JOIN run_keys k ON k.id = r.parent WHERE v.execution = ? AND v.grp = ? AND v.edge_set = ?"
+        )
+        return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
+
+    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+        """Yield those of some edge sets that an application says."""
+        query = (
+            "SELECT DISTINCT v.edge_set FROM run_keys k CROSS JOIN runs r ON r.parent = k.id "
+            "CROSS JOIN votes v ON v.run = r.run WHERE k.key = ?"
+        )
+        said = {number for (number,) in self.sql.execute(query, (application,))}
+        return super().in_application(application, said.intersection(among))
 
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""

@@ -146,6 +146,17 @@ class Snapshot(ABC):
         """Return the newest run behind an edge set."""
 
     @abstractmethod
+    def applications(self, number: int) -> Set[str]:
+        """Return the parent runs of the runs behind an edge set, as far as these are of its job's newest execution.
+
+        For a statement of Spark that is its application. Runs without a `parent` facet belong to none.
+        """
+
+    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+        """Yield those of some edge sets that an application says."""
+        return (number for number in among if application in self.applications(number))
+
+    @abstractmethod
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""
 

@@ -33,6 +33,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
         runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        self.parents = {run.key: run.parent for run in runs if run.parent}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
         for candidates in by_output(self.store.candidates).values():
             self.take(candidates, relations)

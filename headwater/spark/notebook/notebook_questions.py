@@ -33,7 +33,8 @@ class Reached(NamedTuple):
     """What a column reaches, or is reached by.
 
     asked: namespace, dataset, column; columns: one row a column, nearest first, with the step that led there (`via_…`);
-    stops: datasets from which lineage goes on by jobs that name no columns; truncated: there is more than was asked.
+    stops: datasets at which lineage stops because jobs name no columns, no input or no output (`reason`);
+    truncated: there is more than was asked.
     """
 
     asked: tuple[str, str, str | None]
@@ -140,7 +141,7 @@ _REACHED = [
     "namespace", "dataset", "column", "distance", "masked_on_the_way", "read_before_recreation", "in_schema",
     "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
 ]  # fmt: skip
-_STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
+_STOPS = ["namespace", "dataset", "reason", "onward_namespace", "onward_dataset", "jobs", "may_be_connected"]
 
 
 def _flat(item: ReachedColumn) -> tuple[Any, ...]:
@@ -150,9 +151,12 @@ def _flat(item: ReachedColumn) -> tuple[Any, ...]:
     return item.namespace, item.dataset, item.column, *told, *step
 
 
-def _ways(stop: Stop) -> list[tuple[str, ...]]:
+def _ways(stop: Stop) -> list[tuple[str | None, ...]]:
+    """Return a row for each dataset onward; one with nulls where a job reports no input or no output."""
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
-    return [(stop.namespace, stop.dataset, way.namespace, way.dataset, jobs) for way in stop.onward]
+    links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
+    ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
+    return [(stop.namespace, stop.dataset, stop.reason, *end, jobs, links) for end in ends or [(None, None)]]
 
 
 def _plain(layers: Layers, moment_us: int | None) -> DataFrame:

@@ -50,7 +50,8 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     found = found or without_lineage
     if len(found) > 1:
         shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
-        raise WrongQuestion(f"{asked.dataset[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
+        wanted = f"{asked.dataset[:200]!r}"
+        raise WrongQuestion(f"{wanted} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset

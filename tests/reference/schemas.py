@@ -1,4 +1,4 @@
-"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns and nesting)."""
+"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable

@@ -25,8 +25,10 @@ from headwater.settings import load_settings
 from tests.asking import ask
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
+from tests.reference.small_events import run as run_of
+from tests.reference.world_events import dataset, parent, uuid
 from tests.running import Running
-from tests.shop import ALIAS, DROPPED, EVENTS, bodies
+from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, bodies
 from tests.sink_server import sink_server
 from tests.spark_noise import SPARK_NOISE
 
@@ -36,6 +38,16 @@ SPARK = [
     pytest.mark.timeout(900),
     *SPARK_NOISE,
 ]
+
+
+IN_SESSION = {"parent": parent(uuid(900), ("jobs", "session"))}
+APART = [
+    run_of(901, 201, reads=[dataset((LAKE, "session/read"))], job="show", run_facets=IN_SESSION),
+    run_of(902, 202, dataset((LAKE, "session/written")), job="load", run_facets=IN_SESSION),
+]
+"""A session that collects the rows of one table, and writes another from memory."""
+
+SENT = [*EVENTS, DROPPED, *APART]
 
 
 def on_spark(test: Any) -> Any:
@@ -50,7 +62,7 @@ class Lake:
     def __init__(self, folder: Path, spark: Any) -> None:
         self.spark, self.folder = spark, folder
         world = World(folder / "data")
-        world.append(*bodies([*EVENTS, DROPPED]))
+        world.append(*bodies(SENT))
         parser = world.parser()
         while parser.step():
             pass
@@ -71,7 +83,7 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 @on_spark
 def test_refresh_shows_how_far_silver_and_gold_are(lake: Lake) -> None:
     (found,) = lake.refreshed.values
-    assert list(found["sequence"]) == [len(EVENTS) + 1]
+    assert list(found["sequence"]) == [len(SENT)]
 
 
 WALKS: list[tuple[str, dict[str, Any]]] = [
@@ -81,6 +93,8 @@ WALKS: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": ALIAS[1]}),
     ("upstream", {"dataset": "export/dump"}),
     ("upstream", {"dataset": "other/mailing", "column": "X", "mode": "any"}),
+    ("impact", {"dataset": "session/read"}),
+    ("upstream", {"dataset": "session/written"}),
 ]  # fmt: skip
 
 
@@ -106,6 +120,7 @@ def test_walks_go_as_far_as_asked(lake: Lake) -> None:
         expected = ask(lake.open_views, question, {name: str(value) for name, value in asked.items()})
         is_answer(found.columns, found.stops, expected)
         assert found.truncated == expected["truncated"], asked
+    assert list(found.stops["may_be_connected"]) == [f"{LAKE}/session/read"], "the last walk"
     with pytest.raises(NotKnown, match=r"silver/customers"):
         questions.impact("silver/customer")
     with pytest.raises(NotKnown, match=r"email_key"):
@@ -216,10 +231,10 @@ def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark:
 def test_replay_says_what_it_would_send_and_sends_it(lake: Lake) -> None:
     with sink_server() as server:
         looked = lake.run("Replay", to=server.url).values
-        assert (looked[0]["would_send"], server.taken) == (len(EVENTS) + 1, [])
+        assert (looked[0]["would_send"], server.taken) == (len(SENT), [])
         assert {each.method for each in server.asked} == {"GET"}  # the kind of the target is asked, nothing is sent
         (found,) = lake.run("Replay", to=server.url, dry_run=False, streams=2, batch=50, rate=10_000).values
-    assert (found["delivered"], len(server.taken)) == (len(EVENTS) + 1, len(EVENTS) + 1)
+    assert (found["delivered"], len(server.taken)) == (len(SENT), len(SENT))
 
 
 @on_spark

@@ -43,7 +43,7 @@ HARMLESS = Path("tests/secrets/harmless.ndjson")
 
 
 def compare() -> None:
-    """Print the figures of the rules of commit `BEFORE`, then of these: same corpora, each in a process of its own."""
+    """Print the figures of the rules of commit `BEFORE`, then of these: same corpora, one process for each."""
     root = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", BEFORE, "headwater"], capture_output=True, check=True).stdout

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def snapshot_once(settings: Settings, folder: Path) -> bool:
-    """Bring the index up to date and make a snapshot of it, where the lake's newest is far behind; tells if it did.
+    """Update the index and make a snapshot of it if the newest one in the lake is far behind; return whether it did.
 
     For a timer, so that a machine that starts finds a recent one however seldom questions are asked. Does nothing where
     a process keeps the index, for that makes snapshots as well. Raises Retry, also with the last fault of that process.

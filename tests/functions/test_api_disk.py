@@ -38,7 +38,7 @@ def test_the_index_grows_by_what_an_event_takes_and_what_was_received_lately(tmp
     size = home.size_bytes()
     assert index_growth(home, now_us).bytes_per_day is None, "a few seconds tell no rate"
     assert index_growth(home, now_us + 2 * DAY_US).bytes_per_day == pytest.approx(size / 2, rel=0.2)
-    assert index_growth(home, now_us + 30 * DAY_US).bytes_per_day == 0, "nothing was received in the last seven days"
+    assert index_growth(home, now_us + 30 * DAY_US).bytes_per_day == 0, "no event arrived in the last seven days"
     assert IndexGrowth(100, 10.0).days_until(250) == 15
     assert IndexGrowth(300, 10.0).days_until(250) == 0
     assert IndexGrowth(100, 0.0).days_until(250) is None

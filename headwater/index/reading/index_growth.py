@@ -23,7 +23,7 @@ class IndexGrowth(NamedTuple):
     bytes_per_day: float | None
 
     def days_until(self, size: float) -> float | None:
-        """Return the days until the index has this size (bytes); None if it does not grow, or nobody knows its rate."""
+        """Return the days until the index has this size (bytes); None if it does not grow or the rate is unknown."""
         return max(0.0, size - self.bytes) / self.bytes_per_day if self.bytes_per_day else None
 
 

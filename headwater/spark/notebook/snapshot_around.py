@@ -25,9 +25,10 @@ class SnapshotAround(SnapshotOfRows):
         super().__init__(rules, layers.naming)
         self._layers, self._rules = layers, rules
 
-    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds) -> None:
+    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
         """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
 
+        writers: also all that writes these tables, from wherever.
         Raises NotKnown, or WrongQuestion where the name is not one's.
         """
         dataset = find_dataset(self, self._rules.names, asked)
@@ -41,6 +42,8 @@ class SnapshotAround(SnapshotOfRows):
             reached |= front
             if not front:
                 break
+        if writers:
+            keys |= self._steps(reached, OUTPUT, READ)[0]
         self.take_rows(self._read(keys, reached))
 
     def knows(self, dataset: Name) -> bool:

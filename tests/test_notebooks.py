@@ -178,6 +178,30 @@ def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
 
 
 @on_spark
+def test_the_surface_of_a_column_is_that_of_the_index(lake: Lake) -> None:
+    """Whatever its tags; the other writers of a table decide which of its columns are unknown."""
+    for given in ({"dataset": "landing/customers", "column": "EMAIL"}, {"dataset": "landing/customers"}):
+        shown = lake.run("Surface", tag="nothing", **given)
+        expected = ask(lake.open_views, "surface", given)
+        (found,) = shown.values
+        assert len(expected["items"]) > 1
+        assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
+            (*named(each), each["exposure"]) for each in expected["items"]
+        ]
+        shows_something(shown)
+
+
+@on_spark
+def test_where_nothing_is_tagged_the_surface_says_so_and_draws_nothing(lake: Lake) -> None:
+    shown = lake.run("Surface", tag="<secret>")
+    (said,) = shown.texts
+    assert shown.images == []
+    assert "There is no answer for the tag '<secret>'" in said
+    assert "does not show that nothing is exposed" in said
+    assert "Tags with an answer: pii" in said
+
+
+@on_spark
 def test_unused_columns_are_those_of_the_index(lake: Lake) -> None:
     shown = lake.run("Unused")
     (found,) = shown.values

@@ -26,9 +26,10 @@ class SnapshotAround(SnapshotOfRows):
         super().__init__(rules, layers.naming)
         self._layers, self._rules = layers, rules
 
-    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds) -> None:
+    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
         """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
 
+        writers: also all that writes these tables, from wherever.
         Raises NotKnown, or WrongQuestion where the name is not one's.
         """
         dataset = find_dataset(self, self._rules.names, asked)
@@ -42,6 +43,8 @@ class SnapshotAround(SnapshotOfRows):
             reached |= front
             if not front:
                 break
+        if writers:
+            keys |= self._steps(reached, OUTPUT, READ)[0]
         rows = self._read(keys, reached)
         self.take_rows(rows)
         self.take_rows(self._other_ends(rows, keys, forward=forward))

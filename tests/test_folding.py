@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -144,3 +145,19 @@ def test_a_contract_is_not_written_into_a_folder_that_is_missing(tmp_path: Path)
     with pytest.raises(WrongSetting, match=r"the folder .*/none does not exist\. Create it"):
         _write(tmp_path / "none" / "contract.yml", "x")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_columns_never_print_as_the_same_text_at_80_columns(seed: int) -> None:
+    chance = Random(seed)
+    words = ["customer", "orders", "email", "x", "reporting_emea", "Übersicht", "お客様"]
+
+    def name() -> str:
+        parts = [chance.choice(words) for _ in range(chance.randrange(3, 16))]
+        return "".join(part + chance.choice("/._#") for part in parts).rstrip("/._#")
+
+    names = list(dict.fromkeys(name() for _ in range(60)))
+    names += [f"{each[:-1]}{'yz'[each.endswith('y')]}" for each in names]  # differ in one letter, at the end
+    names = list(dict.fromkeys([*names, *(f"a{each[1:]}" for each in names)]))  # or at the beginning
+    found = fold(["column", "via", "why"], [[each, "bronze/orders#id", "read by a job"] for each in names], 80)
+    assert len({row[0].replace("\n", "") for row in found.rows}) == len(names)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headwater.whole_files import write_whole
 
-_STATIONS = ("parser",)
+_STATIONS = ("parser", "index")
 
 
 class StationTrouble:

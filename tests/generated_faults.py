@@ -16,6 +16,7 @@ from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.index_follower import IndexFollower
+from headwater.lake.lake_maintenance import check_files
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.runtime.logs import open_log
 from headwater.runtime.storage import open_claims
@@ -58,6 +59,7 @@ def lake_in(folder: Path) -> None:
     for batch in (EVENTS[half:], [DROPPED]):
         world.append(*bodies(batch))
         world.parser().step()
+    check_files(world.bronze, 1 << 30)  # as the parser's process does when it starts
 
 
 def harm(folder: Path, flip: Flip) -> Path:

@@ -1,9 +1,12 @@
 """A damaged file of bronze: events are still acknowledged, and audit, health and metrics name the file."""
 
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from headwater.errors import LakeUnavailable
@@ -51,6 +54,40 @@ def test_a_damaged_parquet_file_is_named_while_events_are_acknowledged(tmp_path:
         assert audit | {"stored": 2, "balanced": True, "trouble": None} == audit
 
 
+@pytest.mark.parametrize("pattern", ["*/_delta_log/0*1.json", "*/*/part-*.parquet"])
+def test_a_silently_damaged_file_is_named_by_parser_index_and_sinks(tmp_path: Path, pattern: str) -> None:
+    target = tmp_path / "sent"
+    (tmp_path / "sinks.yml").write_text(f"version: 1\nsinks:\n  copy: {{type: file, folder: {target}}}\n")
+    with running(tmp_path) as gateway, gateway.client() as client:
+        client.post(ONE, content=body(run_event())).raise_for_status()
+        gateway.settled()
+    (file,) = (tmp_path / "lake" / "bronze").glob(f"events{pattern[1:]}")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
+    shutil.rmtree(tmp_path / "index")  # so that it reads the file again
+    with running(tmp_path) as gateway, gateway.client() as client:
+        client.post(ONE, content=body(run_event())).raise_for_status()
+        _audit_with(gateway, f"{file.name} is damaged")
+        _told(gateway, "/health/ready", lambda answer: file.name in answer.json()["components"]["index"])
+        assert client.get("/health/ready").status_code == 200, "the receiver can append to the log"
+        _told(gateway, "/metrics", lambda answer: "headwater_index_in_trouble 1.0" in answer.text)
+        (sink,) = client.get("/api/headwater/v1/sinks").raise_for_status().json()["items"]
+        assert (sink["state"], file.name in sink["trouble"]) == ("waiting", True)
+        shown = commanded("sinks", "--json", "--data", tmp_path)
+        assert (shown.returncode, file.name in shown.stdout) == (0, True), shown.stderr
+        file.write_bytes(whole)
+        gateway.settled()
+        _told(gateway, "/metrics", lambda answer: "headwater_index_in_trouble 0.0" in answer.text)
+
+
+def _told(gateway: Gateway, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
+    deadline = time.monotonic() + 30
+    with gateway.client() as client:
+        while not is_so(answer := client.get(path)):
+            assert time.monotonic() < deadline, (answer.text, gateway.said())
+            time.sleep(0.05)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -65,7 +102,9 @@ def test_a_delta_log_that_lost_what_every_writer_notes_is_refused(
     world = World(tmp_path / "data")
     world.append(event(1), event(2))
     world.parser().step()
-    for entry in (tmp_path / "data" / "lake" / "bronze" / "events" / "_delta_log").glob("*.json"):
+    events = tmp_path / "data" / "lake" / "bronze" / "events"
+    (events / "_headwater" / "checksums").unlink()  # as in a lake of an older version
+    for entry in (events / "_delta_log").glob("*.json"):
         entry.write_text(entry.read_text().replace(old, new))
     again = World(tmp_path / "data")
     with pytest.raises(LakeUnavailable, match=told):

@@ -75,7 +75,10 @@ class Bronze:
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None):
         """Touch nothing yet. root: holds one folder per table."""
-        self.tables = {table.name: LakeTable(f"{root}/{table.name}", table, storage_options) for table in BRONZE}
+        self.tables = {
+            table.name: LakeTable(f"{root}/{table.name}", table, storage_options, keeps_checksums=True)
+            for table in BRONZE
+        }
         self.events = self.tables[EVENTS.name]
         self._created = False
 

@@ -77,6 +77,7 @@ class LakeTable(OpenTable):
         for _ in range(_RACES):
             handle = self.reopen()
             if self._guarded(partial(add_columns, handle, self.table)):
+                self._note_commit(handle)
                 return
         raise self._overtaken()
 
@@ -179,6 +180,7 @@ class LakeTable(OpenTable):
                 continue
             except (DeltaError, OSError) as error:
                 raise self._unavailable(error) from error
+            self._note_commit(handle)
             self._handle = None
             return
         raise self._overtaken()
@@ -187,6 +189,7 @@ class LakeTable(OpenTable):
         """Set table properties, all in one commit."""
         handle = self.handle()
         self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
+        self._note_commit(handle)
 
     def _append(self, app_id: str, batch: "pa.RecordBatch", last: int, absent: _Absent, beside: Beside) -> int:
         from headwater.lake.arrow_batches import rows_where  # noqa: PLC0415 - see the module
@@ -238,7 +241,12 @@ class LakeTable(OpenTable):
             raise self._unavailable(error) from error
         self.commits += 1
         self._known.committed(version, handle.version(), transactions)
+        self._note_commit(handle)
         return True
+
+    def _note_commit(self, handle: DeltaTable) -> None:
+        if self.checksums:
+            self.checksums.note_commit(handle.version())
 
     def _overtaken(self) -> LakeUnavailable:
         return LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")

@@ -12,7 +12,7 @@ from headwater.failpoints import reach
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.lake.half_written import remove_half_written
 from headwater.lake.query_rows import panics_refused
-from headwater.storage_faults import explain
+from headwater.storage_faults import explain, on_disk
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +56,15 @@ def vacuum(kept: TableGroup, hours: int) -> None:
 
 def _compact(table: LakeTable) -> None:
     handle = table.reopen()
+    if table.checksums:
+        table.checksums.check(table.small_files(handle, FILE_BYTES))
     with panics_refused(table.uri):
         handle.optimize.compact(target_size=FILE_BYTES, max_concurrent_tasks=1, writer_properties=WRITER)
     reach("maintain.compacted")
-    table.reopen().create_checkpoint()
+    compacted = table.reopen()
+    compacted.create_checkpoint()
+    if table.checksums:
+        table.checksums.note_unknown(table.data_files(compacted))
 
 
 def _vacuum(table: LakeTable, hours: int) -> None:
@@ -67,6 +72,23 @@ def _vacuum(table: LakeTable, hours: int) -> None:
     handle.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
     handle.cleanup_metadata()
     remove_half_written(table.uri, hours)
+    if table.checksums:
+        table.checksums.forget_removed()
+
+
+def check_files(kept: TableGroup, most_bytes: int) -> None:
+    """Check files again that were checked longest ago, and note those without a note; raises DamagedFile."""
+    for table in kept.tables.values():
+        if table.checksums and table.exists():
+            with on_disk("check files of the lake"):
+                most_bytes = table.checksums.look(table.data_files(table.handle()), most_bytes)
+
+
+def check_reported(kept: TableGroup) -> None:
+    """Raise DamagedFile as long as a file is damaged that any process found damaged."""
+    for table in kept.tables.values():
+        if table.checksums:
+            table.checksums.check_reported()
 
 
 def _each_table(what: str, kept: TableGroup, work: Callable[[LakeTable], None]) -> None:

@@ -9,6 +9,7 @@ from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headwater.errors import GiveUp, LakeUnavailable
+from headwater.lake.file_checksums import DamagedFile, FileChecksums
 from headwater.lake.query_rows import QueryRows, panics_refused, query
 from headwater.storage_faults import explain, passes
 from headwater.tables import Table
@@ -17,6 +18,9 @@ T = TypeVar("T")
 
 REOPEN_AFTER = 100
 """Commits on one handle: measured 44 ms an append on a handle 518 versions old, 11 ms on a new one."""
+
+CHECKED_BYTES = 256 << 20
+"""Of a table's data files, newest first, that a process checks before it reads them first: 0.2 s of CPU."""
 
 
 class _NoTable(GiveUp):
@@ -64,12 +68,15 @@ class OpenTable:
     commits: by this handle since it was opened.
     """
 
-    def __init__(self, uri: str, table: Table, storage_options: Mapping[str, str] | None = None):
-        """Touch nothing yet."""
+    def __init__(
+        self, uri: str, table: Table, storage_options: Mapping[str, str] | None = None, *, keeps_checksums: bool = False
+    ):
+        """Touch nothing yet. keeps_checksums: of its files, where they are on this machine's disk."""
         self.uri = uri
         self.table = table
         self._options = dict(storage_options or {})
         self._log = None if "://" in uri else Path(uri, "_delta_log")
+        self.checksums = FileChecksums(Path(uri)) if keeps_checksums and self._log else None
         self._handle: DeltaTable | None = None
         self._known = KnownTransactions()
         self.commits = 0
@@ -92,6 +99,7 @@ class OpenTable:
         handle = self._handle
         if not self._is_newest(handle.version()):
             self._guarded(handle.update_incremental)
+        self._check(handle)
         return handle
 
     def _is_newest(self, version: int) -> bool:
@@ -108,7 +116,24 @@ class OpenTable:
         self._handle = self._guarded(lambda: DeltaTable(self.uri, storage_options=self._options or None))
         self._known = KnownTransactions()
         self.commits = 0
+        self._check(self._handle)
         return self._handle
+
+    def _check(self, handle: DeltaTable) -> None:
+        """Raise DamagedFile if a file of the version, which this process has not checked yet, differs from its note."""
+        if self.checksums:
+            self.checksums.check_version(handle.version(), partial(self.data_files, handle), CHECKED_BYTES)
+
+    def data_files(self, handle: DeltaTable) -> list[str]:
+        """Return the data files of a version, relative to the table's folder."""
+        found = self._guarded(handle.file_uris)
+        return [each.removeprefix("file://").removeprefix(self.uri).lstrip("/") for each in found]
+
+    def small_files(self, handle: DeltaTable, size: int) -> list[str]:
+        """Return the data files of a version that are smaller than so many bytes, relative to the table's folder."""
+        actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
+        found = zip(actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), strict=True)
+        return [path for path, found_size in found if found_size < size]
 
     def watermark(self, app_id: str) -> int | None:
         """Return the newest sequence number committed under `app_id`, None before the first."""
@@ -186,4 +211,6 @@ class OpenTable:
 
     def _unavailable(self, error: Exception) -> LakeUnavailable:
         self._handle = None
+        if self.checksums and not passes(error) and (damage := self.checksums.log_damage()):
+            return DamagedFile(f"{damage} ({explain(error, 'lake')})")
         return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain(error, 'lake')}")

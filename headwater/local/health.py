@@ -34,6 +34,9 @@ SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the in
 PARSER_TROUBLE = Gauge(
     "headwater_parser_in_trouble", "1 while the parser cannot go on, as its log line and `headwater audit` say."
 )
+INDEX_TROUBLE = Gauge(
+    "headwater_index_in_trouble", "1 while the index cannot go on, as its log line and `headwater audit` say."
+)
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
@@ -95,7 +98,7 @@ class Health:
         is_asked = self._knows_lake and not trouble
         found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
-        components |= station_troubles(self._folder)
+        components |= station_troubles(self._folder)  # "index": why it cannot go on, rather than how far it lags
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
         said = {"ready": is_ready, "components": components, "freshness": found.freshness}
         return json_response(200 if is_ready else 503, said)
@@ -123,7 +126,9 @@ class Health:
     def _measure(self) -> None:
         measure_sinks(self._folder)
         if self._knows_lake:
-            PARSER_TROUBLE.set("parser" in station_troubles(self._folder))
+            troubles = station_troubles(self._folder)
+            PARSER_TROUBLE.set("parser" in troubles)
+            INDEX_TROUBLE.set("index" in troubles)
         found = Freshness(nan, nan, nan, 0, None)
         try:
             found = self._measure_lake() if self._knows_lake else found

@@ -25,9 +25,10 @@ MAX_HASHES = 500_000
 _UNKNOWN = -1
 REPORT = "Partition %s: %d records in the lake up to sequence %d, %d rejected; the oldest waited %.0f s"
 GAP = (
-    "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came. Table "
-    "`rejected` names them. Let the log keep more, and see what kept the parser."
-)
+    "Partition %s: %d of the records up to sequence %d are lost: the log let go of them before the parser came, or a "
+    "segment is damaged or missing. Table `rejected` names them. Restore the segment from a copy, or let the log keep "
+    "more and see what stopped the parser."
+)  # alerts of deployed apps look for "are lost: the log let go of them"
 
 
 class Parser:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.errors import WrongSetting
 from headwater.runtime.folders import data_folder, folder_lock
+from headwater.runtime.station_troubles import station_troubles
 from headwater.runtime.storage import lake_place, open_bronze, revealed
 from headwater.settings import Settings
 
@@ -73,7 +74,7 @@ def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
 
     return SinkDesk(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
-        partial(open_secrets, settings), partial(_status, folder),
+        partial(open_secrets, settings), partial(_status, folder), partial(station_troubles, folder),
     )  # fmt: skip
 
 

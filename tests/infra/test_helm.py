@@ -202,3 +202,15 @@ def test_the_chart_is_of_this_version_and_documents_its_values() -> None:
     assert {chart["version"], chart["appVersion"]} == {version[1]}
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert set(yaml.safe_load((CHART / "values.yaml").read_text())) == set(schema["properties"]) - {"global"}
+
+
+def test_probes_restart_what_hangs_and_send_requests_to_who_can_answer_them(rendered: list[list[Object]]) -> None:
+    """`/health/ready` stays 200 while a station can do its part; a fault of lake or log must restart no process."""
+    for found in rendered:
+        for station, pod in workloads(found).items():
+            (container,) = pod["spec"]["containers"]
+            paths = {
+                each: container[f"{each}Probe"]["httpGet"]["path"] for each in ("startup", "liveness", "readiness")
+            }
+            live, ready = "/health/live", "/health/ready"
+            assert paths == {"startup": live, "liveness": live, "readiness": ready}, station

@@ -28,7 +28,8 @@ class SinkDesk:
     """The sinks of a file, and what they keep in the lake.
 
     Each question opens what it needs for itself, so they come from any thread, and a long one holds up no other.
-    status: returns what the process that runs the sinks says, nothing where none runs.
+    status: returns what the process that runs the sinks says, nothing where none runs; troubles: what is wrong with
+    each station of this machine that cannot go on.
     """
 
     file: Callable[[], SinksText]
@@ -36,6 +37,7 @@ class SinkDesk:
     ledger: Callable[[], Ledger]
     secrets: Callable[[], Secrets]
     status: Callable[[], Mapping[str, Any]]
+    troubles: Callable[[], Mapping[str, str]] = dict
 
     def sink(self, name: str) -> Sink:
         """Return a sink of the file; raises NotConfigured."""
@@ -56,7 +58,10 @@ class SinkDesk:
 
     def _items(self, types: Mapping[str, str]) -> list[dict[str, Any]]:
         said = self.status().get("sinks", {})
-        return sink_operations.listed(types, self.bronze(), self.ledger(), said, time.time_ns() // 1000)
+        stopped = self.troubles().get("parser")
+        return sink_operations.listed(
+            types, self.bronze(), self.ledger(), said, time.time_ns() // 1000, stopped=stopped
+        )
 
     def paused(self, name: str, *, is_paused: bool) -> dict[str, Any]:
         """Let a sink stand still, or go on; returns it."""

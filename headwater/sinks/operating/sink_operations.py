@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.errors import Retry, WrongQuestion
+from headwater.errors import LakeUnavailable, Retry, WrongQuestion
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies
@@ -23,22 +23,49 @@ _AT_ONCE = 200
 
 
 def listed(
-    types: Mapping[str, str], bronze: Bronze, ledger: Ledger, status: Mapping[str, Any], now_us: int
+    types: Mapping[str, str],
+    bronze: Bronze,
+    ledger: Ledger,
+    status: Mapping[str, Any],
+    now_us: int,
+    *,
+    stopped: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return each sink: what it does, how far it lags behind the lake, what became of its events.
 
-    types: of the sinks' targets, by name; status: of the process that runs them, by name; empty where none runs.
+    types: of the sinks' targets, by name; status: of the process that runs them, by name; empty where none runs;
+    stopped: why the parser cannot bring new events to the lake. A sink without a trouble of its own names that, or the
+    damage that prevents reading the lake; then its lag is what its process measured last.
     """
-    sources = sources_ahead(bronze, {}) if bronze.exists() else {}
+    try:
+        sources = sources_ahead(bronze, {}) if bronze.exists() else {}
+    except LakeUnavailable as error:
+        said = str(error)
+        return [{"type": kind} | _stopped(ledger, name, status.get(name), now_us, said) for name, kind in types.items()]
     found = []
     for name, kind in types.items():
-        events, oldest_us = ahead(bronze, ledger.progress(name, ledger.orders(name), sources))
-        behind = {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
+        behind = ahead(bronze, ledger.progress(name, ledger.orders(name), sources))
         listed = _listed(name, ledger, status.get(name))
-        if events and listed["state"] == "caught up":
+        if behind[0] and listed["state"] == "caught up":
             listed["state"] = "delivering"  # its process said so before these events came
-        found.append({"name": name, "type": kind} | listed | {"behind": behind})
+        if stopped and not listed["trouble"]:
+            listed["trouble"] = f"The parser cannot go on: {stopped}"
+        found.append({"name": name, "type": kind} | listed | {"behind": _lag(*behind, now_us)})
     return found
+
+
+def _stopped(ledger: Ledger, sink: str, status: Any, now_us: int, why: str) -> dict[str, Any]:
+    """Return a sink, without its type, whose source cannot be read."""
+    listed = _listed(sink, ledger, status)
+    if listed["state"] in ("caught up", "delivering", "collecting", "starting"):
+        listed["state"] = "waiting"
+    listed["trouble"] = listed["trouble"] or why
+    lag = _lag(status["behind"], status["behind_us"], now_us) if status else _lag(0, None, now_us)
+    return {"name": sink} | listed | {"behind": lag}
+
+
+def _lag(events: int, oldest_us: int | None, now_us: int) -> dict[str, Any]:
+    return {"events": events, "seconds": max(0.0, (now_us - oldest_us) / 1e6) if oldest_us else 0.0}
 
 
 def _listed(sink: str, ledger: Ledger, status: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from tests.proof.campaign import JUDGES, OPERATORS, Tally, campaign, judged, smallest, variant_of
 from tests.proof.event_edits import Mutation
 from tests.proof.open_points import OpenKind, open_kinds, open_pairs
-from tests.proof.ranks import QUESTIONS, Answers, Asked, Reached, unsafe_answers
+from tests.proof.ranks import QUESTIONS, Answers, Asked, Column, Reached, unsafe_answers
 from tests.proof.reports import report
 from tests.proof.streams import recordings, stream
 from tests.rule_cases.events import done, table, writes
@@ -37,8 +37,14 @@ def test_no_answer_is_safer_in_any_of_many_worlds(judge: str) -> None:
     assert {operator for operator in OPERATORS if tally.effective[operator] < ENOUGH * tally.variants[operator]} <= IDLE
 
 
-@pytest.mark.parametrize("judge", ["reference", "memory"])
-@pytest.mark.parametrize("kind", open_kinds(), ids=lambda kind: f"{kind.operator}, {kind.question}")
+@pytest.mark.parametrize(
+    ("kind", "judge"),
+    [
+        pytest.param(kind, judge, id=f"{kind.operator}, {kind.question}, {judge}")
+        for kind in open_kinds()
+        for judge in kind.judges
+    ],
+)
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="open in tests/proof/open.toml")
 def test_an_open_kind_is_safe_in_its_world(kind: OpenKind, judge: str) -> None:
     """One that passes is closed: take it out of the list."""
@@ -95,7 +101,8 @@ def test_a_violation_shrinks_to_few_events_that_still_show_it() -> None:
     ],
 )  # fmt: skip
 def test_use_may_become_unknown_but_never_unused(before: str, after: str | None, *, is_safe: bool) -> None:
-    events, column = [done(1, 1, table("a", "x"))], ("s3://lake", "a", "x")
+    events = [done(1, 1, table("a", "x"))]
+    column: Column = ("s3://lake", "a", "x")
     unused = {} if after is None else {column: after}
     found = unsafe_answers(NOTHING, Answers({column: before}), Answers(unused), events, Mutation(events, (), ""))
     assert bool(found) != is_safe
@@ -110,7 +117,8 @@ def test_use_may_become_unknown_but_never_unused(before: str, after: str | None,
     ],
 )  # fmt: skip
 def test_an_exposure_may_become_unknown_but_never_masked(before: str, after: str, *, is_safe: bool) -> None:
-    events, column = [done(1, 1, table("a", "x"))], ("s3://lake", "a", "x")
+    events = [done(1, 1, table("a", "x"))]
+    column: Column = ("s3://lake", "a", "x")
     surface = {} if after == "absent" else {column: after}
     was, now = Answers(surface={column: before}), Answers(surface=surface)
     assert bool(unsafe_answers(NOTHING, was, now, events, Mutation(events, (), ""))) != is_safe

@@ -11,13 +11,15 @@ from typing import Any
 class OpenKind:
     """An operator that makes answers of a question safer.
 
-    world: the number of a world in which it does; rules: those of the specification that will close it.
+    world: the number of a world in which it does; rules: those of the specification that will close it; judges: who
+    answers so there.
     """
 
     operator: str
     question: str
     world: int
     rules: tuple[int, ...]
+    judges: tuple[str, ...]
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -29,8 +31,16 @@ def open_cases() -> frozenset[str]:
 
 
 def open_kinds() -> list[OpenKind]:
-    kinds = _told()["kind"]
-    return [OpenKind(each["operator"], each["question"], each["world"], tuple(each["rules"])) for each in kinds]
+    return [
+        OpenKind(
+            each["operator"],
+            each["question"],
+            each["world"],
+            tuple(each["rules"]),
+            tuple(each.get("judges", ("reference", "memory"))),
+        )
+        for each in _told()["kind"]
+    ]
 
 
 def open_pairs() -> frozenset[tuple[str, str]]:

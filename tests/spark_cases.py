@@ -11,10 +11,14 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import LakeUnavailable
 from tests import hostile_names, newest_cases, spark_driver, test_lost_runs, test_reconcile_gold, test_spark_rule_cases
+from tests.proof import spark_judge
 from tests.reference.records import Delivered
 from tests.reference.worlds import FEW
 from tests.spark_lake import SparkLake, bodies, world_in, world_of
 from tests.test_freshness import Place, gold_lacks_s
+
+PROOF = range(20)
+"""Worlds of the proof, each before and after two operators."""
 
 
 class LakeOfCases(SparkLake):
@@ -31,7 +35,8 @@ class LakeOfCases(SparkLake):
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         super().__init__(spark, folder)
         worlds = [*bodies(FEW), hostile_names.copies()]
-        stories = [*test_spark_rule_cases.bodies(), newest_cases.shuffled(Random(0))]
+        proof = spark_judge.bodies(spark_judge.placed_variants(PROOF))
+        stories = [*test_spark_rule_cases.bodies(), newest_cases.shuffled(Random(0)), *proof]
         lost, compared = list(test_lost_runs.events()), test_reconcile_gold.told()
         self._worlds = {world_of(world[0].decode()) for world in worlds}
         first = [*(world[: len(world) // 2] for world in worlds), *(story[::2] for story in stories), compared[0]]

@@ -27,8 +27,8 @@ def impact(
     lineage: Reference, namespace: str, name: str, column: str, mode: str
 ) -> dict[Column, tuple[int, bool, bool]]:
     """Return what a column reaches, as (distance, masked, read_before_recreation)."""
-    asked, nesting = _asked(lineage, namespace, name, column)
-    steps = nesting.steps(lineage.column_edges) | set(_over_recreation(lineage, nesting))
+    asked, nesting = asked_columns(lineage, namespace, name, column)
+    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
     steps = {step for step in steps if mode == "any" or step.is_direct}
     found = reached(steps, asked)
     clear = reached((step for step in steps if not step.is_masked), asked)
@@ -40,7 +40,7 @@ def impact(
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
-    asked, nesting = _asked(lineage, namespace, name, column)
+    asked, nesting = asked_columns(lineage, namespace, name, column)
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     found = reached_backwards(steps, asked)
     clear = reached_backwards((step for step in steps if not step.is_masked), asked)
@@ -65,7 +65,7 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
     return found
 
 
-def _asked(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
+def asked_columns(lineage: Reference, namespace: str, name: str, column: str) -> tuple[set[Node], Nesting]:
     """Return the asked column and what is nested in it, where a question about a name begins."""
     asked = lineage.node(lineage.generations.asked((namespace, name), lineage.related), column)
     nesting = lineage.nesting_with([asked])
@@ -81,7 +81,7 @@ def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Datas
     return {generation for dataset in meant for generation in every.of_dataset(dataset[:2])}
 
 
-def _over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
+def over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
     """Make steps from columns of newest generations, over what current readers read of the other ones."""
     steps = nesting.steps(lineage.edges_of(lineage.current_readers + lineage.declared))
     for dataset in list(nesting.there):

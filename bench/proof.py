@@ -1,0 +1,34 @@
+"""Which answers become safer where events say less: a table of operators and questions, and an example of each kind.
+
+`python -m bench.proof --worlds 1000 --judges reference memory --examples`; exit status 1 if a kind became safer that
+`tests/proof/open.toml` does not list.
+"""
+
+import argparse
+import sys
+
+from tests.proof.campaign import EACH, JUDGES, campaign, smallest_of_each
+from tests.proof.open_points import open_pairs
+from tests.proof.reports import report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--worlds", type=int, default=1000)
+    parser.add_argument("--each", type=int, default=EACH, help="operators for each world")
+    parser.add_argument("--judges", nargs="+", choices=sorted(JUDGES), default=["reference", "memory"])
+    parser.add_argument("--examples", action="store_true", help="print a shrunk example of each kind")
+    given = parser.parse_args()
+    unexpected: set[tuple[str, str]] = set()
+    for name in given.judges:
+        tally = campaign(range(given.first, given.first + given.worlds), JUDGES[name], given.each)
+        print(f"{name}: {given.worlds} worlds\n{tally}", flush=True)
+        for violation in smallest_of_each(tally.violations, JUDGES[name]) if given.examples else ():
+            print(f"\n{report(violation)}", flush=True)
+        unexpected |= tally.violations.keys() - open_pairs()
+    return 1 if unexpected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""Operators that change or add events in ways that must not hide what was there before."""
+
+import copy
+import uuid as uuids
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from tests.proof.event_edits import (
+    Mutation,
+    Operator,
+    changed,
+    changed_datasets,
+    is_path,
+    places,
+    same_run,
+    shown,
+    time_of,
+)
+from tests.reference.names import Name
+from tests.reference.records import facets_of, is_half, is_own_table
+from tests.reference.world_events import (
+    RECEIPT_US,
+    Json,
+    column_lineage,
+    dataset,
+    facet,
+    run_event,
+    schema,
+    source,
+    step,
+)
+
+PARTITION = "day=2026-03-01"
+CATALOG = "hive://catalog"
+OPERATORS_HOLD_DROPS = ("DROP", "RENAME")
+
+
+def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Replace the name of an output by that of one of its partitions."""
+    found = [place for place in places(events, "outputs") if is_path(place.name) and "=" not in place.name[1]]
+    found = [place for place in found if not is_own_table(place.name[1]) and "." not in place.name[1]]
+    if not found:
+        return None
+    place = chance.choice(found)
+    partition = f"{place.name[1]}/{PARTITION}"
+    where = same_run(events, place.event)
+    edited = changed_datasets(events, where, "outputs", place.name, lambda named: named.update(name=partition))
+    return Mutation(edited, tuple(where), f"output {shown(place.name)} became its partition {PARTITION}")
+
+
+def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Move a table to a new location under the same symlink, from some moment on."""
+    mentions: dict[Name, set[int]] = {}
+    for place in places(events, "inputs", "outputs"):
+        if is_path(place.name) and not is_own_table(place.name[1]):
+            mentions.setdefault(place.name, set()).add(time_of(events, place.event))
+    movable = sorted(name for name, times in mentions.items() if len(times) > 1)
+    if not movable:
+        return None
+    old = chance.choice(movable)
+    new, catalog = (old[0], old[1] + "_moved"), (CATALOG, "moved.t")
+    begin_us = chance.choice(sorted(mentions[old])[1:])
+
+    def change(event: Json) -> None:
+        for role in ("inputs", "outputs"):
+            for named in event.get(role) or []:
+                if (named["namespace"], named["name"]) == old:
+                    _link(named, catalog)
+        if "dataset" not in event and time_of([event], 0) >= begin_us:
+            _rename(event, old, new)
+
+    edited = changed(events, range(len(events)), change)
+    where = tuple(n for n, (was, now) in enumerate(zip(events, edited, strict=True)) if was != now)
+    return Mutation(edited, where, f"{shown(old)} lies at {shown(new)} from event {min(where)} on", (old, new), catalog)
+
+
+def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Append START and FAIL to the id of a completed run."""
+    found = [n for n, event in enumerate(events) if "run" in event and event.get("eventType") == "COMPLETE"]
+    if not found:
+        return None
+    index, with_datasets = chance.choice(found), chance.random() < 0.5
+    attempt = []
+    for second, kind in enumerate(("START", "FAIL"), 1):
+        event = copy.deepcopy(events[index]) | {"eventType": kind, "eventTime": _later(events, second)}
+        if not with_datasets:
+            event |= {"inputs": [], "outputs": []}
+        attempt.append(event)
+    name = events[index]["job"]["name"]
+    return Mutation([*events, *attempt], (len(events), len(events) + 1), f"START and FAIL of a run of job {name}")
+
+
+def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Run a job again for an older period, for which it reads another dataset and masks."""
+    found = [place for place in places(events, "outputs") if events[place.event].get("eventType") == "COMPLETE"]
+    found = [place for place in found if place.column_lineage.get("fields") and _changes_nothing(place.named)]
+    found = [place for place in found if not is_half(events[place.event]["job"]["name"])]
+    if not found:
+        return None
+    place = chance.choice(found)
+    again = copy.deepcopy(events[place.event]) | {"eventTime": _later(events, 1)}
+    again["run"] = {"runId": _run_id(chance), "facets": dict(facets_of(again["run"]))}
+    again["job"] = again["job"] | {"facets": {k: v for k, v in facets_of(again["job"]).items() if k == "jobType"}}
+    archive = (place.name[0], place.name[1] + "_archive")
+    lineage = {
+        column: [source(archive, column, step("DIRECT", masking=True))] for column in place.column_lineage["fields"]
+    }
+    kept = {name: value for name, value in place.facets.items() if name in ("schema", "symlinks")}
+    again["inputs"] = [dataset(archive)]
+    again["outputs"] = [dataset(place.name, **kept, columnLineage=column_lineage(lineage))]
+    job = (again["job"]["namespace"], again["job"]["name"])
+
+    def date(event: Json) -> None:
+        facets = event["run"].get("facets") or {}
+        event["run"] = event["run"] | {"facets": {"nominalTime": _period(event["eventTime"], days=0), **facets}}
+
+    own = [
+        n for n, each in enumerate(events) if "run" in each and (each["job"]["namespace"], each["job"]["name"]) == job
+    ]
+    edited = changed(events, own, date)
+    first = min(_nominal_start(edited[n] or {}) for n in own)
+    again["run"]["facets"] |= {"nominalTime": _period(first, days=30)}
+    return Mutation([*edited, again], (len(events),), f"a backfill of job {job[1]} into {shown(place.name)}")
+
+
+def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path."""
+    found = [place for place in places(events, "outputs") if not is_own_table(place.name[1])]
+    found = [place for place in found if _changes_nothing(place.named)]
+    if not found:
+        return None
+    place = chance.choice(found)
+    columns = [each["name"] for each in (place.facets.get("schema") or {}).get("fields") or []]
+    kept = chance.choice(columns) if columns else "id"
+    change = facet(lifecycleStateChange="CREATE")
+    facets: dict[str, Any] = {"schema": schema([kept]), "lifecycleStateChange": change}
+    origin, inputs = (place.name[0], place.name[1] + "_other"), []
+    if chance.random() < 0.5:
+        facets["columnLineage"] = column_lineage({kept: [source(origin, kept, step("DIRECT", masking=True))]})
+        inputs = [dataset(origin)]
+    job = ("jobs", "other.execute_save_into_data_source_command.t")
+    outputs = [dataset(place.name, **facets)]
+    event = run_event("COMPLETE", _later(events, 1), _run_id(chance), job, inputs=inputs, outputs=outputs)
+    return Mutation([*events, event], (len(events),), f"CREATE of {shown(place.name)} by another job")
+
+
+ADDITIONS: dict[str, Operator] = {
+    "write partition": write_partition,
+    "move location": move_location,
+    "append failed attempt": append_failed_attempt,
+    "backfill": backfill,
+    "append CREATE": append_create,
+}
+
+
+def _changes_nothing(named: Json) -> bool:
+    change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+    return change not in OPERATORS_HOLD_DROPS
+
+
+def _link(named: Json, catalog: Name) -> None:
+    """Add a symlink to a mention of a dataset."""
+    facets = named["facets"] = dict(facets_of(named))
+    known = (facets.get("symlinks") or {}).get("identifiers") or []
+    link = {"namespace": catalog[0], "name": catalog[1], "type": "TABLE"}
+    facets["symlinks"] = facet(identifiers=[*known, link])
+
+
+def _rename(value: Any, old: Name, new: Name) -> None:
+    """Give a dataset another name wherever an event names it."""
+    if isinstance(value, dict):
+        if (value.get("namespace"), value.get("name")) == old:
+            value["name"] = new[1]
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        _rename(each, old, new)
+
+
+def _later(events: Sequence[Json], seconds: int) -> str:
+    """Return a time after all events, other than those of a clock that is a day ahead."""
+    times = [us for n in range(len(events)) if (us := time_of(events, n)) <= RECEIPT_US]
+    moment = datetime.fromtimestamp(max(times, default=RECEIPT_US) / 1e6 + seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _period(time: str, *, days: int) -> Json:
+    """Return the nominal time of the day of an event, or of some days before it."""
+    try:
+        day = datetime.fromisoformat(time) - timedelta(days=days)
+    except ValueError:
+        day = datetime(2026, 3, 1, tzinfo=UTC)
+    return facet(nominalStartTime=f"{day:%Y-%m-%d}T00:00:00Z", nominalEndTime=f"{day:%Y-%m-%d}T23:59:59Z")
+
+
+def _nominal_start(event: Json) -> str:
+    start: str = facets_of(event["run"])["nominalTime"]["nominalStartTime"]
+    return datetime.fromisoformat(start).astimezone(UTC).isoformat()
+
+
+def _run_id(chance: Random) -> str:
+    return str(uuids.UUID(int=chance.getrandbits(128), version=4))

@@ -1,0 +1,125 @@
+"""Lists of events, changed by copying: what operators of the proof share."""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from tests.reference.names import Name
+from tests.reference.records import Delivered, Facets, facets_of
+from tests.reference.world_events import RECEIPT_US, Json, deliver, event_id
+
+Change = Callable[[Json], None]
+TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
+PATHS = ("abfss://", "s3://", "gs://", "hdfs://", "wasbs://", "file")
+"""How namespaces begin in which the name of a table is a folder."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A list of events after an operator.
+
+    events: place by place what became of the events before (None: removed), then what was appended.
+    where: the places that changed; what: what was removed or added, for reports.
+    moved: the location that a table had, and its new one; catalog: the name under which it is asked for.
+    """
+
+    events: Sequence[Json | None]
+    where: tuple[int, ...]
+    what: str
+    moved: tuple[Name, Name] | None = None
+    catalog: Name | None = None
+
+    @property
+    def after(self) -> list[Json]:
+        return [event for event in self.events if event is not None]
+
+    @property
+    def delivered(self) -> list[Delivered]:
+        """Return the events as received, each at the same moment as before."""
+        return [
+            Delivered(event, RECEIPT_US + n * 1_000_000, event_id(event))
+            for n, event in enumerate(self.events)
+            if event is not None
+        ]
+
+
+Operator = Callable[[Sequence[Json], Random], Mutation | None]
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A dataset of an event."""
+
+    event: int
+    role: str
+    number: int
+    named: Json = field(compare=False)
+
+    @property
+    def name(self) -> Name:
+        return self.named["namespace"], self.named["name"]
+
+    @property
+    def facets(self) -> Facets:
+        return facets_of(self.named)
+
+    @property
+    def column_lineage(self) -> Facets:
+        return self.facets.get("columnLineage") or {}
+
+
+def places(events: Sequence[Json], *roles: str) -> Iterator[Place]:
+    """Yield the datasets of run events in the roles `inputs`, `outputs`."""
+    for index, event in enumerate(events):
+        for role in roles if "run" in event else ():
+            for number, named in enumerate(event.get(role) or []):
+                yield Place(index, role, number, named)
+
+
+def changed(events: Sequence[Json], where: Iterable[int], change: Change) -> list[Json | None]:
+    """Return the events with copies at some places, on which a function works."""
+    result: list[Json | None] = list(events)
+    for index in set(where):
+        result[index] = copied = copy.deepcopy(events[index])
+        change(copied)
+    return result
+
+
+def changed_datasets(
+    events: Sequence[Json], where: Iterable[int], role: str, name: Name, change: Change
+) -> list[Json | None]:
+    """Return the events where a function has worked on the mentions of one dataset in one role."""
+
+    def change_mentions(event: Json) -> None:
+        for named in event.get(role) or []:
+            if (named["namespace"], named["name"]) == name:
+                change(named)
+
+    return changed(events, where, change_mentions)
+
+
+def same_run(events: Sequence[Json], index: int) -> list[int]:
+    """Return the places of all events of the run of an event."""
+    run_id = events[index]["run"]["runId"].lower()
+    return [n for n, event in enumerate(events) if "run" in event and event["run"]["runId"].lower() == run_id]
+
+
+def is_path(name: Name) -> bool:
+    return name[0].startswith(PATHS)
+
+
+def time_of(events: Sequence[Json], index: int) -> int:
+    return deliver([events[index]])[0].time_us
+
+
+def shown(name: Name) -> str:
+    return name[1].rpartition("Tables/")[2]
+
+
+def steps_of(lineage: Facets) -> Iterator[Any]:
+    """Yield the input fields of a `columnLineage` facet."""
+    for entry in (lineage.get("fields") or {}).values():
+        yield from entry.get("inputFields") or []
+    yield from lineage.get("dataset") or []

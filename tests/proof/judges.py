@@ -1,0 +1,146 @@
+"""Who answers about a list of events: the reference, the rules in memory, the index on disk."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from headwater.errors import NotKnown, WrongQuestion
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.walks.walk import Mode
+from headwater.paging import ListPage
+from headwater.questions.exposure import exposures, look_for
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
+from headwater.questions.verdicts import verdicts
+from tests.lineage_world import LineageWorld
+from tests.proof.ranks import Answers, Asked, Column, Reached
+from tests.reference import questions, stops
+from tests.reference.generations import NEVER
+from tests.reference.records import Delivered
+from tests.reference.solver import Reference
+from tests.test_index_reference import indexed
+from tests.test_lineage_reference import canonical
+
+TAG = "pii"
+FAR, WHOLE = Bounds(depth=1000, limit=10_000), ListPage(limit=10_000)
+
+
+class Judge:
+    """Answers the questions of the proof."""
+
+    name: str
+
+    @abstractmethod
+    def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers: ...
+
+
+class ReferenceJudge(Judge):
+    """The brute-force reading of the rules."""
+
+    name = "reference"
+
+    def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
+        lineage = Reference(events, canonical=canonical, as_of_us=as_of_us)
+        tagged = questions.tagged(lineage, TAG)
+        until = questions.exposed_until(lineage, tagged)
+        shown = {
+            column: "once exposed" if exposure == "masked" and column in until else exposure
+            for column, exposure in questions.surface(lineage, tagged).items()
+        }
+        return Answers(
+            folded(questions.unused(lineage).items(), USE_FIRST),
+            folded(shown.items(), SURFACE_FIRST),
+            [self._reached(lineage, column, asked.mode, forward=True) for column in asked.impact],
+            [self._reached(lineage, column, asked.mode, forward=False) for column in asked.upstream],
+        )
+
+    def _reached(self, lineage: Reference, column: Column, mode: Mode, *, forward: bool) -> Reached:
+        name = lineage.names.bound(*column[:2], NEVER)
+        ask = questions.impact if forward else questions.upstream
+        found: Iterable[Any] = ask(lineage, *name, column[2] or "", mode)
+        ends = stops.of_impact if forward else stops.of_upstream
+        return Reached(frozenset(map(fold, found)), frozenset(ends(lineage, *name, column[2] or "", mode)))
+
+
+class MemoryJudge(Judge):
+    """The product's rules, deriving all at once."""
+
+    name = "memory"
+
+    def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
+        world = LineageWorld(events, as_of_us=as_of_us)
+        return answers_of(world.scene, UserRules(), world.counted, asked)
+
+
+class IndexJudge(Judge):
+    """The index on disk, which takes events in small batches."""
+
+    name = "index"
+
+    def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
+        with (
+            indexed(list(events), Random(len(events))) as open_views,
+            open_views.look(AsOf(as_of_us=as_of_us)) as here,
+        ):
+            return answers_of(here.snapshot, here.rules, here.counted, asked)
+
+
+def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, asked: Asked) -> Answers:
+    """Ask the product's questions."""
+    used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
+    return Answers(
+        folded(((column_of(each), each.verdict) for each in used), USE_FIRST),
+        folded(((column_of(each), _exposure(each)) for each in _exposures(snapshot, rules, counted)), SURFACE_FIRST),
+        [reached(snapshot, counted, column, asked.mode, forward=True) for column in asked.impact],
+        [reached(snapshot, counted, column, asked.mode, forward=False) for column in asked.upstream],
+    )
+
+
+def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mode, *, forward: bool) -> Reached:
+    asked, names = Subject(*column), default_rules()
+    try:
+        found = reach(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
+    except (NotKnown, WrongQuestion):
+        return Reached()
+    return Reached(
+        frozenset(column_of(each) for each in found.columns),
+        frozenset((stop.namespace, stop.dataset) for stop in found.stops),
+    )
+
+
+def _exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> Sequence[Any]:
+    try:
+        looked = look_for(snapshot, rules, counted, tag=TAG, source=None)
+    except NotKnown:
+        return ()
+    return exposures(snapshot, looked, tag=TAG, page=WHOLE).items
+
+
+def _exposure(item: Any) -> str:
+    return "once exposed" if item.exposure == "masked" and item.exposed_until else str(item.exposure)
+
+
+USE_FIRST = ("used", "unknown", "unused")
+SURFACE_FIRST = ("tagged", "exposed", "once exposed", "unknown", "masked")
+
+
+def folded(answers: Iterable[tuple[Any, str]], order: tuple[str, ...]) -> dict[Column, str]:
+    """Return answers by casefolded column; of columns that differ in case only, the answer that ranks higher."""
+    found: dict[Column, str] = {}
+    for column, answer in answers:
+        key = fold(column)
+        found[key] = min(answer, found.get(key, answer), key=order.index)
+    return found
+
+
+def column_of(item: Any) -> Column:
+    return fold((item.namespace, item.dataset, item.column))
+
+
+def fold(column: Any) -> Column:
+    return (column[0], column[1], None if column[-1] is None else column[-1].casefold())

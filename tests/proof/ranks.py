@@ -1,0 +1,218 @@
+"""Answers as ranks, and where an answer after a mutation is safer than the events prove.
+
+The orders are used > unknown > unused, exposed > once exposed > unknown > masked > absent, and returned column > stop >
+nothing. An answer afterwards ranks at least as the smaller of the answer before and `unknown` (or a stop).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from headwater.lineage.walks.walk import Mode
+from tests.proof.event_edits import Mutation
+from tests.reference.generations import NEVER, Generations
+from tests.reference.names import Name, Names
+from tests.reference.records import Delivered, Facets, facets_of, runs_of, stored
+from tests.reference.schemas import schema_paths
+from tests.reference.world_events import Json, deliver
+from tests.test_lineage_reference import canonical
+
+Column = tuple[str, str, str | None]
+"""Namespace, name and column, casefolded; no column where a dataset has unknown ones."""
+
+QUESTIONS = ("unused", "surface", "impact", "upstream")
+USE = {"used": 2, "unknown": 1, "unused": 0}
+SURFACE = {"tagged": 4, "exposed": 4, "once exposed": 3, "unknown": 2, "masked": 1, "absent": 0}
+UNKNOWN_USE, UNKNOWN_SURFACE = USE["unknown"], SURFACE["unknown"]
+
+
+class Reached(NamedTuple):
+    """What impact or upstream returns: columns, and the datasets where column lineage stops."""
+
+    columns: frozenset[Column] = frozenset()
+    stops: frozenset[Name] = frozenset()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The columns whose impact and upstream are asked for, as events name them."""
+
+    impact: tuple[Column, ...]
+    upstream: tuple[Column, ...]
+    mode: Mode = "any"
+
+    def under(self, names: Mapping[Name, Name]) -> "Asked":
+        """Return the same questions about the datasets under other names."""
+
+        def renamed(columns: Iterable[Column]) -> tuple[Column, ...]:
+            return tuple((*names.get(column[:2], column[:2]), column[2]) for column in columns)
+
+        return Asked(renamed(self.impact), renamed(self.upstream), self.mode)
+
+
+@dataclass
+class Answers:
+    """What a judge answers about a list of events; impact and upstream by the number of the question."""
+
+    unused: dict[Column, str] = field(default_factory=dict)
+    surface: dict[Column, str] = field(default_factory=dict)
+    impact: list[Reached] = field(default_factory=list)
+    upstream: list[Reached] = field(default_factory=list)
+
+
+class Unsafe(NamedTuple):
+    """An answer that became safer: the question, what it is about, and the answers."""
+
+    question: str
+    subject: str
+    before: str
+    after: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.question, self.subject
+
+
+class Mentions:
+    """What a list of events names: the columns of newest generations, and which dataset is made of which."""
+
+    def __init__(self, delivered: Sequence[Delivered]) -> None:
+        events = sorted(stored(delivered, None, None), key=lambda event: event.order)
+        self.names = Names(events, canonical)
+        self.generations = Generations(runs_of(events), self.names)
+        self.columns: set[Column] = set()
+        self.reads: dict[Name, set[Name]] = defaultdict(set)
+        together = [run.events for run in runs_of(events)] + [[each] for each in events if "run" not in each.event]
+        for own in together:
+            sources: set[Name] = set()
+            targets: set[Name] = set()
+            for event in own:
+                for role in ("inputs", "outputs", "dataset"):
+                    for named in event.datasets(role):
+                        (sources if role == "inputs" else targets).update(self._read(named, event))
+                        sources |= self._read_lineage(named, event)
+            for target in targets:
+                self.reads[target] |= sources
+
+    def bound(self, name: Name) -> Name:
+        return self.names.bound(*name, NEVER)
+
+    def of_dataset(self, name: Name) -> set[Column]:
+        return {column for column in self.columns if column[:2] == name}
+
+    def feeding(self, name: Name) -> set[Name]:
+        """Return the datasets that a dataset is made of, however far away."""
+        found: set[Name] = set()
+        front = {name}
+        while front:
+            front = {source for each in front for source in self.reads.get(each, ())} - found
+            found |= front
+        return found
+
+    def _read(self, named: Json, event: Delivered) -> set[Name]:
+        name = self.names.mention(named, event)
+        if not name:
+            return set()
+        facets = facets_of(named)
+        if self.generations.meant(name, event.time_us) == self.generations.newest(name):
+            fields = (facets.get("schema") or {}).get("fields") or []
+            paths = [".".join(path) for path in schema_paths(fields)]
+            written = [*((facets.get("columnLineage") or {}).get("fields") or {})]
+            self.columns |= {(*name, each.casefold()) for each in (*paths, *written)}
+        return {name}
+
+    def _read_lineage(self, named: Json, event: Delivered) -> set[Name]:
+        found: set[Name] = set()
+        for step in lineage_sources(facets_of(named)):
+            if name := self.names.mention(step, event):
+                found.add(name)
+                if step.get("field") and self.generations.meant(name, event.time_us) == self.generations.newest(name):
+                    self.columns.add((*name, step["field"].casefold()))
+        return found
+
+
+def lineage_sources(facets: Facets) -> list[Facets]:
+    """Return the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
+    told, entry = facets.get("columnLineage") or {}, facets.get("lineage") or {}
+    found = [step for each in (told.get("fields") or {}).values() for step in each.get("inputFields") or []]
+    found += [step for each in (entry.get("fields") or {}).values() for step in each.get("inputs") or []]
+    found += [*(told.get("dataset") or []), *(entry.get("inputs") or [])]
+    return [each for each in found if each.get("type", "DATASET") == "DATASET"]
+
+
+def unsafe_answers(
+    asked: Asked, before: Answers, after: Answers, events: Sequence[Json], mutation: Mutation
+) -> list[Unsafe]:
+    """Return the answers that are safer after a mutation than what the events before it proved."""
+    was, now = Mentions(deliver(events)), Mentions(mutation.delivered)
+    moved = {was.bound(mutation.moved[0]): now.bound(mutation.moved[1])} if mutation.moved else {}
+    found = _unsafe_use(before.unused, after.unused, now, moved)
+    found += _unsafe_surface(before.surface, after.surface, now, moved)
+    for question in ("impact", "upstream"):
+        subjects = getattr(asked, question)
+        for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
+            lost = _lost(question, one, other, was, now, moved=moved)
+            stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
+            found += [
+                Unsafe(question, f"{shown(subject)} to {shown(column)}", "returned", f"nothing; stops: {stops}")
+                for column in lost
+            ]
+    return found
+
+
+def _unsafe_use(
+    before: Mapping[Column, str], after: Mapping[Column, str], now: Mentions, moved: Mapping[Name, Name]
+) -> list[Unsafe]:
+    found = []
+    for column, verdict in before.items():
+        new = (*moved.get(column[:2], column[:2]), column[2])
+        answer = after.get(new) or after.get(column)
+        if answer is None:
+            if {new, column} & now.columns:
+                found.append(Unsafe("unused", shown(column), verdict, "not listed"))
+        elif USE[answer] < min(USE[verdict], UNKNOWN_USE):
+            found.append(Unsafe("unused", shown(column), verdict, answer))
+    return found
+
+
+def _unsafe_surface(
+    before: Mapping[Column, str], after: Mapping[Column, str], now: Mentions, moved: Mapping[Name, Name]
+) -> list[Unsafe]:
+    found = []
+    for column, exposure in before.items():
+        datasets = {column[:2], moved.get(column[:2], column[:2])}
+        same = {each: answer for each, answer in after.items() if each[:2] in datasets}
+        if any((*each, column[2]) in now.columns for each in datasets):
+            same = {each: answer for each, answer in same.items() if each[2] in (column[2], None)}
+        answer = max(same.values(), key=SURFACE.__getitem__, default="absent")
+        if SURFACE[answer] < min(SURFACE[exposure], UNKNOWN_SURFACE):
+            found.append(Unsafe("surface", shown(column), exposure, answer))
+    return found
+
+
+def _lost(
+    question: str, before: Reached, after: Reached, was: Mentions, now: Mentions, *, moved: Mapping[Name, Name]
+) -> list[Column]:
+    """Return the columns that are returned no more and that no stop leads to."""
+    lost = []
+    for column in sorted(before.columns - after.columns, key=repr):
+        new = (*moved.get(column[:2], column[:2]), column[2])
+        is_named = bool({new, column} & now.columns)
+        if new in after.columns or (not is_named and now.of_dataset(new[:2])):
+            continue
+        if not any(leads(question, stop, {column[:2], new[:2]}, was, now) for stop in after.stops):
+            lost.append(column)
+    return lost
+
+
+def leads(question: str, stop: Name, datasets: set[Name], *mentions: Mentions) -> bool:
+    """Tell whether one of some datasets is behind a stop, by what runs read and write."""
+    if question == "upstream":
+        return any(datasets & each.feeding(stop) for each in mentions)
+    return any(stop in each.feeding(name) for each in mentions for name in datasets)
+
+
+def shown(column: Column) -> str:
+    name = column[1].rpartition("Tables/")[2]
+    return f"{name}.{column[2]}"

@@ -1,0 +1,297 @@
+"""Operators that remove one piece of information from a list of events."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from tests.proof.event_edits import (
+    TERMINAL,
+    Mutation,
+    Operator,
+    Place,
+    changed,
+    changed_datasets,
+    places,
+    same_run,
+    shown,
+    steps_of,
+)
+from tests.reference.names import Name
+from tests.reference.records import Facets, facets_of
+from tests.reference.world_events import Json
+
+
+def empty_input_fields(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Empty `inputFields` of one output column."""
+    fields = [
+        (place, column)
+        for place, column, entry in _fields(events)
+        if entry.get("inputFields") and _stay_named(events, place, column)
+    ]
+    return _on_field(events, chance, fields, lambda told, column: told[column].update(inputFields=[]), "inputFields")
+
+
+def drop_field(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop one output column from `columnLineage`."""
+    fields = [(place, column) for place, column, _ in _fields(events) if _stay_named(events, place, column)]
+    return _on_field(events, chance, fields, lambda told, column: told.pop(column), "field")
+
+
+def drop_transformations(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop `transformations` from one column of `columnLineage`, or from all."""
+    having = [
+        place
+        for place in places(events, "outputs")
+        if any(step.get("transformations") for step in steps_of(place.column_lineage))
+    ]
+    if not having:
+        return None
+    place, everywhere = chance.choice(having), chance.random() < 0.5
+    told = (place.column_lineage.get("fields") or {}).items()
+    able = [name for name, entry in told if any(each.get("transformations") for each in entry.get("inputFields") or [])]
+    everywhere, column = everywhere or not able, chance.choice(sorted(able) or [""])
+
+    def change(named: Json) -> None:
+        lineage = facets_of(named).get("columnLineage") or {}
+        only = {"fields": {column: (lineage.get("fields") or {}).get(column, {})}}
+        for step in steps_of(lineage if everywhere else only):
+            step.pop("transformations", None)
+
+    where = same_run(events, place.event)
+    what = f"transformations of {shown(place.name)}{'' if everywhere else '.' + column}"
+    return Mutation(changed_datasets(events, where, "outputs", place.name, change), tuple(where), what)
+
+
+def drop_column_lineage(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop a whole `columnLineage`."""
+    having = [place for place in places(events, "outputs") if place.column_lineage and _stay_named(events, place)]
+    return _drop_facet(events, chance, having, "columnLineage")
+
+
+def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Let a reader report one column of what it reads."""
+    having = [place for place in places(events, "inputs") if len(_columns(place.named)) > 1]
+    if not having:
+        return None
+    place = chance.choice(having)
+    column = chance.choice(_columns(place.named))
+
+    def change(named: Json) -> None:
+        schema = facets_of(named).get("schema") or {}
+        if kept := [each for each in schema.get("fields") or [] if each["name"] == column]:
+            schema["fields"] = kept
+
+    where = same_run(events, place.event)
+    what = f"all columns of input {shown(place.name)} but {column}"
+    return Mutation(changed_datasets(events, where, "inputs", place.name, change), tuple(where), what)
+
+
+def shorten_name(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Shorten the name of an input inside `columnLineage`, as OpenLineage's SQL parser does."""
+    found = [
+        (place, name)
+        for place in places(events, "outputs")
+        for name in sorted(_sources(place) & _inputs(events, place.event))
+        if _shortened(name[1])
+    ]
+    if not found:
+        return None
+    place, name = chance.choice(found)
+    short = _shortened(name[1])
+
+    def change(named: Json) -> None:
+        for step in steps_of(facets_of(named).get("columnLineage") or {}):
+            if (step["namespace"], step["name"]) == name:
+                step["name"] = short
+
+    where = same_run(events, place.event)
+    what = f"the beginning of {name[1]!r} in columnLineage, now {short!r}"
+    return Mutation(changed_datasets(events, where, "outputs", place.name, change), tuple(where), what)
+
+
+def drop_sql(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop the SQL of a job."""
+    having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["job"]).get("sql")]
+    having = [n for n in having if _inputs(events, n)]  # what only the SQL names is lost with it
+    if not having:
+        return None
+    where = same_run(events, chance.choice(having))
+    return Mutation(
+        changed(events, where, lambda event: facets_of(event["job"]).pop("sql", None)), tuple(where), "the SQL"
+    )
+
+
+def drop_overwrite(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop OVERWRITE."""
+    having = [place for place in places(events, "outputs") if _change(place) == "OVERWRITE"]
+    return _drop_facet(events, chance, having, "lifecycleStateChange")
+
+
+def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop a `subset` where another mention of the dataset still shows one."""
+    having = [place for place in places(events, "inputs", "outputs") if _subset_holders(place.named)]
+    having = [place for place in having if any(each != place and each.name == place.name for each in having)]
+    if not having:
+        return None
+    place = chance.choice(having)
+
+    def change(named: Json) -> None:
+        for holder in _subset_holders(named):
+            named[holder].pop("subset")
+
+    edited = changed(events, [place.event], lambda event: change(event[place.role][place.number]))
+    return Mutation(edited, (place.event,), f"subset of {shown(place.name)}")
+
+
+def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop `nominalTime` of a run."""
+    having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["run"]).get("nominalTime")]
+    if not having:
+        return None
+    where = same_run(events, chance.choice(having))
+    edited = changed(events, where, lambda event: facets_of(event["run"]).pop("nominalTime", None))
+    return Mutation(edited, tuple(where), "nominalTime")
+
+
+def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop an input that the lineage of the run names."""
+    found = [
+        place
+        for place in places(events, "inputs")
+        if any(place.name in _sources(each) for each in _outputs(events, place.event))
+        if not place.facets.get("tags") and not place.facets.get("symlinks")
+    ]
+    if not found:
+        return None
+    place = chance.choice(found)
+
+    def change(event: Json) -> None:
+        event["inputs"] = [
+            each for each in event.get("inputs") or [] if (each["namespace"], each["name"]) != place.name
+        ]
+
+    where = same_run(events, place.event)
+    return Mutation(changed(events, where, change), tuple(where), f"input {shown(place.name)}")
+
+
+def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
+    """Drop the terminal event of a run of which other events name the same inputs and outputs."""
+    found = []
+    for index, event in enumerate(events):
+        if "run" in event and event.get("eventType") in TERMINAL:
+            others = [events[each] for each in same_run(events, index) if each != index]
+            renames = any(_change(place) == "RENAME" for place in _outputs(events, index))
+            if (
+                others
+                and not renames
+                and all(_names(role, [event]) <= _names(role, others) for role in ("inputs", "outputs"))
+            ):
+                found.append(index)
+    if not found:
+        return None
+    index = chance.choice(found)
+    edited: list[Json | None] = list(events)
+    edited[index] = None
+    return Mutation(edited, (index,), f"the {events[index]['eventType']} of job {events[index]['job']['name']}")
+
+
+REMOVALS: dict[str, Operator] = {
+    "empty inputFields": empty_input_fields,
+    "drop field": drop_field,
+    "drop transformations": drop_transformations,
+    "drop columnLineage": drop_column_lineage,
+    "trim reader's schema": trim_reader_schema,
+    "shorten name": shorten_name,
+    "drop SQL": drop_sql,
+    "drop OVERWRITE": drop_overwrite,
+    "drop subset": drop_subset,
+    "drop nominalTime": drop_nominal_time,
+    "drop named input": drop_named_input,
+    "drop end": drop_end,
+}
+
+
+def _fields(events: Sequence[Json]) -> Iterator[tuple[Place, str, Facets]]:
+    for place in places(events, "outputs"):
+        for column, entry in (place.column_lineage.get("fields") or {}).items():
+            yield place, column, entry
+
+
+def _on_field(
+    events: Sequence[Json], chance: Random, fields: list[tuple[Place, str]], remove: Any, what: str
+) -> Mutation | None:
+    if not fields:
+        return None
+    place, column = chance.choice(fields)
+
+    def change(named: Json) -> None:
+        told = (facets_of(named).get("columnLineage") or {}).get("fields") or {}
+        if column in told:
+            remove(told, column)
+
+    where = same_run(events, place.event)
+    edited = changed_datasets(events, where, "outputs", place.name, change)
+    return Mutation(edited, tuple(where), f"{what} of {shown(place.name)}.{column}")
+
+
+def _drop_facet(events: Sequence[Json], chance: Random, having: list[Place], facet: str) -> Mutation | None:
+    if not having:
+        return None
+    place = chance.choice(having)
+    where = same_run(events, place.event)
+    edited = changed_datasets(events, where, "outputs", place.name, lambda named: facets_of(named).pop(facet, None))
+    return Mutation(edited, tuple(where), f"{facet} of {shown(place.name)}")
+
+
+def _columns(named: Json) -> list[str]:
+    return [each["name"] for each in (facets_of(named).get("schema") or {}).get("fields") or []]
+
+
+def _change(place: Place) -> str | None:
+    return (place.facets.get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+
+
+def _sources(place: Place) -> set[Name]:
+    return {(step["namespace"], step["name"]) for step in steps_of(place.column_lineage)}
+
+
+def _outputs(events: Sequence[Json], index: int) -> list[Place]:
+    run = set(same_run(events, index))
+    return [place for place in places(events, "outputs") if place.event in run]
+
+
+def _inputs(events: Sequence[Json], index: int) -> set[Name]:
+    return _names("inputs", [events[each] for each in same_run(events, index)])
+
+
+def _stay_named(events: Sequence[Json], place: Place, column: str | None = None) -> bool:
+    """Tell whether a run still names the sources of an output without its lineage, or without one column of it.
+
+    A source that nothing else of the run names is lost with it: no rule can know that there was one.
+    """
+    lost: set[Name] = set()
+    named = _inputs(events, place.event)
+    for each in _outputs(events, place.event):
+        for output, entry in (each.column_lineage.get("fields") or {}).items():
+            goes = each.name == place.name and column in (None, output)
+            (lost if goes else named).update(
+                (step["namespace"], step["name"]) for step in entry.get("inputFields") or []
+            )
+        whole = {(step["namespace"], step["name"]) for step in each.column_lineage.get("dataset") or []}
+        (lost if each.name == place.name and column is None else named).update(whole)
+    return lost <= named
+
+
+def _names(role: str, events: Sequence[Json]) -> set[Name]:
+    return {(each["namespace"], each["name"]) for event in events for each in event.get(role) or []}
+
+
+def _shortened(name: str) -> str:
+    mark = "/" if "/" in name else "."
+    first, _, rest = name.strip(mark).partition(mark)
+    return rest if first else ""
+
+
+def _subset_holders(named: Json) -> list[str]:
+    holders = ("facets", "inputFacets", "outputFacets")
+    return [holder for holder in holders if (named.get(holder) or {}).get("subset")]

@@ -1,0 +1,35 @@
+"""Leaves out events while a violation stays."""
+
+from collections.abc import Callable, Sequence
+
+from tests.reference.world_events import Json
+
+
+def shrunk(
+    events: Sequence[Json],
+    after: Sequence[Json | None],
+    stays: Callable[[Sequence[Json], Sequence[Json | None]], bool],
+) -> tuple[list[Json], list[Json | None]]:
+    """Return fewer events and what became of them; `stays` tells whether the violation is still there.
+
+    after: place by place what became of `events`, then what was appended.
+    """
+    pairs: list[tuple[Json | None, Json | None]] = list(zip(events, after, strict=False))
+    pairs += [(None, each) for each in after[len(events) :]]
+    size = max(1, len(pairs) // 2)
+    while size:
+        at = 0
+        while at < len(pairs):
+            fewer = pairs[:at] + pairs[at + size :]
+            if fewer and stays(*_parted(fewer)):
+                pairs = fewer
+            else:
+                at += size
+        size //= 2
+    return _parted(pairs)
+
+
+def _parted(pairs: Sequence[tuple[Json | None, Json | None]]) -> tuple[list[Json], list[Json | None]]:
+    old = [pair for pair in pairs if pair[0] is not None]
+    new = [now for was, now in pairs if was is None]
+    return [was for was, _ in old if was is not None], [*(now for _, now in old), *new]

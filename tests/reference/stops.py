@@ -1,0 +1,54 @@
+"""Where impact and upstream stop, as lineage names no columns there (docs/lineage.md: questions)."""
+
+from tests.reference.generations import Dataset
+from tests.reference.names import Name
+from tests.reference.questions import asked_columns, over_recreation
+from tests.reference.solver import Reference
+from tests.reference.walks import reached, reached_backwards
+from tests.reference.writings import Writing
+
+
+def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
+    """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
+    asked, nesting = asked_columns(lineage, namespace, name, column)
+    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
+    steps = {step for step in steps if mode == "any" or step.is_direct}
+    datasets = {node[:3] for node in reached(steps, asked)} | {node[:3] for node in asked}
+    return {dataset[:2] for dataset in datasets if _is_stop_of_impact(lineage, dataset)}
+
+
+def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
+    """Return the datasets of which a writer does not say what they are made of."""
+    asked, nesting = asked_columns(lineage, namespace, name, column)
+    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
+    datasets = {node[:3] for node in reached_backwards(steps, asked)} | {node[:3] for node in asked}
+    writings = [each for each in lineage.current if each.output in datasets]
+    return {each.output[:2] for each in writings if _is_unsaid(lineage, each)}
+
+
+def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
+    others = lineage.generations.of_name(dataset[:2]) - {dataset}
+    here = [(writing, {dataset}) for writing in lineage.current]
+    there = [(writing, others) for writing in [*lineage.current_readers, *lineage.declared]]
+    return any(
+        _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
+    )
+
+
+def _hides(lineage: Reference, writing: Writing) -> set[Dataset]:
+    opacity = lineage.opacity
+    more = opacity.inputs(opacity.accounts[writing.run], writing) if writing.carries else set()
+    return opacity.sources(writing) | more
+
+
+def _goes_on(lineage: Reference, output: Dataset) -> bool:
+    return not lineage.generations.is_dropped(output) or any(
+        output in each.tables | each.opaque for each in lineage.current
+    )
+
+
+def _is_unsaid(lineage: Reference, writing: Writing) -> bool:
+    account = lineage.opacity.accounts[writing.run]
+    if account.run and not (writing.carries or writing.tables or writing.inputs or writing.opaque):
+        return True
+    return bool(lineage.opacity.sources(writing) & writing.tables)

@@ -1,0 +1,139 @@
+"""Removing information from an event never makes an answer safer, whatever the producer leaves out."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from tests.proof.campaign import JUDGES, OPERATORS, Tally, campaign, judged, smallest, variant_of
+from tests.proof.event_edits import Mutation
+from tests.proof.open_points import OpenKind, open_kinds, open_pairs
+from tests.proof.ranks import QUESTIONS, Answers, Asked, Column, Reached, unsafe_answers
+from tests.proof.reports import report
+from tests.proof.streams import recordings, stream
+from tests.rule_cases.events import done, table, writes
+
+pytestmark = pytest.mark.slow
+
+FEW, MANY, ON_DISK = range(200), range(200, 5000), range(12)
+ENOUGH = 0.02
+"""The share of an operator's variants that change an answer: an operator below it is idle."""
+NOTHING = Asked((), ())
+IDLE = frozenset({"drop subset", "drop nominalTime", "write partition"})
+"""Operators that change no answer as long as no rule reads what they change."""
+
+
+@pytest.mark.parametrize(("judge", "worlds"), [("reference", FEW), ("memory", FEW), ("index", ON_DISK)], ids=str)
+def test_no_answer_is_safer_than_the_events_prove(judge: str, worlds: Iterable[int]) -> None:
+    assert_safe(campaign(worlds, JUDGES[judge]))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("judge", ["reference", "memory", "index"])
+def test_no_answer_is_safer_in_any_of_many_worlds(judge: str) -> None:
+    tally = campaign(MANY, JUDGES[judge])
+    assert_safe(tally)
+    assert {operator for operator in OPERATORS if tally.effective[operator] < ENOUGH * tally.variants[operator]} <= IDLE
+
+
+@pytest.mark.parametrize(
+    ("kind", "judge"),
+    [
+        pytest.param(kind, judge, id=f"{kind.operator}, {kind.question}, {judge}")
+        for kind in open_kinds()
+        for judge in kind.judges
+    ],
+)
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="open in tests/proof/open.toml")
+def test_an_open_kind_is_safe_in_its_world(kind: OpenKind, judge: str) -> None:
+    """One that passes is closed: take it out of the list."""
+    variant = variant_of(kind.world, kind.operator)
+    if variant is None:
+        pytest.fail(f"{kind.operator} does not apply to world {kind.world}", pytrace=False)
+    found, _ = judged(variant, JUDGES[judge])
+    assert [str(each) for each in found if each.kind == kind.pair] == []
+
+
+def test_open_kinds_are_told_apart_and_known() -> None:
+    assert len(open_pairs()) == len(open_kinds())
+    assert {kind.operator for kind in open_kinds()} <= OPERATORS.keys()
+    assert {kind.question for kind in open_kinds()} <= set(QUESTIONS)
+
+
+def test_half_of_the_worlds_are_recorded_and_every_recording_is_among_them() -> None:
+    names = [stream(number).name for number in FEW]
+    assert sum(not name.startswith("generated") for name in names) == len(FEW) / 2
+    assert len(set(names) & recordings().keys()) > len(recordings()) / 2
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_applies_often_and_leaves_its_events_as_they_are(operator: str) -> None:
+    applied = 0
+    for number in range(80):
+        world = stream(number)
+        before = json.dumps(world.events)
+        variant = variant_of(number, operator, world)
+        assert json.dumps(world.events) == before
+        if variant:
+            applied += 1
+            assert variant.mutation.after != world.events
+            assert variant.mutation == getattr(variant_of(number, operator), "mutation", None)
+    assert applied >= 5
+
+
+def test_a_violation_shrinks_to_few_events_that_still_show_it() -> None:
+    judge, kind = JUDGES["memory"], open_kinds()[0]
+    variant = variant_of(kind.world, kind.operator)
+    assert variant
+    violation = next(each for each in judged(variant, judge)[0] if each.kind == kind.pair)
+    smaller = smallest(violation, judge)
+    assert smaller.unsafe.key == violation.unsafe.key
+    assert len(smaller.variant.stream.events) < len(variant.stream.events)
+    assert violation.unsafe.subject in report(smaller)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_safe"),
+    [
+        ("used", "unknown", True), ("used", "unused", False), ("used", None, False), ("unknown", "unused", False),
+        ("unused", "unused", True), ("unused", "used", True), ("unused", None, False),
+    ],
+)  # fmt: skip
+def test_use_may_become_unknown_but_never_unused(before: str, after: str | None, *, is_safe: bool) -> None:
+    events = [done(1, 1, table("a", "x"))]
+    column: Column = ("s3://lake", "a", "x")
+    unused = {} if after is None else {column: after}
+    found = unsafe_answers(NOTHING, Answers({column: before}), Answers(unused), events, Mutation(events, (), ""))
+    assert bool(found) != is_safe
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_safe"),
+    [
+        ("exposed", "once exposed", True), ("exposed", "unknown", True), ("exposed", "masked", False),
+        ("unknown", "absent", False), ("once exposed", "masked", False), ("masked", "masked", True),
+        ("masked", "absent", False),
+    ],
+)  # fmt: skip
+def test_an_exposure_may_become_unknown_but_never_masked(before: str, after: str, *, is_safe: bool) -> None:
+    events = [done(1, 1, table("a", "x"))]
+    column: Column = ("s3://lake", "a", "x")
+    surface = {} if after == "absent" else {column: after}
+    was, now = Answers(surface={column: before}), Answers(surface=surface)
+    assert bool(unsafe_answers(NOTHING, was, now, events, Mutation(events, (), ""))) != is_safe
+
+
+@pytest.mark.parametrize(("stop", "is_safe"), [("a", True), ("b", True), ("c", False), (None, False)])
+def test_a_returned_column_may_become_a_stop_that_leads_to_it(stop: str | None, *, is_safe: bool) -> None:
+    events = [done(1, 1, writes("b", {"x": "a.x"}), of="a"), done(2, 2, writes("c", {"x": "b.x"}), of="b")]
+    asked, column = Asked((("s3://lake", "a", "x"),), ()), ("s3://lake", "c", "x")
+    stops = frozenset({("s3://lake", stop)} if stop else ())
+    was, now = Answers(impact=[Reached(frozenset({column}))]), Answers(impact=[Reached(stops=stops)])
+    assert bool(unsafe_answers(asked, was, now, events, Mutation(events, (), ""))) != is_safe
+
+
+def assert_safe(tally: Tally) -> None:
+    """Hold the kinds that are not listed as open."""
+    found = {kind: violations for kind, violations in tally.violations.items() if kind not in open_pairs()}
+    assert [str(violations[0]) for violations in found.values()] == [], f"\n{tally}"

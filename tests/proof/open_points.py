@@ -11,15 +11,12 @@ from typing import Any
 class OpenKind:
     """An operator that makes answers of a question safer.
 
-    world: the number of a world in which it does; rules: those of the specification that will close it; judges: who
-    answers so there.
+    rules: those of the specification that will close it.
     """
 
     operator: str
     question: str
-    world: int
     rules: tuple[int, ...]
-    judges: tuple[str, ...]
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -32,14 +29,9 @@ def open_cases() -> frozenset[str]:
 
 def open_kinds() -> list[OpenKind]:
     return [
-        OpenKind(
-            each["operator"],
-            each["question"],
-            each["world"],
-            tuple(each["rules"]),
-            tuple(each.get("judges", ("reference", "memory"))),
-        )
+        OpenKind(each["operator"], question, tuple(each["rules"]))
         for each in _told()["kind"]
+        for question in each["questions"]
     ]
 
 

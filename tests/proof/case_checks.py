@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.lineage_world import as_recorded
+from tests.proof.event_edits import folded_column
 from tests.proof.judges import Judge
 from tests.proof.ranks import Answers, Asked, Column, Mentions, Reached, leads
 from tests.reference.names import Name
@@ -77,7 +78,7 @@ def _check(text: str) -> Check:
     if words[0].startswith("asOf="):
         as_of_us = int(datetime.fromisoformat(words.pop(0).removeprefix("asOf=")).timestamp()) * 1_000_000
     question, namespace, name, column, allowed, *other = words
-    end = (other[0], other[1], other[2].casefold()) if other else None
+    end = (other[0], other[1], folded_column(other[2])) if other else None
     return Check(text, question, (namespace, name, column), tuple(allowed.split("|")), end, as_of_us)
 
 
@@ -105,4 +106,4 @@ def _answer(check: Check, answers: Answers, mentions: Mentions) -> str:
 
 def _bound(column: Column, mentions: Mentions) -> Column:
     name: Name = mentions.bound(canonical(*column[:2]))
-    return (*name, (column[2] or "").casefold())
+    return (*name, folded_column(column[2] or ""))

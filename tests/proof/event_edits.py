@@ -123,3 +123,8 @@ def steps_of(lineage: Facets) -> Iterator[Any]:
     for entry in (lineage.get("fields") or {}).values():
         yield from entry.get("inputFields") or []
     yield from lineage.get("dataset") or []
+
+
+def folded_column(column: str) -> str:
+    """Return what the spellings of a column share: neither case nor the parts of arrays and maps tell two apart."""
+    return column.replace("._element", "").replace("._value", "").casefold()

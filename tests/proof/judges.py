@@ -18,6 +18,7 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
+from tests.proof.event_edits import folded_column
 from tests.proof.ranks import Answers, Asked, Column, Reached
 from tests.reference import questions, stops
 from tests.reference.generations import NEVER
@@ -143,4 +144,4 @@ def column_of(item: Any) -> Column:
 
 
 def fold(column: Any) -> Column:
-    return (column[0], column[1], None if column[-1] is None else column[-1].casefold())
+    return (column[0], column[1], None if column[-1] is None else folded_column(column[-1]))

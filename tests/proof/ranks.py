@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headwater.lineage.walks.walk import Mode
-from tests.proof.event_edits import Mutation
+from tests.proof.event_edits import Mutation, folded_column
 from tests.reference.generations import NEVER, Generations
 from tests.reference.names import Name, Names
 from tests.reference.records import Delivered, Facets, facets_of, runs_of, stored
@@ -119,7 +119,7 @@ class Mentions:
             fields = (facets.get("schema") or {}).get("fields") or []
             paths = [".".join(path) for path in schema_paths(fields)]
             written = [*((facets.get("columnLineage") or {}).get("fields") or {})]
-            self.columns |= {(*name, each.casefold()) for each in (*paths, *written)}
+            self.columns |= {(*name, folded_column(each)) for each in (*paths, *written)}
         return {name}
 
     def _read_lineage(self, named: Json, event: Delivered) -> set[Name]:
@@ -128,7 +128,7 @@ class Mentions:
             if name := self.names.mention(step, event):
                 found.add(name)
                 if step.get("field") and self.generations.meant(name, event.time_us) == self.generations.newest(name):
-                    self.columns.add((*name, step["field"].casefold()))
+                    self.columns.add((*name, folded_column(step["field"])))
         return found
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from tests.reference.world_events import START_US, Json, deliver
-from tests.rule_cases import airflow, generations, masking, nested, opaque, plain, settled, sql, unused
+from tests.rule_cases import accounts, airflow, generations, masking, nested, opaque, plain, settled, sql, unused
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import tagging
 from tests.rule_cases.index_judge import Index
 from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
-    case for part in (generations, opaque, airflow, nested, masking, unused, settled, plain, sql) for case in part.CASES
+    case
+    for part in (generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
+    for case in part.CASES
 ]
 JUDGES = [
     pytest.param(Oracle, id="oracle", marks=pytest.mark.slow),

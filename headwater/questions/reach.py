@@ -1,8 +1,10 @@
 """Impact, upstream and paths: which columns reach which."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
+from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -46,7 +48,7 @@ def reach(
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
-    stops = _stops(snapshot, dataset, found.ways, counted, forward=forward)
+    stops = _stops(snapshot, dataset, [*found.ways, *(starts if key is not None else ())], counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
@@ -72,16 +74,20 @@ def _stops(
 ) -> list[Stop]:
     """Return the datasets, of the one asked for and those with a reached column, where only tables go on.
 
-    The one asked for may be a file or a table of which nobody has ever named a column.
+    The one asked for may be a file or a table of which nobody has ever named a column; it is asked for as a whole
+    unless one of its columns is among `reached`.
     """
-    dataset_of, names = snapshot.graph.dataset_of, snapshot.graph.names
+    names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
-    datasets = {dataset_of[node] for node in reached} | ({start} if start is not None else set())
+    datasets: dict[int, set[str]] = {} if start is None else {start: set()}
+    for node in reached:
+        column = snapshot.graph.columns[node]
+        datasets.setdefault(column.dataset, set()).add(column.key or "")
     onward: dict[Name, set[Name]] = defaultdict(set)
     jobs: dict[Name, set[Name]] = defaultdict(set)
     unread: dict[Name, set[str]] = defaultdict(set)
-    for dataset in datasets:
-        for number, far in _table_level(snapshot, dataset, counted, forward=forward):
+    for dataset, keys in datasets.items():
+        for number, far in _table_level(snapshot, dataset, keys, counted, forward=forward):
             onward[names[dataset].plain].update(() if far is None else (far.plain,))
             job_output, lineage = snapshot.graph.sets[number]
             jobs[names[dataset].plain].add(job_output.job)
@@ -98,9 +104,12 @@ def _stops(
 
 
 def _table_level(
-    snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool
+    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
 ) -> Iterator[tuple[int, Name | None]]:
-    """Yield (edge set, dataset) where lineage goes on between tables alone; None: the writer reports no input."""
+    """Yield (edge set, dataset) where lineage goes on between tables alone; None: the writer reports no input.
+
+    keys: of the columns that are asked for, none where that is the whole dataset.
+    """
     graph = snapshot.graph
     if not forward:
         for number in graph.veiled.intersection(graph.fed_by.get(dataset, ())):
@@ -111,14 +120,29 @@ def _table_level(
                 source = graph.dataset(name)
                 if counted.says(number) and source is not None and graph.is_opaquely_written(number, source):
                     yield number, name
+            if counted.says(number) and _leaves_out(lineage, keys):
+                for name in (*lineage.tables, *lineage.also_read):
+                    source = graph.dataset(name)
+                    if source is not None and graph.may_fill(number, source):
+                        yield number, name
         return
     for each in (dataset, *counted.lifetimes.others(dataset)):
         for number in graph.veiled.intersection(graph.feeds.get(each, ())):
             lineage = graph.sets[number][1]
-            hides = graph.is_opaquely_written(number, each) or (lineage.carries and graph.is_opaque(number, each))
+            hides = (
+                graph.is_opaquely_written(number, each)
+                or graph.may_fill(number, each)
+                or (lineage.carries and graph.is_opaque(number, each))
+            )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
                 yield number, lineage.output
+
+
+def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
+    """Tell whether an edge set does not account for one of these columns of its output, none: for any column."""
+    missing = frozenset(lineage.unaccounted)
+    return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
 def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:

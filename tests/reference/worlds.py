@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.reference.draws import Draw
 from tests.reference.records import Delivered
 from tests.reference.world_events import Json, deliver
+from tests.reference.world_gaps import add_gaps
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
 
@@ -60,6 +61,7 @@ def make_world(draw: Draw) -> list[Delivered]:
         events.insert(draw.number(0, len(events)), draw.choice(events))
     sent = _shuffled(draw, events) if draw.chance(50) else events
     add_sql(draw, sent)
+    add_gaps(draw, sent)
     return deliver(sent)
 
 

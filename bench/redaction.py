@@ -1,16 +1,22 @@
 """Redaction: recall on the corpus of formats, false alarms on events and names, growth on the worst texts, cost.
 
-usage: python -m bench.redaction [recall | alarms | growth | cost]
+usage: python -m bench.redaction [compare | recall | alarms | growth | cost]
+
+`compare` prints recall, false alarms and cost of the rules of commit 8ded0218 and of these, side by side.
 """
 
 import gzip
 import html
 import json
 import re
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,6 +38,46 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MARKUP = re.compile(r"<[^>]+>")
 
 
+BEFORE = "8ded0218"
+HARMLESS = Path("tests/secrets/harmless.ndjson")
+
+
+def compare() -> None:
+    """Print the figures of the rules of commit `BEFORE`, then of these: same corpora, one process for each."""
+    root = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", BEFORE, "headwater"], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=BytesIO(archive)) as packed:
+            packed.extractall(folder, filter="data")
+        for name, place in ((f"commit {BEFORE}", folder), ("these rules", str(root))):
+            print(f"{name}:", flush=True)
+            code = (
+                f"import sys; sys.path[:0] = [{place!r}, {str(root)!r}]; from bench.redaction import figures; figures()"
+            )
+            subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def figures() -> None:
+    """Print recall on the corpus, false alarms on recorded events and harmless facets, and CPU time of the search."""
+    formats, samples = load_formats(), _samples()
+    found = sum(not format_.survives for format_ in formats)
+    print(f"  recall: {found} of {len(formats)} formats, {found / len(formats):.1%}")
+    for name, lines in (("harmless facets", HARMLESS.read_bytes().splitlines()), ("sample events", samples)):
+        changed = [value for value in map(json.loads, lines) if redact(value) is not value]
+        print(
+            f"  false alarms, {name}: {len(changed)} of {len(lines)} changed, {sum(suspicious(lines))} looked through"
+        )
+    scan = min(cpu(lambda: suspicious(samples)) for _ in range(15))
+    print(f"  search: {scan / sum(map(len, samples)) * 1e9:.2f} ns/B, {scan / len(samples) * 1e6:.1f} us an event")
+    values = [with_secret(json.loads(line)) for line in samples]
+    walk = min(cpu(lambda: [redact(value) for value in values]) for _ in range(5))
+    print(f"  walk of an event with a secret: {walk / len(values) * 1e6:.0f} us")
+
+
+def _samples() -> list[bytes]:
+    return [line for file in sorted(SAMPLES.glob("*.ndjson")) for line in file.read_bytes().splitlines() if line]
+
+
 def recall() -> None:
     """Print how many formats are found, of the half that rules were made with and of the half set aside."""
     formats = load_formats()
@@ -45,8 +91,7 @@ def recall() -> None:
 
 def alarms() -> None:
     """Print which of the sample events, of 5,000 generated ones and of columns are changed, each with its place."""
-    samples = [line for file in sorted(SAMPLES.glob("*.ndjson")) for line in file.read_bytes().splitlines() if line]
-    for name, lines in (("sample events", samples), ("generated events", [*generate(3000, 8), *generate(2000, 2)])):
+    for name, lines in (("sample events", _samples()), ("generated events", [*generate(3000, 8), *generate(2000, 2)])):
         changed = [value for value in map(json.loads, lines) if redact(value) is not value]
         print(f"{name}: {len(changed)} of {len(lines)} changed, {sum(suspicious(lines))} looked through")
     columns = sorted({*_columns()})
@@ -140,7 +185,13 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-PARTS: dict[str, Callable[[], None]] = {"recall": recall, "alarms": alarms, "growth": growths, "cost": cost}
+PARTS: dict[str, Callable[[], None]] = {
+    "compare": compare,
+    "recall": recall,
+    "alarms": alarms,
+    "growth": growths,
+    "cost": cost,
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

@@ -49,6 +49,18 @@ class NotKnown(GiveUp):
         self.nearest = list(nearest)
 
 
+class NeverWritten(NotKnown):
+    """Events name a dataset, but no completed run has read or written it: there is no lineage to answer from."""
+
+    def __init__(self, dataset: str) -> None:
+        GiveUp.__init__(
+            self,
+            f"No dataset {dataset[:200]!r} that a completed run has read or written, although events name it. "
+            "Ask `health` of it for the runs that failed.",
+        )
+        self.nearest = []
+
+
 class NotConfigured(NotKnown):
     """Nothing of this name is in a file of the user's: no event can bring it."""
 

@@ -139,6 +139,13 @@ class GeneralSettings(BaseModel):
         le=600,
         description="CPU seconds that reading one record may take; after them it is rejected as `too_slow`.",
     )
+    index_disk_bytes: int = Field(
+        800_000_000,
+        gt=0,
+        le=1 << 60,
+        description="Bytes of temporary storage of a Function App's instance; readiness and metrics compare the index "
+        "with it.",
+    )
     triggers: tuple[Trigger, ...] = Field(
         ("receiver", "parser", "maintenance", "api"),
         description="Triggers that the Function App registers.",

@@ -1,6 +1,7 @@
 """Fabric's git format of notebooks, and a run of one as Fabric does it: parameters of the caller behind its own."""
 
 import base64
+import html
 import re
 import runpy
 from collections.abc import Mapping
@@ -30,10 +31,11 @@ def cells(notebook: Path) -> list[Cell]:
 
 
 class Shown(NamedTuple):
-    """What a notebook displayed: values, and images as arrays of pixels."""
+    """What a notebook displayed: values, images as arrays of pixels, and texts."""
 
     values: list[Any]
     images: list[Any]
+    texts: list[str]
 
 
 def run(name: str, folder: Path, session: Mapping[str, Any], **parameters: object) -> Shown:
@@ -46,8 +48,15 @@ def run(name: str, folder: Path, session: Mapping[str, Any], **parameters: objec
             lines += [f"{key} = {value!r}" for key, value in parameters.items()]
     source = folder / f"{name}.py"
     source.write_text("\n\n".join(lines))
-    shown = Shown([], [])
-    brought = {"display": shown.values.append, "displayHTML": lambda text: shown.images.append(pixels(text))}
+    shown = Shown([], [], [])
+
+    def display_html(text: str) -> None:
+        if text.startswith("<p>"):
+            shown.texts.append(html.unescape(text))
+        else:
+            shown.images.append(pixels(text))
+
+    brought = {"display": shown.values.append, "displayHTML": display_html}
     runpy.run_path(str(source), init_globals={**session, **brought})
     return shown
 

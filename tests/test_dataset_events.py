@@ -10,14 +10,16 @@ from headwater.cli import agent_answers, lineage_commands
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import as_it_is
 from headwater.paging import ListPage
+from headwater.planning.plan_findings import _unproven
+from headwater.planning.planned_schema import PlannedChange
 from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.coverage import coverage
 from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
-from headwater.questions.reach import reach
+from headwater.questions.reach import path, reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.lineage_world import RULES, LineageWorld, world
 from tests.reference.small_events import A, B, C, made, run, with_schema, x_from
-from tests.reference.world_events import at, dataset, dataset_event, facet, source
+from tests.reference.world_events import at, dataset, dataset_event, facet, parent, source, uuid
 
 DESCRIBED = dataset(A, documentation=facet(description="Orders as they land."))
 TAGGED = dataset(A, tags=facet(tags=[{"key": "pii", "value": "true", "field": "x"}]))
@@ -92,9 +94,53 @@ def test_a_writer_that_says_its_columns_come_from_nowhere_is_no_stop() -> None:
 
 def test_command_and_agents_name_the_writer_that_reports_no_input(capsys: pytest.CaptureFixture[str]) -> None:
     found: Any = msgspec.to_builtins(found_upstream(world(run(1, 1, with_schema(A, "x"), job="load")), A))
+    assert [stop["reason"] for stop in found["stops"]] == ["no_input"]
     assert agent_answers.reach(found, ()).stops == ["s3://lake/a: written by load, which reports no input"]
     lineage_commands._show_stops(found, as_json=False)
     printed = capsys.readouterr().out
     assert "Written by jobs that report no input" in printed
     assert "load" in printed
     assert "goes on" not in printed
+    assert "may be connected" not in printed
+
+
+IN_SESSION = {"parent": parent(uuid(90), ("jobs", "session"))}
+APART = (
+    run(1, 1, reads=[with_schema(A, "x")], job="show", run_facets=IN_SESSION),
+    run(2, 2, with_schema(B, "x"), job="load", run_facets=IN_SESSION),
+)
+"""A session that collects rows of one table, and writes another from memory."""
+
+
+def test_command_and_agents_name_what_may_be_connected(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, forward, line, title in (
+        (A, True, "s3://lake/a: read by show, without output; may be connected with s3://lake/b (load)", "no output"),
+        (B, False, "s3://lake/b: written by load, which reports no input; may be connected with s3://lake/a (show)",
+         "no input"),
+    ):  # fmt: skip
+        found: Any = msgspec.to_builtins(found_upstream(world(*APART), name, forward=forward))
+        assert found["columns"] == []
+        assert agent_answers.reach(found, ()).stops == [f"{line} in the same application"]
+        lineage_commands._show_stops(found, as_json=False)
+        printed = capsys.readouterr().out
+        assert all(words in printed for words in (f"report {title}", "may be connected"))
+
+
+def test_a_path_that_is_not_found_names_the_writer_of_its_target_that_reports_no_input() -> None:
+    behind = run(3, 3, x_from(B, C), reads=[dataset(B)], job="copy")
+    for events, stops in (
+        ([FROM_A, APART[1]], []),
+        ([run(1, 1, with_schema(C, "y"), reads=[dataset(A)], job="opaque"), APART[1]], ["a no_columns", "b no_input"]),
+        (APART, ["a no_output", "b no_input"]),
+    ):
+        seen = world(*events, behind)
+        found = path(seen.scene, RULES.names, Subject(*A), Subject(*C, "x"), seen.counted, mode="value")
+        assert [f"{stop.dataset} {stop.reason}" for stop in found.stops] == stops
+        assert found.reaches is not bool(stops)
+
+
+def test_no_plan_is_safe_for_a_column_of_what_may_be_connected() -> None:
+    found: Any = msgspec.to_builtins(found_upstream(world(*APART), A, forward=True))
+    unused = [{"verdict": "unused", "reason": ""}]
+    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, [])[0] == "safe"
+    assert _unproven(PlannedChange("drop_column", "a", None, "x"), unused, found["stops"])[0] == "may break"

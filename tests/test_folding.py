@@ -3,12 +3,15 @@
 import csv
 import io
 import re
+from collections.abc import Iterator
 from contextlib import redirect_stdout
-from inspect import signature
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from typer.main import get_command
 
 from headwater.cli import app
 from headwater.cli.contract_commands import _write
@@ -16,6 +19,7 @@ from headwater.cli.folding import fold
 from headwater.cli.lineage_commands import _by_table
 from headwater.cli.printing import CSV, WIDE, any_answer, show, table
 from headwater.errors import WrongSetting
+from tests.commanding import commanded
 
 DEEP = "lakehouse.Lakehouse/Tables/sales_reporting_emea"
 NAMES = (f"{DEEP}/customer_orders_enriched#customer_email_address", f"{DEEP}/お客様のメールアドレス#x", "short")
@@ -104,13 +108,29 @@ def test_a_table_is_printed_as_csv_with_whole_names(monkeypatch: pytest.MonkeyPa
     assert rows == [["dataset", "why"], *([f"n/{name}", '\'=1+1, "odd"'] for name in NAMES)]
 
 
-def test_every_command_that_prints_a_table_offers_csv() -> None:
-    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
-    commands = [each.callback for group in groups for each in group.registered_commands if each.callback]
-    wide = [each for each in commands if {"wide", "_wide"} & {*signature(each).parameters}]
-    assert len(wide) > 20
-    lacking = [each.__name__ for each in wide if not {"csv", "_csv"} & {*signature(each).parameters}]
-    assert lacking == ["check"], "`contract check` prints lines"
+def commands(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command by its words; a group that does something itself, too."""
+    if not hasattr(group, "commands") or group.invoke_without_command:
+        yield " ".join(path), group
+    for name, inner in getattr(group, "commands", {}).items():
+        yield from commands(inner, *path, name)
+
+
+def test_every_command_that_prints_a_table_offers_csv_and_wide() -> None:
+    options = {name: {each for one in found.params for each in one.opts} for name, found in commands(get_command(app))}
+    printing = {name for name, found in options.items() if "--json" in found}
+    assert {"check", "log show", "backup", "spark refresh", "fabric check", "sinks", "contract check"} < printing
+    assert {name for name in printing if not {"--csv", "--wide"} <= options[name]} == {"watch"}, "it prints lines"
+
+
+def test_a_command_without_a_question_prints_csv_in_a_narrow_pipe(tmp_path: Path) -> None:
+    done = commanded("check", "--csv", cwd=tmp_path, environment={"COLUMNS": "30"})
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    assert rows[0] == ["setting", "value", "from"]
+    assert {len(row) for row in rows} == {3}
+    assert ["port", "5000", "default"] in rows
+    table = commanded("check", cwd=tmp_path, environment={"COLUMNS": "60"}).stdout
+    assert max(map(len, table.splitlines())) == 60
 
 
 def test_a_diff_begins_with_the_tables_that_lost_most() -> None:
@@ -125,3 +145,19 @@ def test_a_contract_is_not_written_into_a_folder_that_is_missing(tmp_path: Path)
     with pytest.raises(WrongSetting, match=r"the folder .*/none does not exist\. Create it"):
         _write(tmp_path / "none" / "contract.yml", "x")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_columns_never_print_as_the_same_text_at_80_columns(seed: int) -> None:
+    chance = Random(seed)
+    words = ["customer", "orders", "email", "x", "reporting_emea", "Übersicht", "お客様"]
+
+    def name() -> str:
+        parts = [chance.choice(words) for _ in range(chance.randrange(3, 16))]
+        return "".join(part + chance.choice("/._#") for part in parts).rstrip("/._#")
+
+    names = list(dict.fromkeys(name() for _ in range(60)))
+    names += [f"{each[:-1]}{'yz'[each.endswith('y')]}" for each in names]  # differ in one letter, at the end
+    names = list(dict.fromkeys([*names, *(f"a{each[1:]}" for each in names)]))  # or at the beginning
+    found = fold(["column", "via", "why"], [[each, "bronze/orders#id", "read by a job"] for each in names], 80)
+    assert len({row[0].replace("\n", "") for row in found.rows}) == len(names)

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from typer.testing import CliRunner
 
 from headwater.cli import app
+from headwater.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.reading.written_times import RanWrite
 from headwater.lineage.time.as_of import AsOf
@@ -19,10 +20,12 @@ from headwater.questions.health_lists import (
     health_of_shown,
     left_by_run,
     unhealthy,
+    whole_health_of_dataset,
 )
 from headwater.questions.rhythm import punctuality, rhythm_of, spoken, times_of
 from headwater.questions.subjects import Subject
 from headwater.runtime.indexes import open_view_opener
+from tests.asking import ask as asked_of
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, made
 from tests.reference.world_events import START_US, Json, at, dataset, facet, parent, run_event, source, uuid
@@ -127,11 +130,73 @@ def wrote(job: str, second: float, output: str, *reads: str, kind: str = "COMPLE
     return body(event)
 
 
+def replaced(number: int, second: float, output: str, rows: int | None, change: str = "OVERWRITE") -> bytes:
+    """Return the event of a run that writes so many rows, and by default replaces all that there were."""
+    told = made(_named(output), {"x": [source(_named("feed"), "x", CLEAR)]}, columns="x")
+    told["facets"]["lifecycleStateChange"] = facet(lifecycleStateChange=change)
+    if rows is not None:
+        told["outputFacets"] = {"outputStatistics": facet(rowCount=rows, size=rows)}
+    inputs = [dataset(_named("feed"))]
+    return body(
+        run_event(
+            "COMPLETE", at(second), uuid((1 << 38) + number), ("etl", f"load_{output}"), inputs=inputs, outputs=[told]
+        )
+    )
+
+
+def counts() -> Iterator[bytes]:
+    """Tables by the rows of their daily writes, the last one first."""
+    of_table: dict[str, tuple[str, list[int | None]]] = {
+        "emptied": ("OVERWRITE", [0, 0, 1_000, 900, 800, 700, 600, 500]),
+        "always_empty": ("OVERWRITE", [0] * 8),
+        "appended": ("APPEND", [0, 1_000, 900, 800, 700, 600, 500, 400]),
+        "uncounted": ("OVERWRITE", [0, None, None, None, None, None, None, None]),
+        "refilled": ("OVERWRITE", [5, 0, 1_000, 900, 800, 700, 600, 500]),
+    }
+    for at_table, (name, (change, rows)) in enumerate(of_table.items()):
+        for day, count in enumerate(rows):
+            yield replaced(100 * at_table + day, NOW - HOUR - day * DAY, name, count, change)
+
+
 def every(period: float, times: int, until: float) -> list[float]:
     return [until - period * number for number in range(times)]
 
 
 FAILED, CHAIN, WHOLE = uuid(1 << 32), uuid(1 << 33), uuid(1 << 34)
+DENIED, TIMED_OUT, STARTING, LOST = (uuid((1 << 35) + number) for number in range(4))
+NIGHT = 8
+"""DAGs that fail in one night, each because of its only task: 16 failed runs, and 8 incidents."""
+
+
+def to_write(kind: str, second: float, run: str, output: str, error: str = "") -> bytes:
+    """Return an event of a run that names the table that it is to write, as a producer does from the start on."""
+    told: Json = {"errorMessage": facet(message=f"{error}\n\tat x", programmingLanguage="SQL")} if error else {}
+    inputs, outputs = [dataset(_named("feed"))], [dataset(_named(output))]
+    return body(
+        run_event(kind, at(second), run, ("etl", f"load_{output}"), inputs=inputs, outputs=outputs, run_facets=told)
+    )
+
+
+def first_runs() -> Iterator[bytes]:
+    """Tables of which no run has completed: two failures, a run under way, a run that was lost."""
+    yield to_write("START", NOW - 3 * HOUR, DENIED, "never")
+    yield to_write("FAIL", NOW - 3 * HOUR + 60, DENIED, "never", "permission denied for schema gold")
+    yield to_write("ABORT", NOW - 2 * HOUR, TIMED_OUT, "never", "timed out")
+    yield to_write("START", NOW - HOUR, STARTING, "starting")
+    yield to_write("START", NOW - 40 * HOUR, LOST, "lost_first")
+
+
+def night() -> Iterator[bytes]:
+    """DAGs that completed a day before and fail now, by a task that says why; the DAG's own run says nothing."""
+    for number in range(NIGHT):
+        dag, job, second = ("airflow", f"dag_{number}"), ("airflow", f"dag_{number}.load"), NOW - 6 * HOUR + number
+        for kind, days in (("COMPLETE", 1), ("FAIL", 0)):
+            whole, task = uuid((1 << 36) + 4 * number + days), uuid((1 << 36) + 4 * number + days + 2)
+            told: Json = {"parent": parent(whole, dag, whole)}
+            if kind == "FAIL":
+                told["errorMessage"] = facet(message=f"disk {number} is full", programmingLanguage="PYTHON")
+            yield body(run_event(kind, at(second - days * DAY), task, job, run_facets=told))
+            yield body(run_event(kind, at(second - days * DAY + 1), whole, dag))
 
 
 def events() -> Iterator[bytes]:
@@ -174,6 +239,9 @@ def events() -> Iterator[bytes]:
     told = {"parent": parent(WHOLE, ("dag", "nightly"), WHOLE)}
     yield wrote("nightly.part", NOW - 2 * DAY - 60, "part", "feed", run_facets=told)
     yield body(run_event("FAIL", at(NOW - DAY), CHAIN, ("dag", "nightly")))
+    yield from first_runs()
+    yield from night()
+    yield from counts()
 
 
 @pytest.fixture(scope="module")
@@ -278,16 +346,109 @@ def test_the_list_is_of_what_does_not_fare_well_and_says_the_same_as_each(
         ("dataset", "late"): "late", ("dataset", "behind"): "late", ("job", "load_base"): "failed",
         ("job", "load_late"): "late", ("job", "load_behind"): "late", ("job", "hangs_now"): "failed",
         ("dataset", "hangs_now"): "failed",
-        ("job", "nightly"): "failed",
+        ("job", "nightly"): "failed", ("job", "load_never"): "failed",
+        **{("job", f"dag_{number}.load"): "failed" for number in range(NIGHT)},
     }  # fmt: skip
-    assert found["statuses"] == {"failed": 5, "late": 4, "stale": 2}
-    assert (found["totalCount"], found["truncated"]) == (11, False)
-    assert [each["status"] for each in found["items"]] == ["failed"] * 5 + ["late"] * 4 + ["stale"] * 2
+    assert found["statuses"] == {"failed": 6 + NIGHT, "late": 4, "stale": 2}
+    assert (found["totalCount"], found["truncated"]) == (12 + NIGHT, False)
+    assert [each["status"] for each in found["items"]] == ["failed"] * (6 + NIGHT) + ["late"] * 4 + ["stale"] * 2
     for (kind, name), status in listed.items():
         if kind == "dataset":
             assert _of(ask, name)["items"][0]["status"] == status
     only = to_builtins(unhealthy(views, NOW_US, "stale", 1))
     assert (len(only["items"]), only["totalCount"], only["truncated"]) == (1, 2, True)
+
+
+@pytest.mark.slow
+def test_a_dag_and_its_task_are_one_incident_with_the_error_of_the_run(views: ViewOpener) -> None:
+    found = to_builtins(unhealthy(views, NOW_US, "failed", 100))["items"]
+    tasks = {each["name"]: each for each in found if each["namespace"] == "airflow"}
+    assert tasks.keys() == {f"dag_{number}.load" for number in range(NIGHT)}, "16 failed runs, 8 incidents"
+    for number in range(NIGHT):
+        task = tasks[f"dag_{number}.load"]
+        assert task["failed_with"] == [{"namespace": "airflow", "name": f"dag_{number}"}]
+        assert task["last_run"]["error"] == f"disk {number} is full"
+        assert task["reason"].startswith(f"disk {number} is full; the newest run is FAIL")
+    (chain,) = (each for each in found if each["name"] == "nightly")
+    assert (chain["failed_with"], chain["last_run"]["error"]) == ([], None), "no task of it failed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "expected", "said"),
+    [
+        ("emptied", ("failed", 0, 1_000), "emptied: the newest write replaced all rows with 0 rows, 1000 were written"),
+        ("always_empty", ("ok", None, None), "usually every 1 d"),
+        ("appended", ("ok", None, None), "usually every 1 d"),
+        ("uncounted", ("unknown", 0, None), "with 0 rows; how many there were before is not reported"),
+        ("refilled", ("ok", None, None), "usually every 1 d"),
+    ],
+)
+def test_a_table_that_a_write_emptied_is_not_healthy(
+    world: World, views: ViewOpener, name: str, expected: tuple[str, int | None, int | None], said: str
+) -> None:
+    asked = Subject(LAKE, name)
+    (item,) = to_builtins(whole_health_of_dataset(views, asked, NOW_US, 100, world.bronze))["items"]
+    assert (item["status"], item["rows"], item["rows_before"]) == expected
+    assert said in item["reason"]
+
+
+@pytest.mark.slow
+def test_the_list_has_what_was_emptied_behind_what_failed(world: World, views: ViewOpener) -> None:
+    without, whole = (to_builtins(unhealthy(views, NOW_US, None, 100, each)) for each in (None, world.bronze))
+    added = [each for each in whole["items"] if each not in without["items"]]
+    assert [(each["name"], each["status"], each["rows_before"]) for each in added] == [("emptied", "failed", 1_000)]
+    assert whole["statuses"] == {**without["statuses"], "failed": without["statuses"]["failed"] + 1}
+    assert whole["totalCount"] == without["totalCount"] + 1
+    assert [each["status"] for each in whole["items"]].index("late") == whole["statuses"]["failed"]
+    late = to_builtins(unhealthy(views, NOW_US, "late", 100, world.bronze))
+    assert {each["status"] for each in late["items"]} == {"late"}
+    assert late["statuses"] == whole["statuses"]
+
+
+@pytest.mark.slow
+def test_a_table_whose_first_runs_failed_is_known_with_their_reasons(ask: Callable[..., Any]) -> None:
+    found = _of(ask, "never")
+    (item,) = found["items"]
+    assert (item["status"], item["last_success"], found["never_written"]) == ("failed", None, True)
+    assert (
+        item["reason"]
+        == "timed out; never written: none of the 2 known runs that were to write it has completed, the newest is ABORT"
+    )
+    job = {"namespace": "etl", "name": "load_never"}
+    assert found["failed_runs"] == [
+        {"id": TIMED_OUT, "job": job, "state": "ABORT", "time": at(NOW - 2 * HOUR), "error": "timed out"},
+        {"id": DENIED, "job": job, "state": "FAIL", "time": at(NOW - 3 * HOUR + 60),
+         "error": "permission denied for schema gold"},
+    ]  # fmt: skip
+    for name, run, state in (("starting", STARTING, "RUNNING"), ("lost_first", LOST, "LOST")):
+        found = _of(ask, name)
+        (item,) = found["items"]
+        assert (item["status"], found["never_written"], item["last_run"]["id"]) == ("unknown", True, run)
+        assert item["reason"].endswith(f"has not completed, the newest is {state}")
+        assert [each["id"] for each in found["failed_runs"]] == ([LOST] if state == "LOST" else [])
+    for name in ("base", "feed", "hangs_now"):
+        found = _of(ask, name)
+        assert (found["never_written"], found["failed_runs"]) == (False, []), "it was written, or is a source"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_of", [{}, {"view": "all"}, {"asOf": at(NOW)}])
+def test_a_table_without_a_completed_run_is_drawn_alone_and_leads_nowhere(
+    views: ViewOpener, as_of: dict[str, str]
+) -> None:
+    drawn = asked_of(views, "around", {"dataset": "never", **as_of})
+    assert [table["dataset"] for table in drawn["tables"]] == ["never"], "found by the end of its name"
+    assert (drawn["tableEdges"], drawn["columns"]) == ([], [])
+    for question in ("upstream", "impact", "unused", "surface"):
+        with pytest.raises(NotKnown, match="No dataset 's3://health/never' that a completed run has read or written"):
+            asked_of(views, question, {"namespace": LAKE, "dataset": "never", **as_of})
+    with pytest.raises(NotKnown, match="that a completed run has read or written"):
+        asked_of(views, "contract", {"namespace": LAKE, "dataset": "never"}, bronze=None)
+    downstream = asked_of(views, "impact", {"namespace": LAKE, "dataset": "feed", "limit": "1000", **as_of})
+    assert "never" not in {each["dataset"] for each in downstream["columns"]}
+    with pytest.raises(NotKnown, match="No dataset 'nowhere'"):
+        asked_of(views, "around", {"dataset": "nowhere", **as_of})
 
 
 @pytest.mark.slow
@@ -305,6 +466,15 @@ def test_what_is_drawn_is_asked_for_at_once_and_who_is_not_known_is_left_out(ask
     asked = tuple(map(json.dumps, (["dataset", LAKE, "late"], ["job", "etl", "load_late"], ["dataset", LAKE, "no"])))
     found = ask(health_of_shown, asked, NOW_US)["items"]
     assert [(each["kind"], each["status"]) for each in found] == [("dataset", "late"), ("job", "late")]
+
+
+@pytest.mark.slow
+def test_the_command_shows_why_a_table_was_never_written(world: World) -> None:
+    shown = CliRunner().invoke(app, ["health", "never", "--data", str(world.folder), "--csv"])
+    assert shown.exit_code == 1
+    assert "never written: none of the 2 known runs" in shown.output
+    assert f"{DENIED},load_never,FAIL" in shown.output
+    assert "permission denied for schema gold" in shown.output
 
 
 @pytest.mark.slow

@@ -151,14 +151,17 @@ def test_headwater_up_with_lake_and_claims_on_azure_storage(storage: Storage, tm
                 body = event(name)[:-1] + b', "padding": "%b"}' % (b"x" * size)
                 return client.post("/api/v1/lineage", content=body).status_code
 
-            assert [post("1"), post("2", 5000), post("1")] == [200, 200, 200]
+            assert post("1") == 200
+            while post("2", 5000) != 200:
+                rest()  # as producers do: the storage may be slow on a busy machine
+            assert post("1") == 200
             settled(client)
             with storage.failing("wrong role") as fault:
                 assert [post("3"), post("4", 5000), post("5")] == [200, 503, 200]
                 fault.wait_met(6)
                 assert client.get("/health/ready").status_code == 200
             while post("6", 5000) != 200:
-                rest()  # as producers do: the storage, too, may be slow on a busy machine
+                rest()
             audit = settled(client)
             assert audit | {"stored": 5, "duplicates": 1, "rejected": 0, "balanced": True} == audit
             asked = {"namespace": "n", "dataset": "source", "column": "a"}

@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -16,10 +17,11 @@ from headwater.access import Caller, Key
 from headwater.api import api_routes, identity_routes, sink_routes
 from headwater.api.refusing import answered
 from headwater.cli.wording import place, safe
-from headwater.errors import WrongQuestion, WrongSetting
+from headwater.errors import NotKnown, WrongQuestion, WrongSetting
 from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.identity.key_file import KeyFile
 from headwater.identity.private_text import PrivateText
+from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import declared
@@ -37,6 +39,9 @@ LAKE = "s3://lists"
 ADMIN = Caller("boss", frozenset({"admin"}))
 LANDED = dataset(("file", "/landing/orders"), schema=schema(["a.b", "id"]))
 SPARK = {"processingType": "BATCH", "integration": "SPARK"}
+KEEPERS = tuple(f"{number:08x}{uuid(1)[8:]}" for number in (1, 2))
+"""Runs whose ids begin like no other."""
+
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 LISTS: dict[str, tuple[Question, dict[str, str], tuple[str, ...]]] = {
     "datasets": (declared.datasets, {}, (
@@ -79,9 +84,8 @@ def events() -> Iterator[Json]:
     facets = {"jobType": facet(**SPARK), "tags": facet(tags=[{"key": "nightly", "value": "true"}])}
     for number, kind in ((1, "COMPLETE"), (2, "START")):  # the second never ends: it is lost
         at_time = f"2026-03-03T0{number}:00:00Z"
-        yield run_event(
-            kind, at_time, uuid(900 + number), ("night", "keeper"), outputs=[kept, LANDED], inputs=[], job_facets=facets
-        )
+        told = {"outputs": [kept, LANDED], "inputs": [], "job_facets": facets}
+        yield run_event(kind, at_time, KEEPERS[number - 1], ("night", "keeper"), **told)
 
 
 class Shelf:
@@ -125,9 +129,15 @@ class Shelf:
 
     def ask(self, question: Question, **asked: Any) -> Any:
         sources = SimpleNamespace(
-            open_views=self.open_views, bronze=self.world.bronze, sinks=self.sinks, keys=self.keys, caller=ADMIN
+            open_views=self.open_views,
+            bronze=self.world.bronze,
+            sinks=self.sinks,
+            keys=self.keys,
+            caller=ADMIN,
+            rules=self.open_views.rules,
         )
-        path = {name: asked.pop(name) for name in ("sink",) if name in asked}
+        places = [each.key for each in question.parameters if each.place == "path"]
+        path = {name: asked.pop(name) for name in places if name in asked}
         answer: Any = to_builtins(
             question.ask(sources, {name: str(value) for name, value in asked.items() if value}, **path)
         )
@@ -291,13 +301,13 @@ FITTING: list[tuple[str, dict[str, str]]] = [
     ("jobs", {**_MARCH, "namespace": "jobs", "owner": "team 1", "state": "COMPLETE", "text": "job1"}),
     ("jobs", {**_NIGHT, "namespace": "night", "tag": "nightly", "text": "keep"}),
     ("runs", {**_MARCH, "namespace": "jobs", "job": "job0", "state": "FAIL", "text": uuid(JOBS * (RUNS - 1) + 1)}),
-    ("runs", {**_NIGHT, "namespace": "night", "job": "keeper", "text": uuid(902)}),
+    ("runs", {**_NIGHT, "namespace": "night", "job": "keeper", "text": KEEPERS[1]}),
     ("unused", {"dataset": "t3", "verdict": "unused", "text": "t3"}),
     ("surface", {"exposure": "exposed", "text": "t2"}),
     ("coverage", {"kind": "dataset", "text": NAMESPACE}),
     ("diff", {"change": "added"}),
     ("timeline", {"since": "2026-03-01T00:01:00Z"}),
-    ("events", {"run": uuid(902), "job": "keeper", "since": "2026-03-01T00:00:00Z"}),
+    ("events", {"run": KEEPERS[1], "job": "keeper", "since": "2026-03-01T00:00:00Z"}),
     ("failures", {"text": "status 1"}),
     ("keys", {"text": "key 1"}),
 ]
@@ -371,6 +381,48 @@ def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
         for column in ("a.b", "`a.b`", '"a.b"', "A.B"):
             found = shelf.ask(declared.upstream, dataset=text, column=column)["column"]
             assert (found["namespace"], found["column"]) == ("file", "a.b")
+
+
+def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: Shelf) -> None:
+    (graph,) = (each for each in questions_in(vars(declared)) if each.called == "job-graph")
+    for text in ("…ding/orders", "file//lan…/orders", "/landing/ord…", "/land...ders"):
+        found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
+        assert (found["namespace"], found["dataset"], found["column"]) == ("file", "/landing/orders", "a.b")
+    assert shelf.ask(graph, job="…eeper") == shelf.ask(graph, job="keeper")
+    with pytest.raises(WrongQuestion, match=r"'…ists/t1…' may be \d+ datasets: 's3://lists/t1', 's3://lists/t10'"):
+        shelf.ask(declared.upstream, dataset="…ists/t1…")
+    with pytest.raises(WrongQuestion, match=r"'job1…' may be 11 jobs: 'jobs/job1', "):
+        shelf.ask(graph, job="job1…")
+    with pytest.raises(NotKnown):
+        shelf.ask(declared.upstream, dataset="anding/orders")
+
+
+def test_the_beginning_of_a_run_id_is_accepted_by_every_question_that_takes_one(shelf: Shelf) -> None:
+    ids = {item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] != "["}
+    begun = Counter(each[:length] for each in ids for length in range(4, 36))
+    cut = max((text for text, count in begun.items() if count == 1), key=lambda text: (-len(text), text))
+    (whole,) = (each for each in ids if each.startswith(cut))
+    asking = [
+        each
+        for each in questions_in({**vars(declared), **vars(api_routes)})
+        if "run" in {parameter.key for parameter in each.parameters}
+    ]
+    assert {each.called for each in asking} >= {"run", "run-details", "hierarchy", "events"}
+    for question in asking:
+        for text in (cut, f"{cut}…", cut.upper()):
+            assert shelf.ask(question, run=text) == shelf.ask(question, run=whole), (question.called, text)
+    assert shelf.ask(declared.diff, **{"from": f"run:{cut}"}) == shelf.ask(declared.diff, **{"from": f"run:{whole}"})
+    assert shelf.ask(sink_routes.losses, sink="out", run=cut) == shelf.ask(sink_routes.losses, sink="out", run=whole)
+    assert shelf.ask(sink_routes.preview, sink="out", of=cut) == shelf.ask(sink_routes.preview, sink="out", of=whole)
+    assert shelf.open_views.now(lambda live, _: RunHistory(live).key(cut)) == whole
+    with pytest.raises(NotKnown):  # what changes a run, such as Marquez's POST …/complete, takes no beginning
+        shelf.open_views.now(lambda live, _: RunHistory(live).key(cut, whole=True))
+    odd = next(item["id"] for item in shelf.ask(declared.listed_runs, limit=1_000)["items"] if item["id"][0] == "[")
+    assert {item["run_id"] for item in shelf.ask(api_routes.events, run=odd)["items"]} == {json.loads(odd)[0]}
+    several = next(text for text, count in begun.items() if count > 1)
+    with pytest.raises(NotKnown, match="Nearest: "):
+        shelf.ask(declared.run, run=several)
+    assert shelf.ask(api_routes.events, run=several)["items"] == []
 
 
 def test_a_job_is_accepted_bare_or_qualified(shelf: Shelf) -> None:

@@ -25,8 +25,10 @@ from headwater.settings import load_settings
 from tests.asking import ask
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
+from tests.reference.small_events import run as run_of
+from tests.reference.world_events import dataset, parent, uuid
 from tests.running import Running
-from tests.shop import ALIAS, DROPPED, EVENTS, bodies
+from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, bodies
 from tests.sink_server import sink_server
 from tests.spark_noise import SPARK_NOISE
 
@@ -36,6 +38,16 @@ SPARK = [
     pytest.mark.timeout(900),
     *SPARK_NOISE,
 ]
+
+
+IN_SESSION = {"parent": parent(uuid(900), ("jobs", "session"))}
+APART = [
+    run_of(901, 201, reads=[dataset((LAKE, "session/read"))], job="show", run_facets=IN_SESSION),
+    run_of(902, 202, dataset((LAKE, "session/written")), job="load", run_facets=IN_SESSION),
+]
+"""A session that collects the rows of one table, and writes another from memory."""
+
+SENT = [*EVENTS, DROPPED, *APART]
 
 
 def on_spark(test: Any) -> Any:
@@ -50,7 +62,7 @@ class Lake:
     def __init__(self, folder: Path, spark: Any) -> None:
         self.spark, self.folder = spark, folder
         world = World(folder / "data")
-        world.append(*bodies([*EVENTS, DROPPED]))
+        world.append(*bodies(SENT))
         parser = world.parser()
         while parser.step():
             pass
@@ -71,7 +83,7 @@ def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 @on_spark
 def test_refresh_shows_how_far_silver_and_gold_are(lake: Lake) -> None:
     (found,) = lake.refreshed.values
-    assert list(found["sequence"]) == [len(EVENTS) + 1]
+    assert list(found["sequence"]) == [len(SENT)]
 
 
 WALKS: list[tuple[str, dict[str, Any]]] = [
@@ -81,6 +93,8 @@ WALKS: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": ALIAS[1]}),
     ("upstream", {"dataset": "export/dump"}),
     ("upstream", {"dataset": "other/mailing", "column": "X", "mode": "any"}),
+    ("impact", {"dataset": "session/read"}),
+    ("upstream", {"dataset": "session/written"}),
 ]  # fmt: skip
 
 
@@ -106,6 +120,7 @@ def test_walks_go_as_far_as_asked(lake: Lake) -> None:
         expected = ask(lake.open_views, question, {name: str(value) for name, value in asked.items()})
         is_answer(found.columns, found.stops, expected)
         assert found.truncated == expected["truncated"], asked
+    assert list(found.stops["may_be_connected"]) == [f"{LAKE}/session/read"], "the last walk"
     with pytest.raises(NotKnown, match=r"silver/customers"):
         questions.impact("silver/customer")
     with pytest.raises(NotKnown, match=r"email_key"):
@@ -118,9 +133,12 @@ def is_answer(columns: pd.DataFrame, stops: pd.DataFrame, expected: dict[str, An
          each["via"]["transformation"]["type"], each["via"]["job"]["name"])
         for each in expected["columns"]
     ]  # fmt: skip
-    assert sorted(zip(stops["dataset"], stops["onward_dataset"], stops["jobs"], strict=True)) == sorted(
-        (stop["dataset"], way["dataset"], ", ".join(f"{job['namespace']}/{job['name']}" for job in stop["jobs"]))
-        for stop in expected["stops"] for way in stop["onward"]
+    told = stops[["dataset", "reason", "onward_dataset", "jobs", "may_be_connected"]].fillna("")
+    assert sorted(told.itertuples(index=False, name=None)) == sorted(
+        (stop["dataset"], stop["reason"], way["dataset"],
+         ", ".join(f"{job['namespace']}/{job['name']}" for job in stop["jobs"]),
+         ", ".join(f"{link['namespace']}/{link['dataset']}" for link in stop["may_be_connected"]))
+        for stop in expected["stops"] for way in stop["onward"] or [{"dataset": ""}]
     )  # fmt: skip
 
 
@@ -157,6 +175,30 @@ def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
         (*named(each), each["exposure"]) for each in expected["items"]
     ]
     shows_something(shown)
+
+
+@on_spark
+def test_the_surface_of_a_column_is_that_of_the_index(lake: Lake) -> None:
+    """Whatever its tags; the other writers of a table decide which of its columns are unknown."""
+    for given in ({"dataset": "landing/customers", "column": "EMAIL"}, {"dataset": "landing/customers"}):
+        shown = lake.run("Surface", tag="nothing", **given)
+        expected = ask(lake.open_views, "surface", given)
+        (found,) = shown.values
+        assert len(expected["items"]) > 1
+        assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
+            (*named(each), each["exposure"]) for each in expected["items"]
+        ]
+        shows_something(shown)
+
+
+@on_spark
+def test_where_nothing_is_tagged_the_surface_says_so_and_draws_nothing(lake: Lake) -> None:
+    shown = lake.run("Surface", tag="<secret>")
+    (said,) = shown.texts
+    assert shown.images == []
+    assert "There is no answer for the tag '<secret>'" in said
+    assert "does not show that nothing is exposed" in said
+    assert "Tags with an answer: pii" in said
 
 
 @on_spark
@@ -213,10 +255,10 @@ def test_setup_tells_what_the_session_lacks_and_when_an_event_can_be_read(spark:
 def test_replay_says_what_it_would_send_and_sends_it(lake: Lake) -> None:
     with sink_server() as server:
         looked = lake.run("Replay", to=server.url).values
-        assert (looked[0]["would_send"], server.taken) == (len(EVENTS) + 1, [])
+        assert (looked[0]["would_send"], server.taken) == (len(SENT), [])
         assert {each.method for each in server.asked} == {"GET"}  # the kind of the target is asked, nothing is sent
         (found,) = lake.run("Replay", to=server.url, dry_run=False, streams=2, batch=50, rate=10_000).values
-    assert (found["delivered"], len(server.taken)) == (len(EVENTS) + 1, len(EVENTS) + 1)
+    assert (found["delivered"], len(server.taken)) == (len(SENT), len(SENT))
 
 
 @on_spark

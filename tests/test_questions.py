@@ -90,16 +90,20 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
         {
             "namespace": LAKE,
             "dataset": "bronze/customers",
+            "reason": "no_columns",
             "onward": [{"namespace": LAKE, "dataset": "silver/customers"}],
             "jobs": [{"namespace": "jobs", "name": "to_silver"}],
             "unread": [],
+            "may_be_connected": [],
         },
         {
             "namespace": LAKE,
             "dataset": "silver/customers",
+            "reason": "no_columns",
             "onward": [{"namespace": LAKE, "dataset": "export/dump"}],
             "jobs": [{"namespace": "jobs", "name": "export"}],
             "unread": [],
+            "may_be_connected": [],
         },
     ]
 
@@ -491,7 +495,7 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
     answer = shop.ask("unused", namespace="s3://much", dataset="source")
     jobs = [{"namespace": "jobs", "name": f"reader_{number}"} for number in range(9)]
     assert answer["readers"] == [
-        {"namespace": "s3://much", "dataset": "source", "jobs": jobs, "without_column_lineage": jobs}
+        {"namespace": "s3://much", "dataset": "source", "jobs": jobs, "without_column_lineage": jobs, "shown_by": []}
     ]
     reason = "a reader reports no column lineage"
     assert [(each["reason"], each["readers"]) for each in answer["items"]] == [
@@ -579,7 +583,9 @@ def test_what_is_only_shown_is_a_caveat_or_with_strict_unknown(shop: Asker) -> N
     )  # fmt: skip
     for answer in (loose, strict):
         notes = next(item for item in answer["items"] if item["column"] == "notes")
-        assert notes["shown_by"] == [{"job": {"namespace": "jobs", "name": "notebook"}, "time": at(50)}]
+        showing = [{"job": {"namespace": "jobs", "name": "notebook"}, "time": at(50)}]
+        assert answer["readers"][notes["readers"]]["shown_by"] == showing
+        assert notes["shown_by"] == showing, "deprecated, but still answered"
         reason = notes["reason"].partition(": ")[0]  # an `unknown` names its readers behind the rule
         assert {"verdict": notes["verdict"], "reason": reason, "count": 1} in answer["reasons"]
         assert any("notebook" in caveat for caveat in notes["caveats"]) == (answer is loose)

@@ -9,6 +9,7 @@ import pytest
 
 from headwater.events.redaction import redact, suspicious
 from headwater.events.redaction_rules import REDACTED, RULES, Rule, redact_text
+from headwater.events.redaction_tokens import TOKENS
 from headwater.receiver import Refusal
 from headwater.receiver.refusals import Refusals
 from tests.planted import event, in_error, in_sql
@@ -16,8 +17,8 @@ from tests.secrets.corpus import load_formats
 from tests.secrets.worst_cases import LARGEST_RATIO, growth, worst_cases
 
 FORMATS = load_formats()
-KNOWN_MISSES = 0.06
-"""Of the half that no rule was made with a look at: 14 of 283. `python -m bench.redaction` names them."""
+KNOWN_MISSES = 0.03
+"""Of the half that no rule was made with a look at: 7 of 290. `python -m bench.redaction` names them."""
 
 
 def test_the_corpus_is_what_the_figures_say() -> None:
@@ -77,6 +78,76 @@ def test_full_width_and_invisible_letters_hide_no_name(name: str, ascii_only: bo
     text = json.dumps({name: SECRET}, ensure_ascii=ascii_only)
     assert suspicious([text.encode()]) == [True]
     assert redact({name: SECRET}) == {name: REDACTED}
+
+
+@pytest.mark.parametrize(
+    ("holds", "hidden"),
+    [
+        (
+            "$p = ConvertTo-SecureString '§' -AsPlainText -Force",
+            "$p = ConvertTo-SecureString '[REDACTED]' -AsPlainText -Force",
+        ),
+        ('ConvertTo-SecureString -String "§" -AsPlainText', 'ConvertTo-SecureString -String "[REDACTED]" -AsPlainText'),
+        ("ConvertTo-SecureString § -AsPlainText", "ConvertTo-SecureString [REDACTED] -AsPlainText"),
+        ("connect --password 'two words §' -v", "connect --password '[REDACTED]' -v"),
+        ('password="two words §" next', 'password="[REDACTED]" next'),
+        ("jdbc:x://db;password='two words §';y=1", "jdbc:x://db;password='[REDACTED]';y=1"),
+        ("x-auth: §", "x-auth: [REDACTED]"),
+        ("curl -H 'X-Auth: §' https://h", "curl -H 'X-Auth: [REDACTED]' https://h"),
+        ("s3://lake/t/password=§/part-0.parquet", "s3://lake/t/password=[REDACTED]/part-0.parquet"),
+        ("/t/token=§/p0", "/t/token=[REDACTED]/p0"),
+    ],
+)
+def test_a_secret_in_a_text_is_hidden_and_the_words_around_it_stay(holds: str, hidden: str) -> None:
+    value = {"note": holds.replace("§", SECRET)}
+    assert suspicious([json.dumps(value).encode()]) == [True]
+    assert redact(value) == {"note": hidden}
+
+
+@pytest.mark.parametrize("name", ["x-auth", "X-Auth", "x_auth", "http.headers.x-auth"])
+def test_x_auth_is_a_secrets_name(name: str) -> None:
+    assert suspicious([json.dumps({name: SECRET}).encode()]) == [True]
+    assert redact({name: SECRET}) == {name: REDACTED}
+
+
+@pytest.mark.parametrize("path", ["s3://lake/t/token=eur/part-0", "/t/password=hashed/p0", "/secret=2026-11-27/p"])
+def test_a_partition_folder_with_an_ordinary_value_stays(path: str) -> None:
+    value = {"path": path}
+    assert redact(value) is value
+
+
+@pytest.mark.parametrize("name", ["pin", "pw", "sas", "session_id", "salt"])
+def test_an_ordinary_field_is_hidden_only_if_its_value_looks_like_a_secret(name: str) -> None:
+    assert suspicious([json.dumps({name: SECRET}).encode()]) == [True]
+    assert redact({name: SECRET}) == {name: REDACTED}
+    for ordinary in ("sodium", "A7", "0195c000-0000-7000-8000-000000000003", "2026-11-27T10:00:00", "3.5.1", "a b c"):
+        value = {name: ordinary}
+        assert redact(value) is value
+    assert (redact({name: "4711"}) == {name: REDACTED}) == (name == "pin")
+
+
+HEX, MIXED = "0f1e2d3c4b5a6978" * 8, "aB3dE6gH9jK2mN5p" * 8
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "bedrock-api-key-" + MIXED[:44], "eyJrIjoi" + MIXED[:80], "_gitlab_session=" + HEX[:32], "EAAC" + MIXED[:110],
+        f"pat.{MIXED[:22]}.{MIXED[:24]}.{MIXED[:20]}", f"sc_{HEX[:10]}.{HEX[:4]}.acc-{HEX[:16]}.{MIXED[:60]}",
+        "s-s4t2ud-" + HEX[:64], "tk-us-" + MIXED[:48], "sm_pat_" + MIXED[:16], "SK" + HEX[:32].upper(),
+        f"dt0c01.{MIXED[:24]}.{MIXED[:64]}", "xoxr-" + MIXED[:8], "FLWSECK_TEST-" + HEX[:12],
+    ],
+)  # fmt: skip
+def test_a_token_is_hidden_by_its_shape_alone(token: str) -> None:
+    value = {"note": f"saw {token} in passing"}
+    assert suspicious([json.dumps(value).encode()]) == [True]
+    assert token.rpartition("=")[2] not in redact(value)["note"]
+
+
+def test_the_page_lists_every_service_whose_tokens_are_known_by_shape() -> None:
+    page = Path("docs/redaction.md").read_text()
+    listed = page.partition("## Tokens by service")[2].partition("## ")[0]
+    assert [token.service for token in TOKENS if f"{token.service}" not in listed] == []
 
 
 def test_harmless_facets_stay() -> None:
@@ -157,7 +228,7 @@ def test_no_rule_takes_longer_than_its_text_grows(rule: Rule) -> None:
 
 @pytest.mark.slow
 def test_a_rule_that_reads_on_from_every_dash_would_be_found() -> None:
-    assert growth(re.compile(rb"--[\w.-]+=").search, ("", "-")) > LARGEST_RATIO
+    assert growth(re.compile(rb"--[\w.-]+=").search, ("", "-"), most=1) > LARGEST_RATIO
 
 
 def test_a_text_of_secrets_alone_is_hidden_whole() -> None:

@@ -493,6 +493,9 @@ FEATURES: dict[str, Question] = {
         < len({(w.run, w.output) for w in r.current if w.carries})
     ),
     "streaming": lambda r: any(a.run and a.run.is_streaming and a.writings for a in r.accounts),
+    "attempts behind a complete one": lambda r: any(
+        len(run.counted) < len(run.events) and run.counts for run in r.runs
+    ),
     "snapshots": lambda r: any(len(run.telling) < len(run.events) for run in r.runs),
     "declared": lambda r: any(writing.edges for writing in r.declared),
     "clock ahead": lambda r: any(event.is_ahead for event in r.events),
@@ -503,6 +506,10 @@ FEATURES: dict[str, Question] = {
     "lineage facet": lambda r: any(account.content.entries for account in r.accounts),
     "case variants": lambda r: any(edge[3] != edge[3].casefold() for edge in r.column_edges),
     "nested": lambda r: any("." in edge[3] and r.nesting.above(edge[:4]) for edge in r.column_edges),
+    "arrays and maps": lambda r: (
+        {"_element", "_value"}
+        <= {part for known in r.schemas.known.values() for _, paths in known for path in paths for part in path}
+    ),
     "child edges": lambda r: any(r.nesting.above(edge[:4]) and r.nesting.above(edge[4:8]) for edge in r.column_edges),
     "struct copies": lambda r: any(
         edge[8] == "DIRECT" and r.nesting.within(edge[:4]) & r.nesting.within(edge[4:8]) for edge in r.column_edges

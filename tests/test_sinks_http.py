@@ -1,10 +1,11 @@
 """The connection of HTTP targets: kept, made anew where the server has ended it, through proxies, by certificates."""
 
+import base64
 import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -12,10 +13,16 @@ import httpx
 import pytest
 
 from headwater.errors import Retry, WrongSetting
+from headwater.sinks.connecting.bounded_calls import BoundedCalls
 from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.connecting.kept_connection import KeptConnection
-from headwater.sinks.contract.sink_shape import Outcome
-from tests.sink_server import Asked, Said, sink_server
+from headwater.sinks.contract.guarding import convert_guarded, deliver_guarded, place
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
+from headwater.sinks.contract.target_registry import open_sink
+from headwater.sinks.targets.blob_folder import BlobFolder
+from headwater.sinks.targets.s3_folder import S3Folder
+from tests.sink_server import Asked, Said, eventually, sink_server
+from tests.sinking import payloads, sink
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -212,6 +219,115 @@ def test_a_target_that_sends_byte_by_byte_has_one_deadline_for_all_of_it(at_once
             out.ask("POST", "/", b"{}")
         gone.set()
         assert out.ask("POST", "/", b"{}").status == 200
+
+
+def trickling(gone: threading.Event, begin: bytes) -> Callable[[socket.socket], None]:
+    """Send one byte after the other, and never the whole of it."""
+
+    def trickle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        for byte in begin + b"x" * 9000:
+            connection.sendall(bytes([byte]))
+            if gone.wait(0.05):
+                return
+
+    return trickle
+
+
+def test_a_tls_handshake_that_comes_byte_by_byte_has_a_deadline(tmp_path: Path) -> None:
+    gone = threading.Event()
+    record = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"  # the head of a long ServerHello
+    with speaking(trickling(gone, record)) as url, closing(poster(url.replace("http", "https"), timeout_s=0.4)) as out:
+        with pytest.raises(Retry, match="handshake operation timed out"):
+            out.ask("POST", "/", b"{}")
+        gone.set()
+
+
+def s3_folder(url: str) -> S3Folder:
+    key = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "aws_region": "eu-west-1"}
+    return S3Folder("s3://bucket/in", {**key, "aws_endpoint_url": url}, deadline_s=3.0)
+
+
+def blob_folder(url: str) -> BlobFolder:
+    key = base64.b64encode(b"key").decode()
+    return BlobFolder(f"{url}/account/container", {"account_name": "account", "account_key": key}, deadline_s=3.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [s3_folder, blob_folder])
+def test_storage_that_answers_byte_by_byte_holds_no_request_beyond_its_deadline(
+    opened: Callable[[str], S3Folder | BlobFolder],
+) -> None:
+    """Their clients limit the time of each read alone."""
+    gone = threading.Event()
+    with speaking(trickling(gone, b"HTTP/1.1 200 OK\r\nx-slow: ")) as url, closing(opened(url)) as folder:
+        with pytest.raises(Retry, match=r"Cannot write .* No whole answer within 3 s"):
+            folder.write("a.ndjson", [b"{}"])
+        gone.set()
+
+
+@pytest.mark.slow
+def test_a_delta_table_on_storage_that_answers_byte_by_byte_has_a_deadline() -> None:
+    """The storage client of delta-rs limits a whole request, and how long it tries again."""
+    gone = threading.Event()
+    key = {"aws_access_key_id": "id", "aws_secret_access_key": "key", "aws_region": "eu-west-1"}
+    quick = {"timeout": "1s", "max_retries": "0", "aws_allow_http": "true"}
+    with speaking(trickling(gone, b"HTTP/1.1 200 OK\r\nx-slow: ")) as url:
+        of = sink(type="delta", table="s3://bucket/t", options={**key, **quick, "aws_endpoint_url": url})
+        outcome = deliver_guarded(open_sink(of, lambda _: "key"), payloads(["a"]), str)
+        gone.set()
+    assert list(outcome.again) == [0]
+    assert "did not answer in time" in outcome.trouble
+
+
+def test_requests_that_are_left_behind_are_few() -> None:
+    gone = threading.Event()
+    calls = BoundedCalls(0.01)
+    for _ in range(4):
+        with pytest.raises(Retry, match="No whole answer within"):
+            calls.run(gone.wait)
+    with pytest.raises(Retry, match="4 earlier requests"):
+        calls.run(gone.wait)
+    gone.set()
+    eventually(lambda: not [each for each in threading.enumerate() if each.name == "sink-request"])
+    assert calls.run(lambda: 7) == 7
+
+
+class _Forging:
+    """A target that fails with words that pretend to be lines of the log."""
+
+    largest = 1
+    said = "bad\r\n2026 ERROR forged\x1b[2J\u2028next"
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:  # noqa: ARG002 - as a target has it
+        raise ValueError(self.said)
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:  # noqa: ARG002 - as a target has it
+        try:
+            raise KeyError(self.said)
+        except KeyError:
+            raise ValueError(self.said) from None
+
+    def check(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_words_of_a_target_forge_no_lines_of_a_traceback_and_no_reasons(caplog: pytest.LogCaptureFixture) -> None:
+    """Each message of the traceback is one line, its frames are as Python writes them."""
+    made = payloads(["a"])
+    (unfit,) = convert_guarded(_Forging().convert, [made[0].event], place, str)
+    outcome = deliver_guarded(_Forging(), made, str)
+    for said in (unfit.unfit or "", outcome.trouble):
+        assert said.isprintable()
+        assert "2026 ERROR forged\\x1b[2J" in said
+    lines = "\n".join(record.getMessage() for record in caplog.records).splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert not [line for line in lines if line.startswith(("2026", "next"))]
+    assert len([line for line in lines if line.startswith("ValueError: bad\\r\\n2026")]) == 2
+    assert [line for line in lines if line.startswith("  File ")]
 
 
 def test_a_redirection_names_where_it_leads_and_the_remedy_on_one_line() -> None:

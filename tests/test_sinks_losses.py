@@ -17,6 +17,7 @@ from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.schema_changes import SchemaChange
+from headwater.local.finding_metrics import COMPARED, FindingMeter
 from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.finding_event import finding_event
 from headwater.reconcile.histories.history_entry import HistorySpan
@@ -54,6 +55,8 @@ SINKS = {
 }
 KEY = f"whsec_{'a2V5' * 10}"
 """A secret as each target takes it."""
+NO_VALUE = ("event", "missing input")
+"""Parts that are not there to be changed."""
 OFTEN = 4
 """Changes of one kind that are looked at, for each target."""
 
@@ -361,7 +364,7 @@ def test_a_declaration_is_what_payloads_hold(name: str) -> None:
                 if (holding.held == "not" and differs) or (holding.held == "whole" and not differs):
                     wrong.add((holding.held, *key, str(differs)))
     assert wrong == set()
-    assert [each[:2] for each in holdings if each not in seen and each.part != "event"] == []
+    assert [each[:2] for each in holdings if each not in seen and each.part not in NO_VALUE] == []
     assert [each[:2] for each in holdings if each.held == "part" and True not in seen[each]] == []
 
 
@@ -397,6 +400,20 @@ def test_what_is_lost_is_counted_once_a_run(tmp_path: Path) -> None:
     assert lost(SINKS["file"], world) == {}
 
 
+def test_runs_whose_inputs_cannot_be_filled_are_losses_of_merged_runs(tmp_path: Path) -> None:
+    """A MERGE reports no input: column lineage names it if the run counts; nothing does without column lineage."""
+    world = SinkWorld(tmp_path)
+    told, failed, silent = (
+        table("out", **facets) for facets in ({"columnLineage": COLUMNS}, {"columnLineage": COLUMNS}, {})
+    )
+    states = {"COMPLETE": told, "FAIL": failed, "ABORT": silent}
+    world.store(*bodies([run_event(eventType=state, inputs=[], outputs=[out]) for state, out in states.items()]))
+    world.store(*bodies([run_event(inputs=[], outputs=[silent]), run_event(eventType="START", outputs=[silent])]))
+    assert lost(SINKS["openlineage by runs"], world)["missing input", ""] == (3, 3)
+    assert ("missing input", "") not in lost(SINKS["purview"], world) | lost(SINKS["datahub"], world)
+    assert lost(SINKS["openlineage"], world) == {}
+
+
 def test_an_event_of_which_nothing_is_sent_is_one_loss() -> None:
     event = stored([body(dataset_event(dataset=table("out", schema=SCHEMA, tags=TAGS)))])
     met = [each for each in losses_of(event, target_module("datahub").holdings(SINKS["datahub"].options)) if each.runs]
@@ -414,6 +431,19 @@ def test_the_newest_events_of_a_span_that_the_filter_lets_by(tmp_path: Path) -> 
     assert (found["events"], found["truncated"]) == (1, True)
     assert loss_report(bronze, of, Looked(since_us=4_000_000_000_000_000))["events"] == 0
     assert loss_report(bronze, of, Looked(until_us=1))["events"] == 0
+
+
+def test_words_of_events_forge_no_lines_of_losses_and_no_labels_of_metrics(tmp_path: Path) -> None:
+    world, forged = SinkWorld(tmp_path), "forged\r\n2026 ERROR\x1b[2J"
+    silent = Finding(
+        kind="not_reported", certain=True, name="load", time="2026-03-01T12:00:00Z", reason="r", advice="a"
+    )
+    run = {"runId": "01a1fdb4-606f-7ed7-8ccf-b1cbfed17566", "facets": {forged: {"value": 1}}}
+    world.store(body(run_event(run=run)), finding_event(forged, [silent], HistorySpan(0, 1)))
+    assert ("run facet", "forged\\r\\n2026 ERROR\\x1b[2J") in lost(SINKS["purview"], world)
+    FindingMeter(open_bronze(world.settings)).measure()
+    labels = [sample.labels["comparison"] for metric in COMPARED.collect() for sample in metric.samples]
+    assert labels == ["forged\\r\\n2026 ERROR\\x1b[2J"]
 
 
 def test_losses_by_command(tmp_path: Path) -> None:

@@ -4,13 +4,17 @@ import json
 import os
 import signal
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwater.errors import Retry, WrongSetting
+from headwater.lake.bronze_follower import sources_ahead
+from headwater.lake.event_order import EventList, OrderedPlace, Selection
 from headwater.runtime.sink_opening import open_replay
+from headwater.runtime.storage import open_bronze
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.sinks.operating.sink_replay import Replay
 from tests.lake_check import rows
@@ -56,12 +60,123 @@ def test_a_span_is_cut_at_both_ends_and_by_whom(world: SinkWorld, server: SinkSe
     for each in made:
         world.store(*bodies([each]))
     since, until = (received_us(world, made[place]) for place in (1, 3))
-    assert run(opened(world, server.url, ReplaySpan(since, until))) == (2, 0, 0)
+    assert run(opened(world, server.url, ReplaySpan(since, until, by="receipt"))) == (2, 0, 0)
     assert server.taken == made[1:3]
     assert run(opened(world, server.url, ReplaySpan(namespaces=["pr*"], jobs=["load"]))) == (3, 0, 1)
     assert run(opened(world, server.url, ReplaySpan(runs=runs(made[1:2])))) == (1, 0, 3)
     assert server.taken[2:] == [made[0], *made[2:], made[1]]
     assert run(opened(world, server.url, ReplaySpan(since_us=1 << 60))) == (0, 0, 0)
+
+
+def at(moment: str, **members: Any) -> dict[str, Any]:
+    """Return a run event of this moment."""
+    return run_event(eventTime=f"2026-03-{moment}Z", **members)
+
+
+def test_events_that_arrive_late_are_selected_by_their_own_time_and_sent_in_its_order(
+    world: SinkWorld, server: SinkServer
+) -> None:
+    third, first, second, outside = (at(f"0{day}T00:00:00") for day in (3, 1, 2, 9))
+    for each in (third, outside, first, second):
+        world.store(*bodies([each]))
+    since, until = (int(datetime.fromisoformat(f"2026-03-0{day}T00:00:00+00:00").timestamp() * 1e6) for day in (1, 5))
+    replay = opened(world, server.url, ReplaySpan(since, until))
+    looked = replay.look()
+    assert (replay.total, looked["selected_by"], looked["order"]) == (3, "event time", "event time")
+    assert (looked["first"], looked["last"]) == ("2026-03-01T00:00:00.000Z", "2026-03-03T00:00:00.000Z")
+    found = replay.run(lambda *_: None)
+    assert (found["delivered"], found["selected_by"]) == (3, "event time")
+    assert server.taken == [first, second, third]
+    assert opened(world, server.url, ReplaySpan(until, since)).total == 0
+
+    span = ReplaySpan(received_us(world, outside), received_us(world, second), by="receipt")
+    found = opened(world, server.url, span).run(lambda *_: None)
+    assert (found["delivered"], found["selected_by"], found["order"]) == (2, "receipt", "event time")
+    assert server.taken[3:] == [first, outside]
+
+
+def test_the_same_bounds_by_event_and_by_receipt_are_two_replays(world: SinkWorld, server: SinkServer) -> None:
+    world.store(*bodies(events(3)))
+    server.answer = lambda _: Said() if len(server.taken) < 1 else Said(503)
+
+    def stop(settled: int, total: int, status: Any) -> None:
+        if status.trouble:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(world, server.url, ReplaySpan(0, 1 << 60)).run(stop)
+    server.answer = lambda _: Said()
+    assert opened(world, server.url, ReplaySpan(0, 1 << 60)).goes_on
+    assert not opened(world, server.url, ReplaySpan(0, 1 << 60, by="receipt")).goes_on
+
+
+def test_a_mix_of_event_times_and_receipt_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    given = ["--since", "2026-03-01", "--received-until", "2026-04-01", "--data", str(tmp_path / "data")]
+    done = headwater("replay", "--to", "http://127.0.0.1:1", *given, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "selects by one of them" in " ".join(done.stderr.split())
+
+
+def test_one_that_was_broken_off_begins_anew_where_events_were_removed(world: SinkWorld, server: SinkServer) -> None:
+    """Its place is a row number, and rows have moved: it may repeat events, and omits none."""
+    made = [at(f"01T00:00:{second:02}") for second in range(10)]
+    world.store(*bodies(made))
+    server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
+
+    def stop(settled: int, total: int, status: Any) -> None:
+        if status.trouble:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(world, server.url).run(stop)
+    server.answer = lambda _: Said()
+    server.taken.clear()
+    open_bronze(world.settings).events.delete(f"run_id = '{runs(made)[0]}'")
+    replay = opened(world, server.url)
+    assert (replay.goes_on, replay.total) == (False, 9)
+    assert run(replay) == (9, 0, 0)
+    assert server.taken == made[1:]
+
+
+def test_an_end_is_told_with_all_that_came_before_it_in_event_order(world: SinkWorld, server: SinkServer) -> None:
+    """The START came into the lake behind its COMPLETE, and the COMPLETE is in a batch of its own."""
+    (end,) = [at("02T00:00:00", eventType="COMPLETE", inputs=[])]
+    start = end | {
+        "eventType": "START",
+        "inputs": [{"namespace": "n", "name": "i"}],
+        "eventTime": "2026-03-01T00:00:00Z",
+    }
+    world.store(*bodies([end]))
+    world.store(*bodies([start]))
+    out = {"type": "openlineage", "url": server.url, "as": "runs", "compress": False}
+    (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"out": out}}))
+    since = int(datetime(2026, 3, 2, tzinfo=UTC).timestamp() * 1e6)
+    assert run(opened(world, "out", ReplaySpan(since))) == (1, 0, 0)
+    (sent,) = server.taken
+    assert [each["name"] for each in sent["inputs"]] == ["i"]
+
+
+def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: SinkWorld) -> None:
+    """A page holds four rows here, and five events share a moment."""
+    made = [
+        at(f"01T00:00:{second:02}.{micros:06}") for second, micros in [(9, 0), *[(5, 7)] * 5, (5, 8), (1, 0), (3, 1)]
+    ]
+    world.store(*bodies(made))
+    bronze = open_bronze(world.settings)
+    found = EventList(bronze, Selection(sources_ahead(bronze, {}), False, None, None), page=4)
+    rows_read: list[OrderedPlace] = []
+    row = 0
+    while (begin := found.behind(row, 3))[1]:
+        row = begin[0] + len(begin[1])
+        rows_read += begin[1]
+    assert (found.total, len(rows_read), row) == (9, 9, 9)
+    assert [each.event_us for each in rows_read] == sorted(each.event_us for each in rows_read)
+    assert {each.sequence for each in rows_read} == set(range(1, 10))
+    (removed,) = [each for each in rows_read if each.sequence == 8]  # the first of all: its page is read anew
+    bronze.events.delete(f"run_id = '{runs(made)[7]}'")
+    assert found.behind(0, 9)[1][0].event_us > removed.event_us
+    assert [found.behind(row, 1)[1] for row in range(2, 9)] == [[each] for each in rows_read[2:]]
 
 
 def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -> None:
@@ -111,7 +226,7 @@ def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: Sink
     assert run(opened(world, server.url)) == (4, 0, 0)
 
 
-def test_one_that_was_broken_off_goes_on_and_what_came_meanwhile_follows(world: SinkWorld, server: SinkServer) -> None:
+def test_one_that_was_broken_off_goes_on_without_what_came_meanwhile(world: SinkWorld, server: SinkServer) -> None:
     made = events(10)
     world.store(*bodies(made))
     server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
@@ -126,9 +241,9 @@ def test_one_that_was_broken_off_goes_on_and_what_came_meanwhile_follows(world: 
     more = events(2)
     world.store(*bodies(more))
     replay = opened(world, server.url)
-    assert (replay.goes_on, replay.total) == (True, 8)
-    assert run(replay) == (8, 0, 0)
-    assert server.taken == made + more
+    assert (replay.goes_on, replay.total) == (True, 6)
+    assert run(replay) == (6, 0, 0)
+    assert server.taken == made
     assert not opened(world, server.url).goes_on
     assert not opened(world, server.url, ReplaySpan(jobs=["other"])).goes_on
 
@@ -138,11 +253,14 @@ def test_a_sink_of_the_file_is_a_target_and_keeps_its_own_place(world: SinkWorld
     world.store(*bodies(made))
     out = {"type": "marquez", "url": server.url, "only": {"states": ["START"]}}
     named = {"out": out, "folder": {"type": "file", "folder": str(world.folder / "out")}}
+    named["table"] = {"type": "delta", "table": str(world.folder / "table")}
     (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
     assert run(opened(world, "out")) == (2, 0, 1)
     assert world.ledger.counts("out") == (0, 0, 0)
     with pytest.raises(WrongSetting, match="sinks reset folder"):
         opened(world, "folder")
+    with pytest.raises(WrongSetting, match="sinks reset table"):
+        opened(world, "table")
     with pytest.raises(WrongSetting, match="without credentials"):
         opened(world, "http://me:secret@host")
 
@@ -205,7 +323,7 @@ def test_a_look_sees_what_a_replay_sends_of_whole_runs(world: SinkWorld, server:
     out = {"type": "openlineage", "url": server.url, "as": "runs", "compress": False}
     (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"out": out}}))
     ended = [row for row in rows(world.folder, "events", ["event_type", "received_at"]) if row["event_type"] != "START"]
-    span = ReplaySpan(int(ended[0]["received_at"].timestamp() * 1e6))
+    span = ReplaySpan(int(ended[0]["received_at"].timestamp() * 1e6), by="receipt")
     looked = opened(world, "out", span).look()
     assert run(opened(world, "out", span)) == (1, 0, 0)
     (sent,) = server.taken

@@ -42,7 +42,7 @@ def test_a_late_run_and_a_stream_of_fifty_updates_read_the_file_that_they_are_in
 def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSession) -> None:
     """100,000 runs of one job that say the same 2 KB of one dataset are 200 MB of text, one by one."""
     row = CandidateRow(
-        "group", "output", "", "", "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
+        "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
         origin="observed", landed=True, rewrites=False, asks=None, kin=None, content="x" * 2_000,
     )  # fmt: skip
     columns = {name: F.lit(value) for name, value in asdict(row).items()}

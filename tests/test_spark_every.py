@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,14 +13,17 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headwater import failpoints
+from headwater.lake.gold_pass import is_refreshed
 from headwater.runtime.folders import prepare_folder
 from headwater.spark.delta.layer_maintenance import COMPACT_EVERY, compact, vacuum
 from headwater.spark.layer_generations import KEEP_S, LAYERS, Folders, current, remove_old
 from headwater.spark.one_pass import alone
-from headwater.tables import EDGE_RUNS
+from headwater.tables import EDGE_RUNS, RUN_HEALTH
+from headwater.tables.last_pass import IDLE_S, NOTE_NAME, REFRESH_FOLDER
 from tests import hostile_names, spark_driver
+from tests.parsing import World
 from tests.passed_lake import PassedLake
-from tests.running import started
+from tests.running import headwater, started
 from tests.spark_lake import RULES, SparkLake
 from tests.spark_noise import SPARK_NOISE
 from tests.test_private import open_to_others
@@ -77,10 +82,54 @@ def test_it_takes_what_is_new_until_it_is_interrupted(passed_lake: PassedLake) -
     assert passed_lake.taken == passed_lake.sent
 
 
-def test_what_one_session_has_taken_the_command_does_not_take_again(passed_lake: PassedLake) -> None:
-    prepare_folder(passed_lake.world.settings)  # closes what this process made
-    done = passed_lake.command("--json")
+def refreshed(folder: Path) -> tuple[subprocess.CompletedProcess[str], bool]:
+    """Run the command with a Java that only notes that it was started; tells whether it was."""
+    java, note = folder / "java" / "bin" / "java", folder / "java" / "started"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\n: > '{note}'\nexit 1\n")
+    java.chmod(0o755)
+    environment = {"JAVA_HOME": str(java.parents[1])}
+    done = headwater("spark", "refresh", "--data", folder, "--json", environment=environment)
+    return done, note.exists()
+
+
+@pytest.fixture
+def taken_lake(passed_lake: PassedLake, tmp_path: Path) -> World:
+    """A copy of a lake of which the last pass took everything."""
+    shutil.copytree(passed_lake.world.folder, tmp_path / "copy")
+    return World(tmp_path / "copy")
+
+
+def test_a_refresh_with_nothing_new_starts_no_spark(taken_lake: World) -> None:
+    done, has_java_started = refreshed(taken_lake.folder)
     assert (done.returncode, json.loads(done.stdout)["events"]) == (0, 0), done.stderr
+    assert not has_java_started
+
+
+@pytest.mark.parametrize("change", ["new bronze", "an hour", "a clock set back", "gold by others", "damaged note"])
+def test_a_refresh_starts_spark_if_there_may_be_something_to_do(taken_lake: World, change: str) -> None:
+    lake = taken_lake.folder / "lake"
+    note = lake / REFRESH_FOLDER / NOTE_NAME
+    found = json.loads(note.read_text("utf-8"))
+    if change == "new bronze":
+        taken_lake.append(*more(700))
+        taken_lake.parser().step()
+    elif change == "gold by others":
+        gold = next(lake.glob("gold/g*[0-9]"))
+        DeltaTable(gold / RUN_HEALTH.name).delete()
+    elif change == "damaged note":
+        note.write_text(note.read_text("utf-8")[:20])
+    else:
+        note.write_text(
+            json.dumps({**found, "began_s": time.time() + (60 if change == "a clock set back" else -IDLE_S)})
+        )
+    assert refreshed(taken_lake.folder)[1]
+
+
+def test_other_rules_find_something_to_do_though_nothing_is_new(taken_lake: World) -> None:
+    lake = str(taken_lake.folder / "lake")
+    assert is_refreshed(lake, RULES.rules_hash)
+    assert not is_refreshed(lake, "other rules")
 
 
 @pytest.mark.long

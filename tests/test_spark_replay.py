@@ -88,6 +88,8 @@ def test_tasks_send_what_one_process_sends_and_each_run_in_order(
     outcome = opened(spark, world, server.url, batch=7, streams=3).run(batch_events=50)
     assert outcome == {
         "target": "openlineage",
+        "selected_by": "event time",
+        "order": "event time",
         "delivered": 120,
         "refused": 0,
         "left_out": 0,
@@ -109,7 +111,8 @@ def test_a_span_is_cut_as_for_one_process(spark: "SparkSession", world: SinkWorl
         world.store(*bodies([each]))
     since, until = (received_us(world, made[place]) for place in (1, 3))
     spans = {
-        ReplaySpan(since, until): (made[1:3], 0),
+        ReplaySpan(since, until, by="receipt"): (made[1:3], 0),
+        ReplaySpan(until_us=1): ([], 0),
         ReplaySpan(namespaces=("pr*",), jobs=("load",)): ([made[0], *made[2:]], 1),
         ReplaySpan(runs=tuple(runs(made[1:2]))): ([made[1]], 3),
         ReplaySpan(since_us=1 << 60): ([], 0),
@@ -121,8 +124,24 @@ def test_a_span_is_cut_as_for_one_process(spark: "SparkSession", world: SinkWorl
         theirs = open_replay(world.settings, world.folder, span, server.url, rate=None, batch=1, key=None).look()
         assert (server.taken, sent["left_out"]) == (expected, left_out), span
         assert looked | {"first": 0, "last": 0} == theirs | {"first": 0, "last": 0}, span
-    looked = opened(spark, world, server.url, ReplaySpan(since, until)).look()
+    looked = opened(spark, world, server.url, ReplaySpan(since, until, by="receipt")).look()
     assert (looked["first"], looked["last"]) == (iso(since), iso(received_us(world, made[2])))
+
+
+def test_events_that_arrive_late_are_sent_by_tasks_in_the_order_of_their_own_times(
+    spark: "SparkSession", world: SinkWorld, server: SinkServer
+) -> None:
+    made = [run_event(eventTime=f"2026-03-0{day}T00:00:00Z") for day in (3, 9, 1, 2)]
+    for each in made:
+        world.store(*bodies([each]))
+    given = ["--to", server.url, "--streams", "1", "--batch-events", "2", "--since", "2026-03-01"]
+    looked = replay([lake(world), *given, "--until", "2026-03-05", "--dry-run"])
+    assert (looked["would_send"], looked["selected_by"]) == (3, "event time")
+    assert (looked["first"], looked["last"]) == ("2026-03-01T00:00:00.000Z", "2026-03-03T00:00:00.000Z")
+    assert replay([lake(world), *given, "--until", "2026-03-05"])["delivered"] == 3
+    assert server.taken == [made[2], made[3], made[0]]
+    with pytest.raises(WrongSetting, match="selects by one of them"):
+        replay([lake(world), *given, "--received-until", "2026-03-05"])
 
 
 def test_a_job_that_was_cut_off_goes_on_behind_its_last_batch(

@@ -213,6 +213,13 @@ def _watch(tier: Tier, events: int) -> Iterator[Line]:
     )
 
 
+def api_line(busy_hours_a_day: int) -> Line:
+    """Return what one instance of the API that never sleeps costs, and what its questions cost on top of it."""
+    gb_s, busy = PARSER_GB * SECONDS, busy_hours_a_day / 24
+    usd = gb_s * USD["always ready, GB-s"] + gb_s * busy * USD["executing while always ready, GB-s"]
+    return Line("API", f"1 instance of {PARSER_GB} GB always ready, answers {busy_hours_a_day} h a day", usd)
+
+
 def sinks_bill(tier: Tier, events: int) -> list[Line]:
     """Add up a month of the app of sinks, with one sink that takes all events; no free grant is left for it."""
     delivering = min(events, SINK_RUNS_A_DAY)
@@ -241,6 +248,7 @@ def tables() -> str:
     """Return the Markdown that docs/azure.md holds: the sums, each bill, the prices."""
     parts = [_summary()]
     parts += [_bill_table(*case) for case in CASES]
+    parts.append(_api_table())
     parts.append(_sinks_table())
     prices = [f"| {what} | {usd:.6f}".rstrip("0") + " |" for what, usd in USD.items()]
     parts.append("\n".join(["| price | US dollars |", "|---|---|", *prices]))
@@ -261,6 +269,18 @@ def _bill_table(name: str, events: int) -> str:
     rows += [f"| {line.what} | {line.how} | {line.usd:,.2f} |" for line in lines]
     euros = f"x {REGION} for West Europe x {EUR_PER_USD} € = € {total_eur(lines):,.2f}"
     rows.append(f"| sum | {euros} | {sum(line.usd for line in lines):,.2f} |")
+    return "\n".join(rows)
+
+
+def _api_table() -> str:
+    rows = ["| always-ready API (`API_ALWAYS_READY=1`) | how it comes about | $ a month |", "|---|---|---|"]
+    small = sum(line.usd for line in bill(Tier.read("small"), 10_000))
+    for hours in (0, 8, 24):
+        line = api_line(hours)
+        rows.append(f"| {hours} h of questions a day | {line.how} | {line.usd:,.2f} (€ {total_eur([line]):,.2f}) |")
+    rows.append(
+        f"| small, 10,000 events a day, with it at 8 h | the sum above and this line | {small + api_line(8).usd:,.2f} |"
+    )
     return "\n".join(rows)
 
 

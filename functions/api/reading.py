@@ -12,6 +12,7 @@ from functools import partial
 from starlette.types import Receive, Scope, Send
 
 from functions import open_readers
+from functions.api.instance_health import InstanceHealth
 from functions.receiver.intake import intake_of
 from headwater.access import Caller
 from headwater.api.index_news import IndexNews
@@ -34,7 +35,8 @@ class Instance:
         self._folder = prepare_folder(settings)
         side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder))
         self._news = IndexNews(side.freshness)
-        self._app = side.app(writing=Writing(self._post, self._news))
+        health = InstanceHealth(settings, self._folder, side.bronze)
+        self._app = side.app(writing=Writing(self._post, self._news), more=health.routes())
         self._index: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 

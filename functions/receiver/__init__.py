@@ -1,8 +1,10 @@
 """The receiver's triggers: plain routes, anonymous for the host, so that 401 and 405 are the station's own answers."""
 
 import azure.functions as func
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from functions.receiver.intake import intake_of
+from headwater.answer_headers import ANSWER_HEADERS
 from headwater.settings import Settings
 
 ANONYMOUS = func.AuthLevel.ANONYMOUS
@@ -23,6 +25,13 @@ def blueprint(settings: Settings) -> func.Blueprint:
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
         return await intake.batch(req)
 
+    if "api" not in settings.triggers:  # its route has every other path
+
+        @bp.function_name("other_paths")
+        @bp.route("{*path}", methods=["POST"], auth_level=ANONYMOUS)
+        async def other_paths(req: func.HttpRequest) -> func.HttpResponse:
+            return await intake.other(req)
+
     @bp.function_name("live")
     @bp.route("health/live", methods=["GET"], auth_level=ANONYMOUS)
     async def live(req: func.HttpRequest) -> func.HttpResponse:
@@ -32,5 +41,12 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.route("health/ready", methods=["GET"], auth_level=ANONYMOUS)
     async def ready(req: func.HttpRequest) -> func.HttpResponse:
         return await intake.ready()
+
+    if "api" not in settings.triggers:
+
+        @bp.function_name("metrics")
+        @bp.route("metrics", methods=["GET"], auth_level=ANONYMOUS)
+        async def metrics(req: func.HttpRequest) -> func.HttpResponse:
+            return func.HttpResponse(generate_latest(REGISTRY), headers=ANSWER_HEADERS, mimetype=CONTENT_TYPE_LATEST)
 
     return bp

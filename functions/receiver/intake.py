@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cached_property
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import azure.functions as func
 import msgspec
@@ -14,6 +14,7 @@ from headwater.answer_headers import ANSWER_HEADERS
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
+from headwater.receiver.paths import is_wrong, meant
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.identities import open_access
@@ -58,6 +59,22 @@ class Intake:
     async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
         """Take a JSON array of events."""
         return await self._answer(req, Receiver.batch)
+
+    async def other(self, req: func.HttpRequest) -> func.HttpResponse:
+        """Accept or refuse a POST to a path that no route has."""
+        path = _path(req)
+
+        async def take(receiver: Receiver, request: Request) -> Answer:
+            found = receiver.find_inexact(path, request.headers.get("content-type", ""))
+            return await (found(request) if found else receiver.refuse_path(request, path))
+
+        return await self._answer(req, take)
+
+    async def inexact(self, req: func.HttpRequest) -> func.HttpResponse | None:
+        """Accept or refuse a POST as `other` does; None if the reading API answers the path."""
+        path = _path(req)
+        is_ours = meant(path) or is_wrong(path, req.headers.get("content-type", ""))
+        return await self.other(req) if is_ours else None
 
     async def post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
         """Accept an event that the reading API makes of a change, in the name of its authenticated caller."""
@@ -104,11 +121,21 @@ class Intake:
     def _flush_soon(self) -> None:
         """Send notes of refusals together, half a second after the first."""
         if self._flush is None or self._flush.done():
-            self._flush = asyncio.create_task(self._flush_later())
+            self._flush = asyncio.create_task(self._flush_while_waiting())
 
-    async def _flush_later(self) -> None:
-        await asyncio.sleep(FLUSH_REFUSALS_S)
-        await self._receiver.flush_refusals()
+    async def _flush_while_waiting(self) -> None:
+        """Flush until no note waits; if the worker's event loop ends, write also what waits for its interval."""
+        try:
+            while self._receiver.refusals.is_waiting():
+                await asyncio.sleep(FLUSH_REFUSALS_S)
+                await self._receiver.flush_refusals()
+        except asyncio.CancelledError:
+            await self._receiver.flush_refusals(is_last=True)
+            raise
+
+
+def _path(req: func.HttpRequest) -> str:
+    return unquote(urlsplit(req.url).path)
 
 
 def _request(req: func.HttpRequest) -> Request:

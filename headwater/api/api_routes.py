@@ -75,7 +75,8 @@ def overview(
 @question("audit", reads_lake=True)
 def audit(sources: OperationSources) -> operations.Audit:
     """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
-    stopped = " ".join(f"The {name} cannot go on: {why}" for name, why in sources.freshness.troubles().items())
+    why = sources.freshness.troubles().get("parser")
+    stopped = f"The parser cannot go on: {why}" if why else ""
     try:
         found = operation_lists.audit(sources.readers(), sources.bronze)
     except LakeUnavailable as error:  # it may read the same file that stops a station

@@ -118,7 +118,8 @@ class FreshnessMeter:
             waiting = self.waiting()
             if waiting.worst_s:
                 where = "log" if waiting.log_s == waiting.worst_s else "lake"
-                raise Behind(str(error), where, waiting.worst_s, getattr(error, "nearest", ())) from error
+                unknown_yet = f"{error}{self._index_trouble()}"
+                raise Behind(unknown_yet, where, waiting.worst_s, getattr(error, "nearest", ())) from error
         return ask()  # what came in between the question and the look can be seen by now
 
     def _until_built(self, error: NotBuilt) -> HeadwaterError:
@@ -128,7 +129,14 @@ class FreshnessMeter:
             if now >= self._built_look + _LOOK_S and self._bronze.exists():
                 oldest_us = ahead(self._bronze, building_progress(self._home))[1]
                 self._built_look, self._unbuilt_s = now, max(_LEAST_S, _age_s(oldest_us))
-        return Behind(_NOT_BUILT, "lake", self._unbuilt_s) if self._unbuilt_s else error
+        if not self._unbuilt_s:
+            return error
+        return Behind(f"{_NOT_BUILT}{self._index_trouble()}", "lake", self._unbuilt_s)
+
+    def _index_trouble(self) -> str:
+        """Return why the index does not go on, as a sentence to append; empty if it does."""
+        why = self.troubles().get("index")
+        return f" The index does not go on: {why}" if why else ""
 
     def _waiting(self) -> WaitingEvents:
         found = self._readers()

@@ -37,13 +37,12 @@ from headwater.cli.question_commands import (
     FEED,
     LOOK,
     OPERATE,
-    Csv,
     Data,
     Json,
     Key,
     Server,
-    Wide,
     example,
+    offer_tables,
     option,
     other_commands,
 )
@@ -169,8 +168,6 @@ def names(
     server: Server = None,
     key: Key = None,
     data: Data = None,
-    _wide: Wide = False,
-    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
@@ -240,3 +237,6 @@ def completion(
 
 def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
+
+
+offer_tables(app)

@@ -217,6 +217,13 @@ def _jobs(columns: Iterable[Answer]) -> list[str]:
 
 
 def _stop(stop: Any) -> str:
-    if not stop["onward"]:
-        return f"{name(stop)}: written by {some_of(job['name'] for job in stop['jobs'])}, which reports no input"
-    return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"
+    if stop["reason"] == "no_columns":
+        return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"
+    jobs = some_of(job["name"] for job in stop["jobs"])
+    silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
+    return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"
+
+
+def _possible_links(links: list[Answer]) -> str:
+    ends = [f"{name({**link, 'column': None})} ({_job(link['job'])})" for link in links]
+    return f"; may be connected with {some_of(ends)} in the same application" if ends else ""

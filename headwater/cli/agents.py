@@ -29,7 +29,9 @@ from headwater.questions.moments import WORDS, Moment
 
 _INSTRUCTIONS = """Headwater knows from OpenLineage events which column of which dataset is made of which others.
 A dataset goes by its location, any alias, or a unique end of its name; begin with `search` where you do not know it.
-`stops` are datasets from which lineage goes on, but by jobs that name no columns: what lies behind may be concerned.
+`stops` are datasets at which lineage stops because jobs name no columns, no input or no output: what follows may be
+concerned. `may be connected` is a hint, not a proof: one run reads without output, and another run of the same
+application writes without input.
 `unknown` is no guess in either direction. `left_out` says what an answer does not show."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from headwater.cli.asking import asking
-from headwater.cli.printing import show, table
-from headwater.cli.question_commands import Csv, Data, Json, Key, Server, Wide, example, option
+from headwater.cli.printing import CSV, show, table
+from headwater.cli.question_commands import Data, Json, Key, Server, example, option
 from headwater.cli.wording import safe
 from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
 from headwater.contracts.checking import check_contract, check_policies, policies_beside
@@ -48,6 +48,7 @@ app = typer.Typer(
 
 Against = Annotated[str, typer.Option("--against", help="now, a time (ISO 8601), or what a run left: its id.")]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d|yesterday$|deploy$|(deploy|last_green|run):")
+_BROKEN = ("file", "kind", "dataset", "column", "message", "run", "since", "job")
 _CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
 
 
@@ -82,7 +83,7 @@ def check(
     policies: Annotated[Path | None, typer.Option("--policies", help="Policies, beside those of folders.")] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="File to write as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option("--sarif", help="File to write as SARIF 2.1.0.")] = None,
-    server: Server = None, key: Key = None, data: Data = None, _wide: Wide = False, as_json: Json = False,
+    server: Server = None, key: Key = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what observed schema, lineage, masking, owners and freshness break, and by which run. Status 1 if any."""
     contracts = [read_contract(path) for path in contract_paths(files)]
@@ -104,8 +105,6 @@ def check(
 def diff(
     before: Annotated[Path, typer.Argument(help="A contract.")],
     after: Annotated[Path, typer.Argument(help="The one that takes its place.")],
-    _wide: Wide = False,
-    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """Tell whether a contract breaks what another promises. Status 1 if it does."""
@@ -146,6 +145,9 @@ def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
     promises = sum(each.promises for each in checked)
     if as_json:
         show({"checked": promises, "broken": len(items), "items": items}, True, lambda: None)
+        return
+    if CSV.get():
+        show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
         sys.stdout.write("".join(f"{safe(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))

@@ -14,12 +14,10 @@ from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import (
     FEED,
     OPERATE,
-    Csv,
     Data,
     Json,
     Key,
     Server,
-    Wide,
     command,
     example,
     option,
@@ -67,8 +65,6 @@ def rejected(
     server: Server = None,
     key: Key = None,
     data: Data = None,
-    _wide: Wide = False,
-    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """List what was acknowledged but could not be stored, and why; or send it again."""

@@ -21,7 +21,7 @@ from headwater.cli.fabric_options import (
     lake_shortcuts,
 )
 from headwater.cli.option_sets import taking
-from headwater.cli.printing import show, table
+from headwater.cli.printing import CSV, show, table
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.settings import Settings, load_settings
 
@@ -79,7 +79,7 @@ def deploy(asked: WorkspaceOptions) -> None:
     from headwater.fabric.steps import deploy as put
 
     done = _done(asked, lambda steps: _said(put(steps), asked.as_json))
-    if not asked.as_json and all(each.state == "unchanged" for each in done):
+    if not (asked.as_json or CSV.get()) and all(each.state == "unchanged" for each in done):
         sys.stdout.write("Nothing was changed: all of it was there.\n")
 
 

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from headwater.cli.asking import asking
 from headwater.cli.printing import CSV, ITSELF, Given, listed, pairs, show, table
-from headwater.cli.question_commands import LOOK, Csv, Data, Json, Key, Server, Wide, command, example, option
+from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, command, example, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page
@@ -39,12 +39,29 @@ _HEADERS = {
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
 _DIFF = ("change", "from", "to", "type", "masked", "job")
-_STOP = (ITSELF, "onward", "jobs")
+_STOPS = {
+    "no_columns": ("Only lineage of whole tables goes on from", (ITSELF, "onward", "jobs")),
+    "no_input": ("Written by jobs that report no input", (ITSELF, "jobs", "may_be_connected")),
+    "no_output": ("Read by jobs that report no output", (ITSELF, "jobs", "may_be_connected")),
+}
+"""By the reason of a stop: the title and the columns of its table."""
+
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "run.id", "run.time", "run.job")
-_HEALTH = ("status", "kind", "namespace", "name", "reason", "last_success", "last_run.state", "last_run.id")
+_HEALTH = (
+    "status",
+    "kind",
+    "namespace",
+    "name",
+    "reason",
+    "last_success",
+    "last_run.state",
+    "last_run.id",
+    "failed_with",
+)
 _NAMED = ("namespace", "name", "owners", "tags")
 _LEFT = ("distance", ITSELF, "last_success", "is_written_since")
+_FAILED = ("id", "job", "state", "time", "error")
 _TEST = ("facet", "dataset", "column", "name", "severity", "expected", "actual", "description")
 _CHILD = ("id", "time", "state", "job")
 
@@ -119,7 +136,11 @@ def _health(found: Any, as_json: bool, given: Given) -> None:
     listed = partial(table, title, found, _HEALTH, {"last_run.job.name": "of job"})
     show(found, as_json, listed if is_one or unwell else lambda: "Nothing failed, is late or stale.")
     if not as_json:
-        about, waiting = found["about"] or {}, {"items": found["not_refreshed"]}
+        about, waiting, failed = (
+            found["about"] or {},
+            {"items": found["not_refreshed"]},
+            {"items": found["failed_runs"]},
+        )
         lists = {"owners": "name", "tags": "key"}
         told = {**about, **{name: ", ".join(each[of] for each in about.get(name, ())) for name, of in lists.items()}}
         told["source"] = (about.get("source") or {}).get("url")
@@ -127,6 +148,8 @@ def _health(found: Any, as_json: bool, given: Given) -> None:
             show(told, False, lambda: pairs("About it", {name: value for name, value in told.items() if value}))
         if waiting["items"]:
             show(waiting, False, lambda: table("Not refreshed since", waiting, _LEFT))
+        if failed["items"]:
+            show(failed, False, lambda: table("Runs that failed to write it", failed, _FAILED))
     sys.exit(1 if any(each["status"] in ("failed", "late", "stale") for each in found["items"]) else 0)
 
 
@@ -146,7 +169,7 @@ def diff(
     sort: Annotated[str | None, option(declared.diff, "sort")] = None,
     cursor: Annotated[str | None, option(declared.diff, "cursor")] = None,
     limit: Annotated[int, option(declared.diff, "limit")] = 1_000, server: Server = None, key: Key = None,
-    data: Data = None, _wide: Wide = False, _csv: Csv = False, as_json: Json = False,
+    data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """List what changed between two files of events, or two moments. Status 1 if lineage was lost."""
     from headwater.questions.file_differences import difference_of_files
@@ -214,14 +237,10 @@ def _show_reasons(found: Any) -> None:
 
 
 def _show_stops(found: Any, as_json: bool) -> None:
-    if not as_json and found["stops"]:
-        onward, silent = (
-            {"items": [each for each in found["stops"] if bool(each["onward"]) is has]} for has in (True, False)
-        )
-        if onward["items"]:
-            show(onward, False, lambda: table("Only lineage of whole tables goes on from", onward, _STOP))
-        if silent["items"]:
-            show(silent, False, lambda: table("Written by jobs that report no input", silent, (ITSELF, "jobs")))
+    for reason, (title, columns) in _STOPS.items():
+        stops = {"items": [stop for stop in found["stops"] if stop["reason"] == reason]}
+        if stops["items"] and not as_json:
+            show(stops, False, partial(table, title, stops, columns))
 
 
 _SUBJECT = ("dataset", "column")

@@ -12,7 +12,7 @@ import typer
 from headwater.api import api_routes
 from headwater.cli.asking import asking
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import LOOK, Csv, Data, Json, Key, Server, Wide, example
+from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, example
 from headwater.errors import WrongSetting
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ def plan(
     server: Server = None,
     key: Key = None,
     data: Data = None,
-    _wide: Wide = False,
-    _csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """Tell what a change would break: columns downstream, jobs, consumers, contracts. Status 1 if anything."""

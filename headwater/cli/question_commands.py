@@ -2,9 +2,9 @@
 
 import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -53,8 +53,6 @@ def command(
     def run(**given: Any) -> None:
         asked_of = given.pop("server"), given.pop("key"), given.pop("data")
         as_json = given.pop("as_json")
-        given.pop("wide")
-        given.pop("csv")
         path = {each.key: given.pop(each.key) for each in asked if each.place == "path"}
         sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
@@ -87,9 +85,10 @@ def command(
 
 
 _ALWAYS: Mapping[str, tuple[Any, Any]] = {
-    "server": (Server, None), "key": (Key, None), "data": (Data, None), "wide": (Wide, False), "csv": (Csv, False),
-    "as_json": (Json, False),
+    "server": (Server, None), "key": (Key, None), "data": (Data, None), "as_json": (Json, False),
 }  # fmt: skip
+
+_TABLES: Mapping[str, Any] = {"_wide": Wide, "_csv": Csv}
 
 
 def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
@@ -101,6 +100,37 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     for question in questions:
         if question.called and question.called not in known:
             command(app, question)
+
+
+def offer_tables(app: typer.Typer) -> None:
+    """Let every command that takes `--json` and prints a table take `--wide` and `--csv`, too."""
+    for group in app.registered_groups:
+        if group.typer_instance:
+            offer_tables(group.typer_instance)
+    for each in app.registered_commands:
+        if each.callback and each.callback.__name__ not in _PRINT_LINES:
+            each.callback = _with_tables(each.callback)
+
+
+_PRINT_LINES = ("watch",)
+"""Commands that print a line for each thing that happens."""
+
+
+def _with_tables(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of tables before `--json`."""
+    parameters = [*inspect.signature(callback).parameters.values()]
+    places = [number for number, each in enumerate(parameters) if each.name == "as_json"]
+    if not places:
+        return callback
+
+    def run(**given: Any) -> Any:
+        return callback(**{name: value for name, value in given.items() if name not in _TABLES})
+
+    parameters[places[0] : places[0]] = [_taken(name, annotation, False) for name, annotation in _TABLES.items()]
+    run.__name__, run.__doc__ = callback.__name__, callback.__doc__
+    run.__annotations__ = {**get_type_hints(callback, include_extras=True), **_TABLES}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
 
 
 def example(*words: str) -> str:

@@ -30,8 +30,14 @@ def replay(
         str,
         typer.Option("--to", help="Name of a sink in sinks.yml, or the address of a Marquez or of an OpenLineage API."),
     ],
-    since: Annotated[str | None, typer.Option(help="Received from this moment on.", metavar="TIME")] = None,
-    until: Annotated[str | None, typer.Option(help="Received before this moment; now.", metavar="TIME")] = None,
+    since: Annotated[str | None, typer.Option(help="Events with a time from this moment on.", metavar="TIME")] = None,
+    until: Annotated[str | None, typer.Option(help="Events with a time before this moment.", metavar="TIME")] = None,
+    received_since: Annotated[
+        str | None, typer.Option(help="Events received from this moment on; not with --since.", metavar="TIME")
+    ] = None,
+    received_until: Annotated[
+        str | None, typer.Option(help="Events received before this moment.", metavar="TIME")
+    ] = None,
     namespace: _Patterns = None,
     job: _Patterns = None,
     run: _Patterns = None,
@@ -42,16 +48,19 @@ def replay(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Send what the lake has of a span of time once more, in the order in which it came. Status 1 if any was refused.
+    """Send what the lake has of a span of time once more, in the order of event times. Status 1 if any was refused.
 
     Works while Headwater runs and while it does not. Killed, the same command goes on where it stood.
     """
     from headwater.sinks.operating.replay_span import ReplaySpan
 
+    span = ReplaySpan.of_times(
+        (read_as(p.Since, "since", since), read_as(p.Since, "until", until)),
+        (read_as(p.Since, "received_since", received_since), read_as(p.Since, "received_until", received_until)),
+        namespaces=namespace or (), jobs=job or (), runs=run or (),
+    )  # fmt: skip
     settings = load_settings({"data": data})[0]
     folder = existing_folder(settings)
-    since_us, until_us = read_as(p.Since, "since", since), read_as(p.Since, "until", until)
-    span = ReplaySpan(since_us, until_us, namespace or (), job or (), run or ())
     with folder_lock(folder, "replay", wait_s=0):
         found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
         if dry_run:

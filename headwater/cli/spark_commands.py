@@ -41,6 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 @app.command()
 def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as_json: Json = False) -> None:
     """Take new events into silver (runs, jobs, datasets, facets) and gold (edges in time, answers, run health)."""
+    from headwater.lake.gold_pass import is_refreshed
     from headwater.runtime.folders import existing_folder
     from headwater.runtime.private import private_spark
     from headwater.spark.session import LASTING, local_session
@@ -50,8 +51,10 @@ def refresh(data: Data = None, rebuild: Rebuild = False, every: Every = None, as
     settings, _ = load_settings({"data": data})
     lake, rules = str(existing_folder(settings) / "lake"), partial(_rules, settings)
 
-    rules()  # a broken file is said before Spark starts
-    began = time.monotonic()
+    began, now = time.monotonic(), rules()  # a broken file is reported before Spark starts
+    if every is None and not rebuild and is_refreshed(lake, now.rules_hash):
+        _say(0, time.monotonic() - began, lake, as_json)
+        return
     with local_session(more={**private_spark(settings), **(LASTING if every is not None else {})}) as spark:
         from headwater.spark.refresh import refresh
         from headwater.spark.repeated_passes import passes

@@ -6,6 +6,7 @@ OpenLineage has `errorMessage`; Spark's listener sends `spark.exception` instead
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
 from headwater.events.stack_traces import Raised, causes
 
@@ -13,6 +14,9 @@ ASSERTIONS = "dataQualityAssertions"
 
 _KNOWN = ("errorMessage", "spark.exception")
 """Looked at first; of any other facet its members tell."""
+_LINE = 500
+"""Characters of a failure in one line."""
+
 _MESSAGES = ("message", "errorMessage", "error", "exception", "reason")
 _TRACES = ("stackTrace", "stacktrace", "stack_trace", "traceback", "exception")
 _WORDS = ("error", "exception", "failure")
@@ -62,6 +66,17 @@ def failed_tests(facet: str, value: Any) -> list[ToldTest]:
         for each in (listed if isinstance(listed, list) else ())
         if isinstance(each, dict) and (each.get("success") is False or each.get("status") == "fail")
     ]  # fmt: skip
+
+
+def failure_in(facets: Mapping[str, bytes]) -> str | None:
+    """Return in one line why a run failed: its first cause, else a test that failed; facets: their texts by name."""
+    said = {name: decode(text) for name, text in facets.items()}
+    error = next((each for each in errors_in(said) if each.of == "run"), None)
+    if error is not None:
+        line = error.causes[0].what if error.causes else error.message.strip().partition("\n")[0]
+        return line[:_LINE] or None
+    test = next(iter(failed_tests("test", said.get("test"))), None)
+    return f"test {test.name} failed"[:_LINE] if test else None
 
 
 def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[ToldError]:

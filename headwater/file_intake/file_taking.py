@@ -53,6 +53,12 @@ class Intake:
         if len(self.reasons) < _REASONS and reason not in self.reasons:
             self.reasons.append(reason)
 
+    def note_file(self, reason: str) -> None:
+        """Keep a reason that is of a whole file, in place of one of its lines if there are many."""
+        if reason not in self.reasons:
+            self.reasons.insert(0, reason)
+            del self.reasons[_REASONS:]
+
     @property
     def is_well(self) -> bool:
         """Tell whether all that is whole is in the lake as events."""
@@ -206,9 +212,10 @@ class FileTaker:
     def _stop(self, reached: TakenFile, rejected: int) -> None:
         """Leave the rest of a file unread until it changes; it is not deleted, as files with refused events are not."""
         self.done.stopped += 1
-        self.done.note(
+        self.done.note_file(
             f"{reached.path}: {rejected:,} of its lines are no events, so it is not read behind line "
-            f"{reached.place.line}. Take it out of the folder, or raise --max-rejected and write it anew."
+            f"{reached.place.line}. Take it out of the folder, or change it and run `headwater ingest` with a larger "
+            "--max-rejected."
         )
         self._reach(replace(reached, ended=True, refused=True))
 

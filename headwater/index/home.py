@@ -53,6 +53,14 @@ class IndexHome:
         newest = max(found, default=None)
         return newest[1].with_suffix(".sqlite") if newest else None
 
+    def size_bytes(self) -> int:
+        """Return the bytes of all files in the folder, a copy for a snapshot included."""
+        size = 0
+        for file in self._folder.glob("*"):
+            with suppress(FileNotFoundError):  # the writer deletes files meanwhile
+                size += file.stat().st_size
+        return size
+
     def switch(self, path: Path) -> None:
         """Let questions read this file from now on; the others go, whoever has one open keeps it until then."""
         fresh = self._pointer.with_suffix(".new")

@@ -9,6 +9,7 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import REMOVED, Bronze
+from headwater.lake.event_order import EVENT_US, ORDER
 from headwater.lake.query_rows import QueryRows
 from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.runs.run_facts import TERMINAL
@@ -177,6 +178,22 @@ def events_of_runs(
         f"WHERE from_asc <= {most // 2} OR from_desc <= {most // 2} ORDER BY sequence"
     )
     return list(zip(_stored_heads(found), found.column("body").to_pylist(), strict=True))
+
+
+def heads_by_time(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
+    """Return the events of runs from a moment on (us, UTC) in the order of their own times."""
+    named = ", ".join(map(quoted, run_ids))
+    return _placed_heads(bronze, f"run_id IN ({named}) AND {EVENT_US} >= {since_us} ORDER BY {ORDER}")
+
+
+def heads_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, StoredHead]:
+    """Return the events of a partition that stand at these places, by sequence."""
+    within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
+    found = bronze.events.query(
+        f"SELECT {_HEAD} FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
+        f"AND ({within})"
+    )
+    return {head.sequence: head for head in _stored_heads(found)}
 
 
 class MemberHead(NamedTuple):

@@ -1,12 +1,17 @@
-"""When gold last took events, and how far it is, read without Spark."""
+"""When gold last took events, how far it is, and whether a refresh has anything to do, read without Spark."""
 
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+from headwater.errors import LakeUnavailable
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
+from headwater.lake.open_table import newest_version
 from headwater.tables import STATE
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pass
 
 
 class GoldPass(NamedTuple):
@@ -41,3 +46,21 @@ class Gold:
         progress = {(row["incarnation"], row["partition"]): row["sequence"] for row in rows}
         written_us = table.written_us()
         return None if written_us is None else GoldPass(written_us, progress)
+
+
+def is_refreshed(lake: str, rules_hash: str) -> bool:
+    """Tell whether a refresh would find nothing to do; False also where that is not certain.
+
+    lake: a folder on this machine. The last pass took everything with these rules, less than `IDLE_S` ago, and no table
+    has another version since.
+    """
+    try:
+        note = decode_last_pass((Path(lake) / REFRESH_FOLDER / NOTE_NAME).read_bytes())
+        return (
+            note is not None
+            and note.rules_hash == rules_hash
+            and note.is_recent(time.time())
+            and all(newest_version(f"{lake}/{path}") == version for path, version in note.versions.items())
+        )
+    except (LakeUnavailable, OSError):
+        return False

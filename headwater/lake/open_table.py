@@ -46,6 +46,18 @@ class KnownTransactions:
         self._found |= {each.app_id: each.version for each in transactions}
 
 
+def newest_version(uri: str) -> int:
+    """Return the newest version of a table on this machine.
+
+    Raises LakeUnavailable if there is no such table or its log is damaged.
+    """
+    try:
+        with panics_refused(uri):
+            return DeltaTable(uri).version()
+    except (DeltaError, OSError) as error:
+        raise LakeUnavailable(f"Cannot use the Delta table at {uri}: {explain(error, 'lake')}") from error
+
+
 class OpenTable:
     """A table at `uri`: a folder, `abfss://container@account.dfs.core.windows.net/path`, `s3://bucket/path`, `gs://…`.
 

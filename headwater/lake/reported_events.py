@@ -1,11 +1,16 @@
 """Rows of bronze by the run that they are of, within a window of receipt."""
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+import msgspec
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lake.sql_words import day_of, quoted
+from headwater.lineage.runs.id_beginnings import beginning
+from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.newest_first import newest_events_first
 from headwater.tables import SHAPES
 
@@ -29,6 +34,27 @@ class ReceiptWindow(NamedTuple):
             f"received_date BETWEEN '{day_of(self.since_us)}' AND '{day_of(self.until_us)}' "
             f"AND cast(received_at AS bigint) >= {self.since_us} AND cast(received_at AS bigint) < {self.until_us}"
         )
+
+
+def whole_run_id(bronze: Bronze, run_id: str) -> str:
+    """Return the only run id in the lake that begins so, or the text itself if it is an id or fits none or several.
+
+    A run whose id is no UUID is printed as JSON with its job; the lake knows its id alone. Raises LakeUnavailable.
+    """
+    if run_id.startswith('["') and run_id.endswith('"]'):
+        with suppress(msgspec.DecodeError):
+            return run_id_of(run_id)
+    text, is_cut = beginning(run_id)
+    if not text or len(text) >= _UUID_CHARACTERS:
+        return run_id
+    fits = f"starts_with(lower(run_id), {quoted(text.lower())})"
+    own = "" if is_cut else f" AND (length(run_id) = {_UUID_CHARACTERS} OR lower(run_id) = {quoted(run_id.lower())})"
+    found = bronze.events.query(f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {fits}{own} LIMIT 2")
+    ids = found.column("id").to_pylist()
+    return str(ids[0]) if len(ids) == 1 else run_id
+
+
+_UUID_CHARACTERS = 36
 
 
 def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: int) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.delta_table import LakeTable
+from headwater.lake.reported_events import whole_run_id
 from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
 from headwater.lake.sql_words import quoted
 from headwater.paging import Cut, ListPage
@@ -63,7 +64,7 @@ def list_rows(
     """
     conditions = [] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
-        conditions.append(f"lower(run_id) = {quoted(run.lower())}")
+        conditions.append(f"lower(run_id) = {quoted(whole_run_id(bronze, run).lower())}")
     if job:
         conditions.append(f"(job_name = {quoted(job)} OR concat(job_namespace, '/', job_name) = {quoted(job)})")
     rows = bronze.tables[table.name]

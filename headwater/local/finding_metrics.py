@@ -11,6 +11,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.paging import ListPage
 from headwater.questions.answers.report_answers import FindingKind
 from headwater.questions.saved_findings import saved_findings
+from headwater.sinks.contract.guarding import one_line
 
 FINDINGS = Gauge("headwater_findings", "What did not report, as the newest saved comparisons say.", ["kind"])
 COMPARED = Gauge("headwater_comparison_seconds", "Time since the end of what a comparison looked at.", ["comparison"])
@@ -41,7 +42,7 @@ class FindingMeter:
         found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
         FINDINGS.clear()
         COMPARED.clear()
-        self._until_us = {each.name: parse_time(each.until)[0] or 0 for each in found}
+        self._until_us = {one_line(each.name): parse_time(each.until)[0] or 0 for each in found}
         kinds = sum((Counter(each.kinds) for each in found), Counter[str]())
         for kind in get_args(FindingKind) if found else ():
             FINDINGS.labels(kind).set(kinds[kind])

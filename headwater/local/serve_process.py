@@ -33,8 +33,7 @@ from headwater.local.intake import Take
 from headwater.local.lifeline import when_parent_ends
 from headwater.local.wake import Wake
 from headwater.receiver import Answer, Refusal, Request
-from headwater.receiver.paths import BATCH, ONE, is_wrong, meant
-from headwater.receiver.refusals import CORRECTED
+from headwater.receiver.paths import BATCH, ONE, meant
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.logs import log_readers, open_log
 from headwater.runtime.read_side import ReadSide
@@ -108,12 +107,9 @@ class Serve:
 
     def _find_inexact(self, path: str, headers: Mapping[str, str]) -> Take | None:
         """Return what takes, or refuses, an event that is posted to another path than the protocol's."""
-        if address := meant(path):
-            CORRECTED.inc()
-            return self._intake[address]
-        if self._receives and is_wrong(path, headers.get("content-type", "")):
-            return partial(self.receiver.refuse_path, path=path)
-        return None
+        if self._receives:
+            return self.receiver.find_inexact(path, headers.get("content-type", ""))
+        return _takes_none if meant(path) else None
 
     async def _send_again(
         self, bodies: Sequence[bytes], headers: Mapping[str, str], caller: Caller

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import count
 from operator import attrgetter
 
@@ -11,6 +11,7 @@ from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.view_opener import ViewOpener
+from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.about import about_of, decoded
@@ -22,12 +23,16 @@ from headwater.questions.answers.health_answers import (
     NotRefreshed,
     Status,
 )
+from headwater.questions.emptied import emptied, rewritten
 from headwater.questions.health_reader import HealthReader, Own
 from headwater.questions.known_health import KnownHealth
 from headwater.questions.subjects import Subject, find_dataset, find_job
 
 _WORST: tuple[Status, ...] = ("failed", "late", "stale")
 _AT_ONCE = 500
+_COUNTED = 200
+"""Datasets of the list of all, those written last, of which the rows of the newest write are read."""
+
 _FORMER = 5
 """Runs of a job before one whose outputs it is measured by."""
 
@@ -38,11 +43,34 @@ SHOWN = 100
 def health_of_dataset(here: View, live: LiveGraph, asked: Subject, now_us: int, limit: int) -> HealthAnswer:
     """Answer how a dataset fares, whose it is, and what waits for it."""
     reader = HealthReader(live, here.counted, now_us)
-    name = find_dataset(here.snapshot, here.rules.names, asked)
+    name = find_dataset(here.snapshot, here.rules.names, asked, in_events=True)
+    about = about_of(decoded(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
+    never = reader.never_written(name)
+    if never is not None:
+        own, runs = never
+        found = _one(reader.shown("dataset", name, own, []), about, (), limit)
+        found.never_written = True
+        found.failed_runs = [reader.shown_run(run) for run in runs if run.failed][:limit]
+        return found
     own, item = reader.of_dataset(name), reader.shown_dataset(name)
     waiting = [] if own.since_us is None else reader.not_refreshed(name, own.since_us)
-    about = about_of(decoded(Catalog(live).dataset_facets(name, without={"schema"})), live.tags().get(name, ()))
     return _one(item, about, waiting, limit)
+
+
+def whole_health_of_dataset(
+    open_views: ViewOpener, asked: Subject, now_us: int, limit: int, bronze: Bronze
+) -> HealthAnswer:  # fmt: skip
+    """Answer as `health_of_dataset`, with what bronze has of the rows of its newest writes."""
+    with open_views.catalog(AsOf()) as (here, live):
+        answer = health_of_dataset(here, live, asked, now_us, limit)
+        (item,) = answer.items
+        name, canonical = Name(item.namespace, item.name), here.rules.names.canonical
+        candidates = rewritten(live, HealthReader(live, here.counted, now_us), [name])
+    found = emptied(bronze, canonical, candidates).get(name)
+    if found is not None:
+        answer.items = [found.shown(item)]
+        answer.statuses = {answer.items[0].status: 1}
+    return answer
 
 
 def health_of_job(here: View, live: LiveGraph, asked: tuple[str | None, str], now_us: int, limit: int) -> HealthAnswer:
@@ -62,41 +90,114 @@ def health_of_job(here: View, live: LiveGraph, asked: tuple[str | None, str], no
 
 def _one(item: HealthItem, about: About, waiting: Iterable[NotRefreshed], limit: int) -> HealthAnswer:
     found = list(waiting)
-    return HealthAnswer([item], {item.status: 1}, about, found[:limit], 1, len(found) > limit)
+    return HealthAnswer([item], {item.status: 1}, about, found[:limit], False, [], 1, len(found) > limit)
 
 
 def unhealthy(
-    open_views: ViewOpener, now_us: int, only: Status | None, limit: int, *, at_once: int = _AT_ONCE
+    open_views: ViewOpener,
+    now_us: int,
+    only: Status | None,
+    limit: int,
+    bronze: Bronze | None = None,
+    *,
+    at_once: int = _AT_ONCE,
 ) -> HealthAnswer:
     """Answer all that does not fare well, the worst first, of one kind the newest trouble first.
 
-    at_once: so many things are judged before other questions have their turn.
+    bronze: where the rows of the newest writes are read; at_once: so many things are judged before other questions
+    have their turn.
     """
     for some in count(at_once, at_once):  # more each time: an end comes however much happens meanwhile
         with open_views.catalog(AsOf()) as (here, live):
             known = live.brought_up("health", KnownHealth)
             reader = HealthReader(live, here.counted, known.moment(now_us))
             if known.bring_up(live, reader, some):
-                return _unwell(live, reader, known, only, limit)
-    raise AssertionError  # count has no end
+                canonical = here.rules.names.canonical
+                answer, stale = _unwell(live, reader, known, only, limit)
+                datasets = known.datasets.items()
+                well = ((each.success_us, name) for name, each in datasets if not each.unwell and name not in stale)
+                newest = sorted(((us, name) for us, name in well if us is not None), reverse=True)[:_COUNTED]
+                candidates = rewritten(live, reader, [name for _, name in newest]) if bronze else {}
+                break
+    else:
+        raise AssertionError  # count has no end
+    found = emptied(bronze, canonical, candidates) if bronze else {}
+    lost = {name: each for name, each in found.items() if each.rows_before is not None}
+    if not lost:
+        return answer
+    with open_views.catalog(AsOf()) as (here, live):
+        reader = HealthReader(live, here.counted, now_us)
+        items = [each.shown(reader.shown("dataset", name, reader.of_dataset(name), [])) for name, each in lost.items()]
+    return _with_emptied(answer, items, only, limit)
 
 
-def _unwell(live: LiveGraph, reader: HealthReader, known: KnownHealth, only: Status | None, limit: int) -> HealthAnswer:
+def _with_emptied(answer: HealthAnswer, items: list[HealthItem], only: Status | None, limit: int) -> HealthAnswer:
+    """Return the list of all with the datasets that were emptied behind those that failed."""
+    added = items if only in (None, "failed") else []
+    failed = [each for each in answer.items if each.status == "failed"]
+    listed = [*failed, *added, *(each for each in answer.items if each.status != "failed")]
+    statuses: dict[Status, int] = {**answer.statuses, "failed": answer.statuses["failed"] + len(items)}
+    total = answer.totalCount + len(added)
+    return HealthAnswer(listed[:limit], statuses, None, [], False, [], total, total > limit)
+
+
+def _unwell(
+    live: LiveGraph, reader: HealthReader, known: KnownHealth, only: Status | None, limit: int
+) -> tuple[HealthAnswer, Set[Name]]:
+    """Return the list of all by what the index knows, and which datasets are stale."""
     roots = {name: each.unwell for name, each in known.datasets.items() if each.unwell}
     stale = _stale(reader, roots, known)
-    jobs = ((live.job(live.names.name(job)), each.unwell) for job, each in known.jobs.items() if each.unwell)
-    found: list[tuple[Status, int, str, Name, Own | None, list[Name]]] = [
-        *((own.status, -(own.since_us or 0), "dataset", name, own, []) for name, own in roots.items()),
-        *((own.status, -(own.since_us or 0), "job", name, own, []) for name, own in jobs),
-        *(("stale", -(roots[root].since_us or 0), "dataset", name, None, [root]) for name, root in stale.items()),
+    jobs = {job: each.unwell for job, each in known.jobs.items() if each.unwell}
+    above = _failed_above(reader, jobs)
+    folded = set[int]().union(*above.values())
+    found: list[tuple[Status, int, str, Name, Own | None, list[Name], list[Name]]] = [
+        *((own.status, -(own.since_us or 0), "dataset", name, own, [], []) for name, own in roots.items()),
+        *(
+            (
+                own.status,
+                -(own.since_us or 0),
+                "job",
+                _job(live, job),
+                own,
+                [],
+                [_job(live, each) for each in above[job]],
+            )
+            for job, own in jobs.items()
+            if job not in folded
+        ),
+        *(("stale", -(roots[root].since_us or 0), "dataset", name, None, [root], []) for name, root in stale.items()),
     ]
     counts = Counter(each[0] for each in found)
     found = [each for each in found if only is None or each[0] == only]
     found.sort(key=lambda each: (_WORST.index(each[0]), *each[1:4]))
     items = [
-        reader.shown(kind, name, own or reader.of_dataset(name), root) for _, _, kind, name, own, root in found[:limit]
+        reader.shown(kind, name, own or reader.of_dataset(name), root, failed_with)
+        for _, _, kind, name, own, root, failed_with in found[:limit]
     ]
-    return HealthAnswer(items, {word: counts[word] for word in _WORST}, None, [], len(found), len(found) > limit)
+    statuses = {word: counts[word] for word in _WORST}
+    return HealthAnswer(items, statuses, None, [], False, [], len(found), len(found) > limit), stale.keys()
+
+
+def _job(live: LiveGraph, key: int) -> Name:
+    return live.job(live.names.name(key))
+
+
+def _failed_above(reader: HealthReader, jobs: Mapping[int, Own]) -> dict[int, list[int]]:
+    """Return of each job the failed jobs above it whose failed runs its own failed run is part of, the nearest first.
+
+    A task that fails makes its DAG fail: both are one incident, and the task's run has the error.
+    """
+    failed = {own.run.run: job for job, own in jobs.items() if own.status == "failed" and own.run}
+    parents = reader.times.parents(failed.keys())
+    found: dict[int, list[int]] = {job: [] for job in jobs}
+    for run, job in failed.items():
+        seen, todo = {run}, [run]
+        for each in todo:  # grows meanwhile
+            above = [above for above in parents.get(each, ()) if above in failed and above not in seen]
+            seen.update(above)
+            todo.extend(above)
+        found[job] = [failed[each] for each in todo[1:]]
+    return found
 
 
 def _stale(reader: HealthReader, roots: dict[Name, Own], known: KnownHealth) -> dict[Name, Name]:

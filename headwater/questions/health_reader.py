@@ -1,6 +1,6 @@
 """How datasets and jobs fare: what failed, what is late by its own rhythm, and what has not been written since."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from headwater.events.times import iso
@@ -72,6 +72,24 @@ class HealthReader:
             return Own("unknown", _NO_RHYTHM.reason)
         runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
         return self._judged(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
+
+    def never_written(self, dataset: Name) -> tuple[Own, list[NewestRun]] | None:
+        """Return how a dataset fares that no run has written, and the runs that were to write it, the newest first.
+
+        None if a run has completed a write of it, or if no run is known to have tried.
+        """
+        if not self._live.stands(dataset) or self.of_dataset(dataset).success is not None:
+            return None
+        runs = self.times.attempts(dataset)
+        if not runs or any(run.state == "COMPLETE" for run in runs):
+            return None
+        newest, has_failed = runs[0], any(run.state in ("FAIL", "ABORT") for run in runs)
+        reason = f"never written: none of the {len(runs)} known runs that were to write it has completed"
+        if len(runs) == 1:
+            reason = "never written: the only known run that was to write it has not completed"
+        since_us = min(run.time_us for run in runs) if has_failed else None
+        reason = f"{reason}, the newest is {newest.state}"
+        return Own("failed" if has_failed else "unknown", reason, None, newest, since_us=since_us), runs
 
     def of_job(self, job: int) -> Own:
         """Return how a job fares by itself, by the number of its key."""
@@ -165,9 +183,14 @@ class HealthReader:
         own = self.of_dataset(dataset)
         return self.shown("dataset", dataset, own, self.waits_for(dataset) if own.is_well else [])
 
-    def shown(self, kind: str, name: Name, own: Own, waits_for: list[Name]) -> HealthItem:
-        """Return how something fares as answers have it."""
+    def shown(
+        self, kind: str, name: Name, own: Own, waits_for: Sequence[Name], failed_with: Sequence[Name] = ()
+    ) -> HealthItem:
+        """Return how something fares as answers have it; the reason begins with the error of the run that failed."""
         status, reason, found = own.status, own.reason, own.punctuality
+        run = self.shown_run(own.run) if own.run else None
+        if status == "failed" and run and run.error:
+            reason = f"{run.error}; {reason}"
         if waits_for:
             names = ", ".join(each.name for each in waits_for)
             status, reason = "stale", f"not written since {names} failed or is late; {reason}"
@@ -175,12 +198,15 @@ class HealthReader:
             "job" if kind == "job" else "dataset", *name.parts, status, reason,
             iso(own.success.time_us) if own.success else None,
             self.times.run_key(own.success.run) if own.success else None,
-            self._run(own.run) if own.run else None,
+            run,
             found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
             found.late_us / _SECOND if found.late_us is not None else None,
             [Dataset(*each.parts) for each in waits_for],
+            [Job(*each.parts) for each in failed_with], None, None,
         )  # fmt: skip
 
-    def _run(self, run: NewestRun) -> HealthRun:
+    def shown_run(self, run: NewestRun) -> HealthRun:
+        """Return a run as answers have it, with the error of one that failed."""
         job = self._live.job(self._live.names.name(run.job))
-        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us))
+        error = self.times.error(run.run) if run.failed else None
+        return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us), error)

@@ -63,7 +63,7 @@ def neighbourhood(
     fold: what jobs stand for those that make an edge. hides: datasets that are left out around a dataset, and what only
     they lead to; the way of a column shows all.
     """
-    dataset = find_dataset(snapshot, rules, asked)
+    dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     number = counted.lifetimes.newest(dataset)
     links = TableLinks(snapshot, counted, hides if key is None else nothing_hidden)

@@ -77,9 +77,12 @@ To = Annotated[Microseconds | None, Help("Up to this one; now without it.", call
 FromMoment = Annotated[Moment, Help("From this moment on.", called="since")]
 ToMoment = Annotated[Moment | None, Help("Up to this one; now without it.", called="until")]
 Against = Annotated[Moment | None, Help("As it was then; after run:ID as that run left it. Now without it.")]
-RunOf = Annotated[str | None, Help("A run id.")]
+RunOf = Annotated[str | None, Help("A run id, or the beginning of one if no other begins so.")]
 After = Annotated[str | None, Help("Go on behind the run of this id, which `next` of the page before names.")]
-RunId = Annotated[str, Help("A run id.", example="0195c000-0000-7000-8000-000000000002")]
+RunId = Annotated[
+    str,
+    Help("A run id, or the beginning of one if no other begins so.", example="0195c000-0000-7000-8000-000000000002"),
+]
 Entity = Annotated[Literal["run", "job", "dataset"], Help("What has the facet.")]
 Facet = Annotated[str, Help("Name of the facet, such as ownership.", example="ownership")]
 Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]

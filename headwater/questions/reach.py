@@ -1,7 +1,8 @@
 """Impact, upstream and paths: which columns reach which."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
 
 from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -11,7 +12,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
 from headwater.lineage.walks.wave import Hit, Wave
-from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, Stop
+from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
 from headwater.questions.showing import shown_column
 from headwater.questions.shown import Shown
@@ -69,13 +70,30 @@ def _path(shown: Shown, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[Path
     return [PathStep(*shown.place(step.node), shown.via(step)) for step in wave.chosen(reversed(steps))]
 
 
+class _Link(NamedTuple):
+    """A dataset that may be connected, by which job, in which application."""
+
+    dataset: Name
+    job: Name
+    application: str
+
+
+class _Gap(NamedTuple):
+    """Where column lineage stops at a dataset: the edge set, why, and the table or the possible link behind it."""
+
+    number: int
+    reason: StopReason
+    onward: Name | None = None
+    link: _Link | None = None
+
+
 def _stops(
     snapshot: Snapshot, asked: Name, reached: Iterable[int], counted: CountedEdges, *, forward: bool
 ) -> list[Stop]:
-    """Return the datasets, of the one asked for and those with a reached column, where only tables go on.
+    """Return the stops at the asked dataset and at those with a reached column.
 
-    The one asked for may be a file or a table of which nobody has ever named a column; it is asked for as a whole
-    unless one of its columns is among `reached`.
+    The asked one may be a file or a table of which no event has ever named a column. It is asked for as a whole unless
+    one of its columns is among `reached`.
     """
     names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
@@ -83,49 +101,65 @@ def _stops(
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")
-    onward: dict[Name, set[Name]] = defaultdict(set)
-    jobs: dict[Name, set[Name]] = defaultdict(set)
-    unread: dict[Name, set[str]] = defaultdict(set)
+    gaps: dict[tuple[Name, StopReason], list[_Gap]] = defaultdict(list)
     for dataset, keys in datasets.items():
-        for number, far in _table_level(snapshot, dataset, keys, counted, forward=forward):
-            onward[names[dataset].plain].update(() if far is None else (far.plain,))
-            job_output, lineage = snapshot.graph.sets[number]
-            jobs[names[dataset].plain].add(job_output.job)
-            unread[names[dataset].plain].update((lineage.unread,) if lineage.unread else ())
-    return [
-        Stop(
-            *name.parts,
-            [Dataset(*far.parts) for far in sorted(onward[name])],
-            [Job(*snapshot.job(job).parts) for job in sorted(jobs[name])],
-            sorted(unread[name]),
-        )
-        for name in sorted(onward)
-    ]
+        for gap in _gaps(snapshot, dataset, keys, counted, forward=forward):
+            gaps[names[dataset].plain, gap.reason].append(gap)
+    return [_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps)]
 
 
-def _table_level(
+def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_Gap]) -> Stop:
+    said = [snapshot.graph.sets[gap.number] for gap in gaps]
+    links = sorted({gap.link for gap in gaps if gap.link})
+    return Stop(
+        *dataset.parts,
+        reason,
+        [Dataset(*far.parts) for far in sorted({gap.onward.plain for gap in gaps if gap.onward})],
+        [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in said})],
+        sorted({lineage.unread for _, lineage in said if lineage.unread}),
+        [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
+    )
+
+
+def _gaps(
     snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
-) -> Iterator[tuple[int, Name | None]]:
-    """Yield (edge set, dataset) where lineage goes on between tables alone; None: the writer reports no input.
-
-    keys: of the columns that are asked for, none where that is the whole dataset.
-    """
+) -> Iterator[_Gap]:
+    """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
     graph = snapshot.graph
-    if not forward:
-        for number in graph.veiled.intersection(graph.fed_by.get(dataset, ())):
-            lineage = graph.sets[number][1]
-            if counted.says(number) and not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
-                yield number, None
-            for name in lineage.tables:
-                source = graph.dataset(name)
-                if counted.says(number) and source is not None and graph.is_opaquely_written(number, source):
-                    yield number, name
-            if counted.says(number) and _leaves_out(lineage, keys):
-                for name in (*lineage.tables, *lineage.also_read):
-                    source = graph.dataset(name)
-                    if source is not None and graph.may_fill(number, source):
-                        yield number, name
-        return
+    if forward:
+        yield from _table_level_readers(snapshot, dataset, counted)
+        read = {
+            number for each in (dataset, *counted.lifetimes.others(dataset)) for number in graph.feeds.get(each, ())
+        }
+        silent = graph.read_only & read
+    else:
+        yield from _table_level_writers(snapshot, dataset, keys, counted)
+        silent = graph.unsourced.intersection(graph.fed_by.get(dataset, ()))
+    reason: StopReason = "no_output" if forward else "no_input"
+    for number in filter(counted.says, silent):
+        if not forward:
+            yield _Gap(number, reason)
+        for link in _possible_links(snapshot, number, counted, forward=forward):
+            yield _Gap(number, reason, link=link)
+
+
+def _table_level_writers(
+    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges
+) -> Iterator[_Gap]:
+    graph = snapshot.graph
+    for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
+        lineage = graph.sets[number][1]
+        leaves_out = _leaves_out(lineage, keys)
+        for name in (*lineage.tables, *lineage.also_read):
+            source = graph.dataset(name)
+            if source is not None and (
+                graph.is_opaquely_written(number, source) or (leaves_out and graph.may_fill(number, source))
+            ):
+                yield _Gap(number, "no_columns", name)
+
+
+def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
+    graph = snapshot.graph
     for each in (dataset, *counted.lifetimes.others(dataset)):
         for number in graph.veiled.intersection(graph.feeds.get(each, ())):
             lineage = graph.sets[number][1]
@@ -136,7 +170,22 @@ def _table_level(
             )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
-                yield number, lineage.output
+                yield _Gap(number, "no_columns", lineage.output)
+
+
+def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Link]:
+    """Yield the datasets at the other end of an application: a reader without output may feed a writer without input.
+
+    number: an edge set of such a reader (forward) or writer.
+    """
+    graph = snapshot.graph
+    for application in snapshot.applications(number):
+        for other in snapshot.in_application(application, graph.unsourced if forward else graph.read_only):
+            job_output, lineage = graph.sets[other]
+            ends = (lineage.output,) if lineage.output else lineage.tables
+            for end in ends if counted.says(other) else ():
+                if not forward or _goes_on(snapshot, end, counted):
+                    yield _Link(end.plain, snapshot.job(job_output.job), application)
 
 
 def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
@@ -156,7 +205,7 @@ def path(
 ) -> PathAnswer:
     """Answer whether one column or dataset reaches another, and by which shortest way.
 
-    Where it does not, `stops` are the datasets from which lineage that names no columns may yet lead there.
+    Where it does not, `stops` are the datasets at which lineage stops on the way from the one, or back from the other.
     """
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
     from_key = None if start.column is None else find_column(snapshot, source, start.column)
@@ -171,11 +220,28 @@ def path(
         layer = wave.advance()
         hits.update((hit.node, hit) for hit in layer)
         reached = next((hit for hit in layer if hit.node in goal), None)
+    stops: list[Stop] = []
+    if reached is None:
+        stops = _stops(snapshot, source, hits, counted, forward=True)
+        stops += _unsourced(snapshot, target, goal, counted, mode)
     return PathAnswer(
         shown_column(snapshot, source, from_key),
         shown_column(snapshot, target, to_key),
         mode,
         reached is not None,
         [] if reached is None else _path(Shown(snapshot), wave, hits, reached),
-        _stops(snapshot, source, hits, counted, forward=True) if reached is None else [],
+        stops,
     )
+
+
+def _unsourced(
+    snapshot: Snapshot, target: Name, goal: Collection[int], counted: CountedEdges, mode: Mode
+) -> list[Stop]:
+    """Return the stops upstream of a goal whose writers report no input: any dataset may feed these."""
+    allowed = allowed_transformations(snapshot.graph, mode, masked=True)
+    wave = Wave(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
+    nodes: set[int] = set()
+    while wave.front:
+        nodes.update(hit.node for hit in wave.advance())
+    stops = _stops(snapshot, target, nodes, counted, forward=False)
+    return [stop for stop in stops if stop.reason == "no_input"]

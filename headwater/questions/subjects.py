@@ -2,10 +2,10 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, split_location
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -29,24 +29,44 @@ class Bounds(NamedTuple):
     limit: int
 
 
-def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject) -> Name:
-    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant."""
+def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_events: bool = False) -> Name:
+    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant.
+
+    in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
+    default that raises NeverWritten: without lineage most questions would answer as if nothing were behind it.
+    """
     for name in _candidates(rules, asked):
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
     text = asked.dataset.lstrip("…").strip("/")
-    found = _fitting(snapshot, text, _namespaces(rules, asked))
+    found = _fitting(snapshot, text, _namespaces(rules, asked)) or _fitting_cut(snapshot, asked, rules)
     plain = _unescaped(asked.dataset)
     if not found and plain != asked.dataset:
-        return find_dataset(snapshot, rules, asked._replace(dataset=plain))
+        return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
+    without_lineage = [] if found else _in_events(snapshot, rules, asked, text)
+    if len(without_lineage) == 1 and not in_events:
+        raise NeverWritten("/".join(without_lineage[0].parts))
+    found = found or without_lineage
     if len(found) > 1:
         shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
-        raise WrongQuestion(f"{text[:200]!r} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
+        wanted = f"{asked.dataset[:200]!r}"
+        raise WrongQuestion(f"{wanted} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
     raise NotKnown("dataset", whole, _nearest_names(asked.dataset, snapshot.datasets()))
+
+
+def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
+    """Return the datasets that are meant of those that events name and no lineage knows."""
+    named = (snapshot.resolve(name) for name in _candidates(rules, asked))
+    exact = next((name for name in named if snapshot.is_in_events(name)), None)
+    if exact is not None:
+        return [exact]
+    namespaces = _namespaces(rules, asked)
+    every = snapshot.names_in_events()
+    return sorted(name for name in every if _ends_with(name, text) and _is_in(name, namespaces))
 
 
 def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list[Name]:
@@ -62,6 +82,28 @@ def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list
         path = text.replace(".", "/")
         fitting = {name for name in known if _ends_with(name, path) and _is_in(name, namespaces)}
     return sorted(fitting)
+
+
+def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
+    """Return datasets that a shortened name fits: a narrow table prints `…` for what it leaves out."""
+    fits = cut_name(asked.dataset)
+    if fits is None:
+        return []
+    namespaces = _namespaces(rules, asked)
+    return sorted(
+        name
+        for name in snapshot.datasets()
+        if _is_in(name, namespaces) and (fits(name.name) or fits("/".join(name.parts)))
+    )
+
+
+def cut_name(text: str) -> Callable[[str], bool] | None:
+    """Return what tells whether a name fits a text in which `…` or `...` stands for what was cut; None without one."""
+    parts = text.replace("...", "…").split("…")
+    if len(parts) == 1 or not any(parts):
+        return None
+    pattern = re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+    return lambda name: pattern.fullmatch(name) is not None
 
 
 def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
@@ -124,6 +166,11 @@ def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, na
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
     if not found and namespace is None:  # qualified, as NAMESPACE/NAME
         found = sorted({job for job, parts in shown if "/".join(parts) == name})
+    fits = cut_name(name) if not found else None
+    if fits:
+        found = sorted(
+            {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
+        )
     if len(found) > 1:
         whole = ", ".join(repr("/".join(job.parts)) for job in found[:_NEAREST])
         raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {whole}. Write one of them, or its namespace.")
@@ -147,6 +194,13 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     plain = _unescaped(column)
     if plain != column:
         return find_column(snapshot, dataset, plain)
+    fits = cut_name(column.casefold())
+    fitting = sorted(each for each in known if fits(each)) if fits else []
+    if len(fitting) == 1:
+        return columns.key(fitting[0])
+    if fitting:
+        shown = ", ".join(repr(known[each]) for each in fitting[:_NEAREST])
+        raise WrongQuestion(f"{column[:200]!r} may be {len(fitting)} columns: {shown}. Write one of them.")
     near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
 

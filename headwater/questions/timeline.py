@@ -36,7 +36,7 @@ def timeline(
     now: Snapshot, runs: RunHistory, rules: UserRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
     """Answer what changed in what feeds a dataset, newest first; raises NotKnown for an unknown dataset."""
-    dataset = find_dataset(now, rules.names, asked)
+    dataset = find_dataset(now, rules.names, asked, in_events=True)
     found: list[_Change] = []
     cut = False
     for layer, job, candidates in runs.candidates(dataset):

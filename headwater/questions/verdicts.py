@@ -1,7 +1,7 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import get_args
 
@@ -11,7 +11,13 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.column_verdicts import UNACCOUNTED, ColumnVerdict, VerdictSubject, column_verdicts
+from headwater.lineage.walks.column_verdicts import (
+    UNACCOUNTED,
+    ColumnVerdict,
+    VerdictSubject,
+    column_verdicts,
+    only_shows,
+)
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.column_answers import (
@@ -137,10 +143,7 @@ def _item(
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
         [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, each.edge_sets)] if each.verdict == "used" else [],
         each.recreated,
-        [
-            Showing(Job(*snapshot.job(snapshot.graph.sets[n][0].job).parts), iso(snapshot.stats(n).last_us))
-            for n in each.shown
-        ],
+        _showings(snapshot, each.shown),
         list(each.consumers),
         readers,
         iso(min((snapshot.stats(number).first_us for number in each.edge_sets), default=None)),
@@ -152,9 +155,11 @@ def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Name the batch jobs that read a dataset and wrote nothing, and when."""
     told = [
         f"{snapshot.job(snapshot.graph.sets[number][0].job).name} at {iso(snapshot.stats(number).last_us)}"
-        for number in verdict.shown
+        for number in verdict.shown[:_NAMED]
     ]
-    return [f"Read and written nowhere, so nobody says which columns were used: {', '.join(told)}."] if told else []
+    more = len(verdict.shown) - _NAMED
+    names = ", ".join(told) + (f" and {more} more" if more > 0 else "")
+    return [f"Read by jobs that wrote nothing, which do not report the columns they used: {names}."] if told else []
 
 
 def _jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
@@ -209,11 +214,21 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         if counted.says(number) or counted.reading[number]
     }
     opaque = {number for number, each in feeds if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
+    shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     def jobs(numbers: set[int]) -> list[Job]:
         return [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, tuple(numbers))]
 
-    return DatasetReaders(*dataset.parts, jobs({number for number, _ in feeds}), jobs(opaque))
+    return DatasetReaders(
+        *dataset.parts, jobs({number for number, _ in feeds}), jobs(opaque), _showings(snapshot, shown)
+    )
+
+
+def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
+    return [
+        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.stats(number).last_us))
+        for number in sorted(edge_sets)
+    ]
 
 
 def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:

@@ -79,6 +79,10 @@ class Refusals:
             route = _OTHER_PATHS
         self.add(refusal, route, None, user_agent)
 
+    def is_waiting(self) -> bool:
+        """Tell whether notes wait, also those of wrong paths whose interval is not over."""
+        return bool(self._notes)
+
     def take(self, *, is_last: bool = False) -> list[Record]:
         """Return the notes as log records; notes of wrong paths wait for their interval unless these are the last."""
         now = time.monotonic()

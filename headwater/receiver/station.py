@@ -6,9 +6,9 @@ producers retry only 503 and 429, once, and Python producers never 429 (measured
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -24,8 +24,8 @@ from headwater.events.redaction_rules import redact_text
 from headwater.identity.callers import Access
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
-from headwater.receiver.paths import wrong_path
-from headwater.receiver.refusals import Refusals
+from headwater.receiver.paths import BATCH, is_wrong, meant, wrong_path
+from headwater.receiver.refusals import CORRECTED, Refusals
 
 MAX_BATCH = 10_000
 NOTES_DEADLINE_S = 60.0
@@ -99,8 +99,18 @@ class Receiver:
             self.refusals.add(item_refusal, "batch", key.label, request.headers.get("user-agent"))
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
+    def find_inexact(self, path: str, content_type: str) -> Callable[[Request], Awaitable[Answer]] | None:
+        """Return what answers a POST to a path that is not exact; None if the path may belong to another API.
+
+        A path that can mean only one address takes the event; any other path with JSON is refused.
+        """
+        if address := meant(path):
+            CORRECTED.inc()
+            return self.batch if address == BATCH else self.one
+        return partial(self.refuse_path, path=path) if is_wrong(path, content_type) else None
+
     async def refuse_path(self, request: Request, path: str) -> Answer:
-        """Answer 404 to JSON on a path that takes no events, and name the right one."""
+        """Answer 404 to a POST on a path that takes no events, and name the right one."""
         refusal = wrong_path()
         self.refusals.add_wrong_path(refusal, path, request.headers.get("user-agent"))
         return refusal.answer()

@@ -13,7 +13,7 @@ from headwater.eventlog import Readers
 from headwater.events.position import Source
 from headwater.runtime.folders import folder_lock
 from headwater.runtime.snapshot_opening import open_snapshots
-from headwater.runtime.station_troubles import station_troubles
+from headwater.runtime.station_troubles import StationTrouble, station_troubles
 from headwater.runtime.storage import is_lake_remote, lake_place, open_bronze
 from headwater.settings import Settings
 
@@ -115,6 +115,7 @@ def keep_index(
             ending.callback(snapshots.close)
         rules = open_rules(settings)
         said: list[str] = []
+        trouble = StationTrouble(folder, "index")
         is_remote = is_lake_remote(settings)
         look_s = max(settings.tick_s, settings.flush_s) if is_remote else min(settings.tick_s, 1.0)
         rest = stop.wait if is_remote or wait is None else wait
@@ -130,12 +131,14 @@ def keep_index(
                     follower.begin_anew(names)
                 taken = follower.step(names, told())
                 pause = 0.0
+                trouble.end()
                 if snapshots:
                     snapshots.took(taken)
                     if not taken and home.is_current(path := home.path_for(names)):
                         snapshots.make_when_due(path, names.rules_hash)
             except Retry as error:
                 log.warning("%s", error)
+                trouble.begin(str(error))
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
             if taken:
                 tell()

@@ -112,8 +112,11 @@ def open_replay(
         options = recognized_options(address_options(to, batch, {"env": _KEY} if key else None), secrets.reveal)
     else:
         options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
-    if options.type == "file":
-        raise WrongSetting(f"{to!r} writes files named by places in the lake: use `headwater sinks reset {to} --to …`.")
+    if options.type in ("file", "delta"):
+        raise WrongSetting(
+            f"A replay cannot send to {to!r}: a sink of type {options.type} keeps what it writes by places in the "
+            f"lake, in their order. Use `headwater sinks reset {to} --to …`."
+        )
     return Replay(
         span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets
     )

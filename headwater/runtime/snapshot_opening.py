@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.errors import HeadwaterError
+from headwater.runtime.station_troubles import StationTrouble
 from headwater.runtime.storage import lake_place, open_bronze
 from headwater.settings import Settings
 
@@ -23,9 +24,11 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
     from headwater.index.snapshots.index_snapshots import IndexSnapshots
     from headwater.lake.object_store import ObjectStore
 
+    trouble = StationTrouble(folder, "snapshot")
     try:
         store = ObjectStore(*lake_place(settings))
     except HeadwaterError as error:
         log.warning("The lake's snapshots of the index are not used: %s", error)
+        trouble.begin(str(error))
         return None
-    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings))
+    return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.report)

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import LakeUnavailable
 from headwater.spark.delta.storage_place import StoragePlace
+from headwater.tables.last_pass import REFRESH_FOLDER
 
 LEASE_S = 60.0
 """A pass that has not been heard of for so long has ended."""
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def alone(spark: SparkSession, lake: str, work: str = "silver/_refresh") -> Iterator[None]:
+def alone(spark: SparkSession, lake: str, work: str = REFRESH_FOLDER) -> Iterator[None]:
     """Be the only pass over a lake; raises LakeUnavailable where there is one already.
 
     work: a folder of the lake that stands for what is done there.

@@ -1,5 +1,6 @@
 """One pass over what is new in bronze: silver and gold together, a batch at a time, each as a whole or not at all."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,18 +16,20 @@ from headwater.failpoints import reach
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
 from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings, together
+from headwater.spark.delta.storage_place import StoragePlace
 from headwater.spark.delta.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
 from headwater.spark.gold.gold_answers import write_answers
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
 from headwater.spark.java_names import keep_names
-from headwater.spark.layer_generations import begin, current, switch
+from headwater.spark.layer_generations import LAYERS, begin, current, switch
 from headwater.spark.layer_positions import LayerPosition, Source, beyond, limited, position_rows, read_position
 from headwater.spark.one_pass import alone
 from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
-from headwater.tables import BRONZE, EVENTS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables import BRONZE, EVENTS, GENERATIONS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
@@ -65,6 +68,7 @@ def refresh(
         raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder, or start `headwater up` once.")
     name = f"headwater {uuid4().hex}"
     with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
+        began_s, events = time.time(), newest(bronze, EVENTS)
         found = current(spark, lake, rules.rules_hash)
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
@@ -73,7 +77,24 @@ def refresh(
             taken += count
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
+        if not more:
+            note = LastPass(
+                began_s, rules.rules_hash, {f"bronze/{EVENTS.name}": events, **_versions_by_path(lake, folders)}
+            )
+            StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}").write(NOTE_NAME, note.encode())
     return taken
+
+
+def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
+    """Return the versions of a generation's tables, and of those that say which generation is in force."""
+    found: dict[str, int] = {}
+    for layer, folder in folders.items():
+        generation = folder.root.rpartition("/")[2]
+        tables = LAYERS[layer]
+        found |= {f"{layer}/{generation}/{table.name}": newest(folder, table) for table in tables}
+        pointer = TableFolder(folder.spark, f"{lake}/{layer}", [GENERATIONS])
+        found[f"{layer}/{GENERATIONS.name}"] = newest(pointer, GENERATIONS)
+    return found
 
 
 class Pass:

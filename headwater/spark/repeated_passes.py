@@ -18,9 +18,7 @@ from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.delta.versions import is_followed, newest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.tables import EVENTS
-
-IDLE_S = 3600.0
-"""After so long a pass is made in any case: time alone loses runs."""
+from headwater.tables.last_pass import IDLE_S
 
 MOST_PAUSE_S = 600.0
 """Between two passes that failed, or between two at all where these are further apart."""

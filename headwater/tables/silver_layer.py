@@ -114,6 +114,7 @@ EDGE_SETS = Table(
         "output_key": "string",
         "run_key": "string",
         "execution": "string",
+        "application": "string",
         "layer": "string",
         **JOB,
         **_DATASET,

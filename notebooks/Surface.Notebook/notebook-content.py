@@ -23,13 +23,16 @@
 
 # # Where do personal data end up?
 #
-# `exposed`: the value can be read there. `masked`: every way there masks it. `unknown`: the column can hold it, but
-# no job says so.
+# `exposed`: the value can be read there. `masked`: every way there masks it. `unknown`: the column may contain it, but
+# no lineage proves it. Give a tag, or a dataset and a column to see where that column ends up.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
 tag = "pii"  # Tag of the columns that matter.
+namespace = ""  # Namespace of the dataset; may be left out where the name is enough.
+dataset = ""  # A dataset by its name, any alias, or a unique end of its name; without it all.
+column = ""  # A column in any case; without it the whole dataset.
 
 # METADATA ********************
 
@@ -40,11 +43,13 @@ tag = "pii"  # Tag of the columns that matter.
 
 # CELL ********************
 
+from html import escape
+
 from headwater.spark.notebook.plots import as_html, draw_surface
 from headwater.spark.notebook.notebook_questions import Questions
 
 questions = Questions(spark, lake)
-found = questions.surface(tag)
+found = questions.surface(tag, namespace=namespace, dataset=dataset, column=column)
 display(found)
 
 # METADATA ********************
@@ -56,7 +61,10 @@ display(found)
 
 # CELL ********************
 
-displayHTML(as_html(draw_surface(found)))
+if found.empty:
+    displayHTML(f"<p>{escape(questions.without_surface(tag, dataset, column))}</p>")
+else:
+    displayHTML(as_html(draw_surface(found)))
 
 # METADATA ********************
 

@@ -24,8 +24,9 @@
 # # What is this column made of?
 #
 # A blue line leads to a column that is masked on the way: every way between the two has a step that masks; a red one to
-# the others. It says nothing of the column itself. `stops` are datasets, drawn with a dashed line, from which lineage
-# goes on by jobs that name no columns: what lies behind may or may not be concerned.
+# the others. It says nothing of the column itself. `stops` are datasets, drawn with a dashed line, at which lineage
+# stops because jobs name no columns, no input or no output (`reason`): what follows may or may not be concerned.
+# `may_be_connected` names datasets that another run of the same application read or wrote.
 
 # PARAMETERS CELL ********************
 

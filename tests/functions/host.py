@@ -73,6 +73,12 @@ class App:
         """Let a timer trigger fire; returns its failure."""
         return self._invoke(function, kind="timer").get("error")
 
+    def stop(self) -> None:
+        """Let the worker end by itself, as its event loop ends; a killed one loses what it has not written."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+
     def _invoke(self, function: str, **call: Any) -> dict[str, Any]:
         parameter = self.functions[function]["bindings"][0]["name"]
         assert self._process.stdin

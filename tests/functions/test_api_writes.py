@@ -71,3 +71,13 @@ def test_who_may_not_change_things_is_refused_and_nothing_is_appended(app: App, 
     assert change(app, "PUT", "tags/silver", b"{}", "nobody").status == 401
     assert change(app, "PUT", "tags/silver", b"{").status == 400
     assert world.reader().tail() == before
+
+
+def test_beside_the_reading_api_inexact_paths_take_events_and_wrong_ones_are_refused(app: App, world: World) -> None:
+    assert "other_paths" not in app.functions, "the route of the reading API has these paths"
+    before, event = world.reader().tail(), body(run_event())
+    assert app.request("api", event, target="/", x_functions_key="loader-key").status == 200
+    assert world.records(before + 1, 1 << 30)[0].body == event
+    wrong = app.request("api", event, target="/lineage", x_functions_key="loader-key")
+    assert (wrong.status, wrong.json()["error"]) == (404, "This path takes no events.")
+    assert app.request("api", event, target="/api/headwater/v1/none", x_functions_key="loader-key").status == 404

@@ -4,6 +4,7 @@ import json
 import logging
 from contextlib import closing
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 from functions.ingest import blueprint
 from functions.ingest.file_shift import FileShift
+from headwater.cli.ingest_command import ingest
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.file_intake.batch_sending import BATCH
+from headwater.file_intake.file_taking import MOST_REJECTED
 from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 from headwater.runtime.ledger_copy import LedgerCopy
 from headwater.settings import Settings
@@ -67,6 +70,24 @@ def test_each_run_takes_what_is_new_and_says_so(tmp_path: Path, folder: Path, ca
     assert f"1 looked at, {BATCH + 3} events taken, 1 lines rejected" in first
     assert f"{folder}/a.ndjson:{BATCH + 4}: no event" in first
     assert "2 looked at, 2 events taken, 0 lines rejected" in second
+
+
+def test_the_timer_leaves_a_file_after_1000_lines_that_are_no_events_as_the_command_does_unasked(
+    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="functions")
+    first, unread, second, last = (events(1) for _ in range(4))
+    write(folder / "a.ndjson", first + [b"{"] * MOST_REJECTED + unread)
+    write(folder / "b.ndjson", second + [b"{"] * (MOST_REJECTED - 1) + last)
+    FileShift(settings(tmp_path / "data", folder)).run()
+    (said,) = (record for record in caplog.records if record.name.startswith("functions"))
+    assert said.levelno == logging.WARNING
+    assert "3 events taken, 1999 lines rejected" in said.getMessage()
+    assert (
+        f"{folder}/a.ndjson: 1,000 of its lines are no events, so it is not read behind line 1001" in said.getMessage()
+    )
+    assert {body for body in logged(tmp_path / "data") if body != b"{"} == {*first, *second, *last}
+    assert signature(ingest).parameters["max_rejected"].default == MOST_REJECTED == 1000
 
 
 @pytest.mark.slow

@@ -40,12 +40,18 @@ def refused(answer: Reply, status: int) -> dict[str, Any]:
     return found
 
 
+def metric(app: App, sample: str) -> float:
+    lines = app.request("metrics", method="GET").body.decode().splitlines()
+    return sum(float(line.removeprefix(sample)) for line in lines if line.startswith(f"{sample} "))
+
+
 def test_a_receiver_app_has_the_routes_of_the_protocol_and_loads_no_delta(app: App) -> None:
     routes = {name: found["bindings"][0]["route"] for name, found in app.functions.items()}
     assert routes == {
         "lineage": "api/v1/lineage", "lineage_batch": "api/v1/lineage/batch",
-        "live": "health/live", "ready": "health/ready",
+        "live": "health/live", "ready": "health/ready", "other_paths": "{*path}", "metrics": "metrics",
     }  # fmt: skip
+    assert app.functions["other_paths"]["bindings"][0]["methods"] == ["POST"]
     assert {found["bindings"][0]["authLevel"] for found in app.functions.values()} == {"ANONYMOUS"}
     assert app.index["loaded"] == []
 
@@ -105,6 +111,45 @@ def test_notes_of_refusals_reach_the_log(app: App, world: World) -> None:
     while world.reader().tail() == before:
         assert app.request("live", method="GET").status == 200
     assert world.records(before + 1, before + 1)[0].kind is RecordKind.REFUSAL
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/v1/lineage/", "//api/v1/lineage", "/api/v1/api/v1/lineage", "/api/v1//line%61ge"]
+)
+def test_a_path_that_can_mean_only_one_address_takes_the_event(app: App, world: World, path: str) -> None:
+    corrected = metric(app, "headwater_corrected_paths_total")
+    event = body(run_event())
+    answer = app.request("other_paths", event, target=path, authorization=BEARER)
+    assert (answer.status, answer.body) == (200, b"{}")
+    assert world.records(world.reader().tail(), 1 << 30)[0].body == event
+    assert refused(app.request("other_paths", event, target=path), 401)
+    assert (
+        app.request("other_paths", body([run_event()]), target="/api/v1/lineage/batch/", authorization=BEARER).status
+        == 204
+    )
+    assert metric(app, "headwater_corrected_paths_total") == corrected + 3
+
+
+def test_a_wrong_path_is_404_with_the_right_one_and_fills_neither_log_nor_lake(package: Path, tmp_path: Path) -> None:
+    world = World(tmp_path / "data")
+    with running(package, tmp_path / "worker.log", triggers=["receiver"], keys=KEYS, data=world.folder) as app:
+        for _ in range(2):
+            for path in ["/lineage", "/api/v1/lineage/x", "/api/headwater/v1/runs"]:
+                answer = app.request("other_paths", body(run_event()), target=path)
+                assert "Post one event to /api/v1/lineage" in refused(answer, 404)["fix"]
+        while world.reader().tail() < 3:
+            assert app.request("live", method="GET").status == 200
+        for _ in range(5):
+            refused(app.request("other_paths", b"text", target="/lineage", content_type="text/plain"), 404)
+        assert metric(app, 'headwater_refused_total{reason="wrong_path"}') == 11
+        written = world.reader().tail()
+        assert written == 3
+        app.stop()
+    notes = [json.loads(record.body) for record in world.records(1, world.reader().tail())]
+    assert [(note["route"], note["count"]) for note in notes] == [
+        ("/lineage", 2), ("/api/v1/lineage/x", 2), ("/api/headwater/v1/runs", 2), ("/lineage", 5),
+    ]  # fmt: skip
+    assert {(note["reason"], note["key"]) for note in notes} == {("wrong_path", None)}
 
 
 def test_health_needs_no_key(app: App) -> None:

@@ -10,6 +10,7 @@ from tools.azure_cost import (
     REGION,
     USD,
     Tier,
+    api_line,
     bill,
     deliveries,
     sinks_bill,
@@ -58,6 +59,11 @@ def test_a_bill_by_hand() -> None:
     assert found["Requests to storage"] == pytest.approx(requests / 10_000)
     assert found["Logs and alerts"] == pytest.approx(6 * 0.50 + 0.10)
     assert total_eur(bill(SMALL, 1_000)) == pytest.approx(sum(found.values()) * REGION * EUR_PER_USD)
+
+
+def test_an_api_that_never_sleeps_by_hand() -> None:
+    assert api_line(0).usd == pytest.approx(2 * 2_628_000 * 0.000004)
+    assert api_line(24).usd == pytest.approx(2 * 2_628_000 * (0.000004 + 0.000016))
 
 
 def test_a_bill_of_sinks_by_hand() -> None:

@@ -58,7 +58,16 @@ NOT_IN_AZURE = {
     ),
     "session_key": "with oidc_client_id, where several instances answer",
 }
-DEFAULT_FITS = {"max_body_bytes", "claim_bytes", "queued_bytes", "record_cpu_s", "rules", "flush_s", "bronze_keep_days"}
+DEFAULT_FITS = {
+    "max_body_bytes",
+    "claim_bytes",
+    "queued_bytes",
+    "record_cpu_s",
+    "rules",
+    "flush_s",
+    "bronze_keep_days",
+    "index_disk_bytes",
+}
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""
 LAKE = "abfss://lake@hwlake1.dfs.core.windows.net"
 OF_THE_PLATFORM = {

@@ -1,4 +1,4 @@
-"""What shows tagged values, hides them, or may show them (docs/lineage.md: surface, masked code is not masked data)."""
+"""What shows tagged values, hides them, or may show them (docs/lineage.md: the masking surface)."""
 
 from collections.abc import Iterable
 
@@ -145,7 +145,7 @@ def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
     """Tell whether another run took away what a run wrote, before a time."""
     run, facets = account.run, account.content.outputs.get(writing.output, {})
     change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    if run is None or run.state != "COMPLETE" or change not in REWRITES or run.key == writing.run:
+    if run is None or not run.completes or change not in REWRITES or run.key == writing.run:
         return False
     return writing.time_us <= run.time_us < until_us
 

@@ -44,7 +44,7 @@ class Generations:
         self.renames: dict[Name, list[tuple[int, str, Name]]] = defaultdict(list)
         self.by_run: dict[tuple[str, Name], End] = {}
         for run in self.runs:
-            if run.state == "COMPLETE":
+            if run.completes:
                 self._read_changes(run)
         self._settle_ties()
 
@@ -178,14 +178,14 @@ class Generations:
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"
-            if not (run.state == "COMPLETE" and changed(output) == "RENAME" and _before(output))
+            if not (run.completes and changed(output) == "RENAME" and _before(output))
         ]
 
     def last_word(self, run: Run, name: Name) -> str | None:
         """Return the newest lifecycleStateChange that a run says of a bound name."""
         words = [
             (facets_of(output), event)
-            for event in run.events
+            for event in run.counted
             for output in event.datasets("outputs")
             if self.names.mention(output, event) == name
         ]
@@ -193,7 +193,7 @@ class Generations:
 
     def _read_changes(self, run: Run) -> None:
         """Note what a run ends and renames; of several words on one name the newest counts."""
-        for event in run.events:
+        for event in run.counted:
             for output in event.datasets("outputs"):
                 name, change = self.names.mention(output, event), changed(output)
                 before = _before(output)

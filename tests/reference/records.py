@@ -1,4 +1,4 @@
-"""Stored events as a set, and runs as the union of their events (docs/lineage.md: events in order, jobs)."""
+"""Stored events as a set, and runs as the union of their events (docs/lineage.md: events and runs, jobs)."""
 
 import json
 import re
@@ -111,13 +111,19 @@ class Run:
             job_type.get("processingType") in {"STREAMING", "SERVICE"} or job_type.get("integration") == "FLINK"
         )
         mode = (job_type.get("emissionPattern") or {}).get("eventContentMode")
-        last = self._terminal()
+        attempts = [self.events] if self.is_streaming else attempts_of(self.events)
+        last = terminal(attempts[-1])
         self.state = last.event["eventType"] if last else "RUNNING"
-        self.counts = self.is_streaming or self.state == "COMPLETE"
-        telling = self._telling_event() if self.is_streaming else last
+        ends = [(number, end) for number, each in enumerate(attempts) if (end := terminal(each))]
+        completed = [(number, end) for number, end in ends if end.event["eventType"] == "COMPLETE"]
+        self.completes = bool(completed)
+        self.counts = self.is_streaming or self.completes
+        telling = self._telling_event() if self.is_streaming else completed[-1][1] if completed else last
         self.time_us = telling.time_us if telling else 0
+        counted = attempts[: completed[-1][0] + 1] if completed else attempts
+        self.counted = [event for attempt in counted for event in attempt]
         self.telling = [
-            e for e in self.events if e is telling or not (self.is_streaming and mode == "COMPLETE_SNAPSHOT")
+            e for e in self.counted if e is telling or not (self.is_streaming and mode == "COMPLETE_SNAPSHOT")
         ]
 
     @property
@@ -143,10 +149,6 @@ class Run:
     def execution(self) -> str:
         return _run_named((self.facets.get("parent") or {}).get("root") or {}) or self.parent or self.key
 
-    def _terminal(self) -> Delivered | None:
-        ended = [event for event in self.events if event.event.get("eventType") in TERMINAL]
-        return max(ended, key=lambda e: (*e.order[:2], TERMINAL[e.event["eventType"]]), default=None)
-
     def _telling_event(self) -> Delivered | None:
         with_datasets = [
             event
@@ -154,6 +156,23 @@ class Run:
             if any(not is_own_table(each["name"]) for each in event.datasets("inputs", "outputs"))
         ]
         return next(reversed([e for e in self.events if event_has_lineage(e)] or with_datasets), None)
+
+
+def attempts_of(events: list[Delivered]) -> list[list[Delivered]]:
+    """Return the events of a run, oldest first, cut before each START that is later than an end since the last cut."""
+    found: list[list[Delivered]] = [[]]
+    for event in events:
+        ended = [each.time_us for each in found[-1] if each.event.get("eventType") in TERMINAL]
+        if event.event.get("eventType") == "START" and ended and event.time_us > min(ended):
+            found.append([])
+        found[-1].append(event)
+    return found
+
+
+def terminal(events: list[Delivered]) -> Delivered | None:
+    """Return the event that ends an attempt."""
+    ended = [event for event in events if event.event.get("eventType") in TERMINAL]
+    return max(ended, key=lambda e: (*e.order[:2], TERMINAL[e.event["eventType"]]), default=None)
 
 
 def is_own_table(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, nested columns)."""
+"""The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -37,9 +37,13 @@ class Schemas:
         return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
     def key(self, dataset: Dataset, column: str) -> str:
-        spellings = {".".join(path) for path in self._newest(dataset)}
-        same = [each for each in spellings if each.casefold() == column.casefold()]
-        return column if len(same) > 1 else column.casefold()
+        """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
+        paths = self._newest(dataset)
+        maps = map_paths(paths)
+        told = plain(tuple(column.split(".")), maps)
+        spellings = {plain(path, maps) for path in paths}
+        same = [each for each in spellings if each.casefold() == told.casefold()]
+        return told if len(same) > 1 else told.casefold()
 
     def is_nested(self, dataset: Dataset, column: str, parent: str) -> bool:
         """Tell whether a column, by key, is nested in another."""
@@ -49,6 +53,24 @@ class Schemas:
     def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:
         known = self.known.get(dataset, [])
         return known[-1][1] if known else []
+
+
+def map_paths(paths: list[tuple[str, ...]]) -> set[str]:
+    """Return the columns that are maps: what is directly in them is a key and a value."""
+    found: set[str] = set()
+    for path in sorted(paths, key=len):
+        if {each[-1] for each in paths if each[:-1] == path} == {"_key", "_value"}:
+            found.add(plain(path, found).casefold())
+    return found
+
+
+def plain(path: tuple[str, ...], maps: set[str]) -> str:
+    """Return a path without what stands for the elements of an array and for the values of a map."""
+    told = path[0]
+    for part in path[1:]:
+        if part != "_element" and (part != "_value" or told.casefold() not in maps):
+            told = f"{told}.{part}"
+    return told
 
 
 def schema_paths(fields: list[Facets], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

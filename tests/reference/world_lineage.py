@@ -51,7 +51,7 @@ class Author:
         """Return a dataset by one of its names, with schema, symlinks and tags or without."""
         named, by_alias = self._spelled(table)
         if self.draw.chance(60):
-            facets["schema"] = schema(self._drifted(table.columns))
+            facets["schema"] = self._collected(schema(self._drifted(table.columns)))
         if self.draw.chance(25):
             bound = self.draw.choice(self.tables) if self.draw.chance(25) else table
             facets["symlinks"] = symlinks(bound.name, kind="LOCATION") if by_alias else symlinks(bound.alias)
@@ -81,7 +81,7 @@ class Author:
 
     def tags(self, table: Table) -> Json:
         tag = {"key": self.draw.choice(("pii", "PII")), "value": self.draw.choice(("true", "False")), "source": "USER"}
-        field = {} if self.draw.chance(10) else {"field": self._case(self.draw.choice(table.columns))}
+        field = {} if self.draw.chance(10) else {"field": self._reported(self.draw.choice(table.columns))}
         return facet(_deleted=True) if self.draw.chance(5) else facet(tags=[tag | field])
 
     def noise(self, table: Table) -> Json:
@@ -101,7 +101,7 @@ class Author:
         whole = self._whole(sources)
         inputs_of = self._copied if self.draw.chance(30) else lambda _column, tables: self._inputs(tables)
         columns = [column for column in target.columns if not self.draw.chance(15)]
-        fields = {self._case(column): inputs_of(column, sources) for column in columns}
+        fields = {self._reported(column): inputs_of(column, sources) for column in columns}
         way = self.draw.number(0, 3)
         if way == 0:
             return column_lineage(fields)
@@ -130,7 +130,7 @@ class Author:
         return [source(self._spelled(table)[0], self.draw.choice(table.columns), FILTER) for table in tables]
 
     def _source(self, table: Table) -> Json:
-        column = "not_in_schema" if self.draw.chance(5) else self._case(self.draw.choice(table.columns))
+        column = "not_in_schema" if self.draw.chance(5) else self._reported(self.draw.choice(table.columns))
         return source(self._spelled(table)[0], column, *self.draw.choice(TRANSFORMATIONS))
 
     def _entity(self, table: Table) -> Json:
@@ -142,6 +142,25 @@ class Author:
         return [
             self._case(column) for column in columns[1 if self.draw.chance(10) and len(columns) > 1 else 0 :]
         ] + more
+
+    def _collected(self, told: Json) -> Json:
+        """Return a schema whose structs are elements of arrays, or values of maps, in one of three."""
+        way = self.draw.number(0, 5)
+        if way > 1:
+            return told
+        kind, around = ("array", []) if way else ("map", [{"name": "_key", "type": "string"}])
+        fields = [
+            each | {"type": kind, "fields": [*around, each | {"name": "_value" if around else "_element"}]}
+            if "fields" in each
+            else each
+            for each in told["fields"]
+        ]
+        return told | {"fields": fields}
+
+    def _reported(self, column: str) -> str:
+        """Return a column as lineage and tags name it: of what is nested, some name the array or the map as well."""
+        around = self.draw.choice((".", ".", ".", ".", "._element.", "._value."))
+        return self._case(column.replace(".", around) if column.startswith("a.") else column)
 
     def _case(self, column: str) -> str:
         return column.upper() if self.draw.chance(6) else column

@@ -24,6 +24,8 @@ ENDS = (
     ("START", "COMPLETE"),
     ("START", "COMPLETE", "OTHER"),
     ("START", "COMPLETE", "FAIL"),
+    ("START", "COMPLETE", "START", "FAIL"),
+    ("START", "FAIL", "START", "COMPLETE", "START"),
     ("COMPLETE", "ABORT"),
     ("START", "FAIL"),
     ("START",),

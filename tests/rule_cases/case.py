@@ -80,6 +80,11 @@ def stops(about: str, *datasets: str) -> Ask:
     return Ask("stops", about, set(datasets))
 
 
+def links(about: str, *expected: str) -> Ask:
+    """Ask what may be connected with a dataset: `> b by load` is written by, `< a by show` read by such a job."""
+    return Ask("links", about, set(expected))
+
+
 def dropped(*datasets: str) -> Ask:
     return Ask("dropped", "", set(datasets))
 

@@ -14,7 +14,8 @@ from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
-from tests.rule_cases.judges import Judge, column_of, told_hit, told_verdict
+from tests.rule_cases.events import LAKE
+from tests.rule_cases.judges import Judge, column_of, linked, told_hit, told_links, told_verdict
 from tests.test_index_reference import FAR, RULES, indexed, key_of
 
 WHOLE = ListPage(limit=10_000)
@@ -23,7 +24,7 @@ WHOLE = ListPage(limit=10_000)
 class Index(Judge):
     """Answers what the index answers over HTTP."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "stops"})
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "stops", "links"})
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -65,6 +66,10 @@ class Index(Judge):
 
     def stops(self, ask: Ask) -> Any:
         return {stop.dataset for stop in reached(self.here, ask, forward=True).stops}
+
+    def links(self, ask: Ask) -> Any:
+        here, name = self.here, (LAKE, ask.about)
+        return told_links(lambda forward: linked(here.snapshot, here.counted, name, forward=forward))
 
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))

@@ -1,11 +1,18 @@
 """The judges of the rule cases: each reads delivered events and answers questions as `case.py` writes them."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Stop
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from tests.lineage_world import LineageWorld, short
 from tests.reference import questions
+from tests.reference.possible_links import possible_links
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
 from tests.reference.world_events import START_US
@@ -49,7 +56,7 @@ class Judge:
 class Oracle(Judge):
     """The brute-force reading of the rules."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "links", "dropped", "edges"})
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)
@@ -79,6 +86,11 @@ class Oracle(Judge):
         found = questions.upstream(self.lineage, *column_of(ask.about), ask.mode)
         return {told(each): told_hit(*hit) for each, hit in found.items()}
 
+    def links(self, ask: Ask) -> Any:
+        found = possible_links(self.lineage)
+        after = {f"> {link.written[1]} by {link.writer}" for link in found if link.read[1] == ask.about}
+        return after | {f"< {link.read[1]} by {link.reader}" for link in found if link.written[1] == ask.about}
+
     def dropped(self, _: Ask) -> Any:
         return {name for _, name in self.lineage.dropped}
 
@@ -95,7 +107,7 @@ class Oracle(Judge):
 class Memory(Judge):
     """The product, deriving all at once."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "dropped", "edges"})
+    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "links", "dropped", "edges"})
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)
@@ -125,6 +137,10 @@ class Memory(Judge):
         found = self.lineage.reached(column_of(ask.about), ask.mode, forward=False)
         return {told(each): told_hit(*hit) for each, hit in found.items()}
 
+    def links(self, ask: Ask) -> Any:
+        seen = self.lineage
+        return told_links(lambda forward: linked(seen.scene, seen.counted, (LAKE, ask.about), forward=forward))
+
     def dropped(self, _: Ask) -> Any:
         return self.lineage.dropped
 
@@ -134,6 +150,23 @@ class Memory(Judge):
 
     def _see(self) -> LineageWorld:
         return LineageWorld(self.delivered, as_of_us=self.as_of_us)
+
+
+def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, forward: bool) -> list[Stop]:
+    """Return the stops at a dataset."""
+    asked, far = Subject(*name), Bounds(depth=1000, limit=10_000)
+    found = reach(snapshot, default_rules(), asked, counted, forward=forward, mode="any", bounds=far)
+    return [stop for stop in found.stops if stop.dataset == name[1]]
+
+
+def told_links(stops: Callable[[bool], list[Stop]]) -> set[str]:
+    """Return what may be connected with a dataset, as `case.links` writes it."""
+    return {
+        f"{sign} {link.dataset} by {link.job.name}"
+        for sign, forward in ((">", True), ("<", False))
+        for stop in stops(forward)
+        for link in stop.may_be_connected
+    }
 
 
 def canonical(namespace: str, name: str) -> tuple[str, str]:

@@ -275,4 +275,30 @@ CASES: list[Case] = [
         exposed("a.s.t", "b.s", "b.s.t"),
         doubt=NAMED,
     ),
+    *(
+        case(
+            f"R3 {what} is the same column whether lineage names the {around} or not: {read}",
+            [done(1, 1, writes("b", {"x": f"a.{read}"}), of=[table("a", f"o {columns}")])],
+            unused("a", {"o": "unused", "i": "used", **rest, "i.t": "used", "i.u": "unused"}),
+            *(exposed(f"a.{column}", "b.x") for column in ("i.t", f"i.{around}.t", "i")),
+            *(impact(f"a.{column}", {"b.x": "1"}) for column in ("i.t", f"i.{around}.t")),
+            surface("a.i.u", {}),
+        )
+        for what, around, columns, rest in (
+            ("an element of an array", "_element", "i._element.t i._element.u", {}),
+            ("a value of a map", "_value", "i._key i._value.t i._value.u", {"i._key": "unused"}),
+        )
+        for read in ("i.t", f"i.{around}.t")
+    ),
+    case(
+        "R3 a struct may have a field by the name of what a map holds",
+        [done(1, 1, writes("b", {"x": "a.i._value"}), of=[table("a", "i._value i.unit")])],
+        unused("a", {"i": "used", "i._value": "used", "i.unit": "unused"}),
+        surface("a.i.unit", {}),
+    ),
+    case(
+        "R3 an array of maps of arrays",
+        [done(1, 1, writes("b", {"x": "a.i.t"}), of=[table("a", "i._element._key i._element._value._element.t")])],
+        unused("a", {"i": "used", "i._key": "unused", "i.t": "used"}),
+    ),
 ]

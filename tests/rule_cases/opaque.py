@@ -1,7 +1,7 @@
 """R4, R5, R6: opaque inputs and outputs, what explains them, newest executions without columns, empty inputFields."""
 
 from tests.reference.world_events import Json, column_lineage, facet
-from tests.rule_cases.case import Case, case, edges, exposed, stops, surface, unused, upstream
+from tests.rule_cases.case import Case, case, edges, exposed, links, stops, surface, unused, upstream
 from tests.rule_cases.events import (
     begun,
     below,
@@ -453,4 +453,75 @@ EMPTY = [
     ),
 ]
 
-CASES: list[Case] = [*PAIRS, *INPUTS, *NEWEST, *EMPTY]
+OTHER_SESSION, IN_DAG = below(91), (below(90, 80), below(91, 80))
+
+
+def shown(number: int, second: float, under: Json) -> Json:
+    """Return a run that reads a and reports no output."""
+    return done(number, second, of=[A], job="show", under=under)
+
+
+def loaded(number: int, second: float, under: Json) -> Json:
+    """Return a run that writes b and reports no input."""
+    return done(number, second, B, job="load", under=under)
+
+
+APART = (links("a"), links("b"))
+CONNECTED = (links("a", "> b by load"), links("b", "< a by show"))
+
+LINKS = [
+    case(
+        "R7 a reader without output and a writer without input of one application may be connected, unproven",
+        [shown(1, 1, SESSION), loaded(2, 2, SESSION)],
+        *CONNECTED,
+        unused("a", {"x": "unknown: never read", "y": "unknown: never read"}),
+        surface("a.x", {}),
+        stops("a.x", "a"),
+    ),
+    case(
+        "R7 what may be connected proves no use, and takes no doubt away",
+        [shown(1, 1, SESSION), loaded(2, 2, SESSION), done(3, 3, writes("c", {"k": "a.x"}), of=[A])],
+        *CONNECTED,
+        unused("a", {"x": "used", "y": "unused"}),
+        unused("a", {"x": "used", "y": "unknown: shown"}, strict=True),
+        exposed("a.x", "c.k"),
+    ),
+    case("R7 the writer runs first", [loaded(2, 1, SESSION), shown(1, 2, SESSION)], *CONNECTED),
+    case("R7 two applications", [shown(1, 1, SESSION), loaded(2, 2, OTHER_SESSION)], *APART),
+    case("R7 two applications of one DAG", [shown(1, 1, IN_DAG[0]), loaded(2, 2, IN_DAG[1])], *APART),
+    case("R7 one application of a DAG", [shown(1, 1, IN_DAG[0]), loaded(2, 2, IN_DAG[0])], *CONNECTED),
+    case("R7 no application", [done(1, 1, of=[A], job="show"), done(2, 2, B, job="load")], *APART),
+    case(
+        "R7 a reader without output and a writer that reports its input",
+        [shown(1, 1, SESSION), done(2, 2, B, of=[C], job="load", under=SESSION)],
+        *APART,
+        stops("a.x"),
+    ),
+    case(
+        "R7 a reader without output and a writer of constants",
+        [shown(1, 1, SESSION), done(2, 2, writes("b", {"x": ""}), job="load", under=SESSION)],
+        *APART,
+    ),
+    case(
+        "R7 a reader with an output and a writer without input",
+        [done(1, 1, writes("c", {"k": "a.x"}), of=[A], job="show", under=SESSION), loaded(2, 2, SESSION)],
+        *APART,
+    ),
+    case(
+        "R7 the newest writer is of another application",
+        [shown(1, 1, SESSION), loaded(2, 2, SESSION), loaded(3, 3, OTHER_SESSION)],
+        *APART,
+    ),
+    case(
+        "R7 reader and writer run again together",
+        [shown(1, 1, SESSION), loaded(2, 2, SESSION), shown(3, 3, OTHER_SESSION), loaded(4, 4, OTHER_SESSION)],
+        *CONNECTED,
+    ),
+    case(
+        "R7 the newest writer reports its input",
+        [shown(1, 1, SESSION), loaded(2, 2, SESSION), done(3, 3, B, of=[C], job="load", under=SESSION)],
+        *APART,
+    ),
+]
+
+CASES: list[Case] = [*PAIRS, *INPUTS, *NEWEST, *EMPTY, *LINKS]

@@ -13,7 +13,6 @@ LARGEST_RATIO = 2.6
 """Of the CPU time of a text twice as long: linear is 2, quadratic 4."""
 
 _TOO_SHORT_S = 0.004
-_TRIES = 12
 _LITERAL = re.compile(r"(?<!\\)[A-Za-z%.:/=-][A-Za-z0-9%.:/=_-]+")
 _NOT_LITERAL = re.compile(r"\(\?[a-zA-Z-]*:|\(\?P<\w+>|\[[^\]]*\]|\{[\d,]*\}|\\[a-zA-Z]|[\\?+*()^$|]")
 _MEMBERS = [*punctuation, *" \t\n\r", "a", "Z", "0", "ab", "7Q", "''", '""', '\\"', "a=", "x ", "\u00fc"]
@@ -44,10 +43,10 @@ def repeated(case: tuple[str, str], size: int) -> bytes:
     return (begin + unit * (size // len(unit) + 1))[:size].encode()
 
 
-def growth(work: Callable[[bytes], object], case: tuple[str, str]) -> float:
-    """Return by how much CPU time grows where the text doubles, at its least of twelve tries; 0 where it is too short."""
+def growth(work: Callable[[bytes], object], case: tuple[str, str], *, most: int = 12) -> float:
+    """Return by how much CPU time grows if the text doubles: the least of some tries; 0 if the time is too short."""
     tries = [_doubling(work, case)]
-    while tries[-1] > LARGEST_RATIO and len(tries) < _TRIES:
+    while tries[-1] > LARGEST_RATIO and len(tries) < most:
         tries.append(_doubling(work, case))
     return min(tries)
 

@@ -164,6 +164,28 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   }
 }, 180_000);
 
+test('the start page counts the failures of a night, and a table whose first run failed has a page that says why', async () => {
+  const [hours, never] = [5, { namespace: 's3://live', name: 'never' }];
+  const night = Array.from({ length: 16 }, (_, number) => {
+    const sent = run(`night_${number}`, RAW, { ...never, name: number ? `never_${number}` : never.name }, {}, new Date(Date.now() - hours * 3_600_000).toISOString());
+    const said = { _producer: 'https://example.com/tests', _schemaURL: 'https://example.com/facet.json', message: `no space on disk ${number}`, programmingLanguage: 'SQL' };
+    return { ...sent, eventType: 'FAIL', run: { ...(sent.run as object), facets: { errorMessage: said } }, inputs: [RAW], outputs: [{ ...never, name: number ? `never_${number}` : never.name }] };
+  });
+  await headwater.post(night, BEARER);
+  const page = await withKey('/', 1);
+  const card = page.locator('.card', { hasText: 'Failed runs' });
+  await card.getByText('16', { exact: true }).waitFor();
+  expect(await page.getByLabel('Window').inputValue()).toBe('24h');
+  await page.goto(`${headwater.url}${at('/dataset', never)}`);
+  const health = page.getByRole('region', { name: 'Health' });
+  await health.getByText('never written', { exact: true }).waitFor();
+  await health.getByRole('table', { name: 'failed-runs' }).getByText('no space on disk 0').waitFor();
+  await settled(page);
+  expect(await barriers(page)).toEqual([]);
+  await page.goto(`${headwater.url}/health`);
+  await page.getByRole('table', { name: 'health' }).getByText('no space on disk 15; the newest run is FAIL').waitFor();
+});
+
 async function withKey(path: string, profile = 0, key = KEY) {
   const page = await open(`${headwater.url}/health/live`, { expected: EXPECTED, profile });
   await page.evaluate((mine) => sessionStorage.setItem('headwater-key', mine), key);

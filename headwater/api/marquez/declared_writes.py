@@ -106,7 +106,7 @@ def put_dataset(asked: Asked) -> Write:
     if meta.runId is None:
         event = sent_event("DatasetEvent", dataset=dataset)
     else:
-        run = find_run(asked, meta.runId)
+        run = find_run(asked, meta.runId, whole=True)
         event = event_of(asked, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
     tagged = [announced_changes.dataset_tagged(name, column, tag, holds=True) for column, tag in tags]
@@ -152,7 +152,7 @@ def put_job(asked: Asked) -> Write:
     if meta.runId is None:
         event = sent_event("JobEvent", job={**name.shown, "facets": facets}, **sides)
     else:
-        run = find_run(asked, meta.runId)
+        run = find_run(asked, meta.runId, whole=True)
         if asked.catalog.job(name) != asked.catalog.job_of(run.job_key):
             raise not_found("Run", meta.runId)
         event = event_of(asked, run, "OTHER", sides, of_job=facets)

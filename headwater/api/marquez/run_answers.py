@@ -116,10 +116,13 @@ def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Br
     return read
 
 
-def find_run(asked: Asked, run_id: str) -> RunRow:
-    """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID."""
+def find_run(asked: Asked, run_id: str, *, whole: bool = False) -> RunRow:
+    """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID.
+
+    whole: accept no beginning of an id, because the request changes the run.
+    """
     try:
-        row = asked.catalog.runs.find(RunHistory(asked.catalog.live).key(run_id))
+        row = asked.catalog.runs.find(RunHistory(asked.catalog.live).key(run_id, whole=whole))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:

@@ -51,7 +51,7 @@ def create_run(asked: Asked) -> Write:
 
 def _refuse_known(asked: Asked, run_id: str) -> None:
     try:
-        find_run(asked, run_id)
+        find_run(asked, run_id, whole=True)
     except Unknown:
         return
     raise Refused(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
@@ -64,7 +64,7 @@ def mark_run(kind: str) -> Callable[[Asked], Write]:
     """
 
     def answer(asked: Asked) -> Write:
-        run, at_us = find_run(asked, asked.path["run"]), time_us(asked.query, "at")
+        run, at_us = find_run(asked, asked.path["run"], whole=True), time_us(asked.query, "at")
         said = run.datasets()
         sides = {} if said.inputs or said.outputs else _of_job(asked.catalog, run.job_key)
         event = event_of(asked, run, kind, sides, at_us=at_us)

@@ -1,20 +1,21 @@
 """The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
 
 import gc
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.tag_table import TagTable
-from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_name import Name
@@ -106,6 +107,20 @@ class LiveGraph(Snapshot):
         """Return the datasets with columns that are nested in others by their newest schema."""
         return self._nests
 
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that some event names, also if no run that names it completed."""
+        return self.remembered("names in events", self._names_in_events)
+
+    def _names_in_events(self) -> frozenset[Name]:
+        rows = self.sql.execute("SELECT name FROM entities WHERE kind = ?", (DATASET,))
+        return frozenset(self.resolve(self.names.name(number)) for (number,) in rows)
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether some event names a dataset, also if no run that names it completed."""
+        query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
+        numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
+        return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
+
     def schema(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""
         return self._schemas.get(dataset)
@@ -186,6 +201,32 @@ class LiveGraph(Snapshot):
         )
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
+
+    def applications(self, number: int) -> Set[str]:
+        """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
+        return self.remembered(("applications", number), lambda: self._applications(number))
+
+    def _applications(self, number: int) -> Set[str]:
+        weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # all candidates that count have it
+        newest = self.sql.execute(
+            "SELECT v.execution, v.grp FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = "
+            f"(SELECT grp FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
+            (number, weight),
+        ).fetchone()
+        query = (
+            "SELECT DISTINCT k.key FROM votes v JOIN runs r ON r.run = v.run "
+            "JOIN run_keys k ON k.id = r.parent WHERE v.execution = ? AND v.grp = ? AND v.edge_set = ?"
+        )
+        return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
+
+    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+        """Yield those of some edge sets that an application says."""
+        query = (
+            "SELECT DISTINCT v.edge_set FROM run_keys k CROSS JOIN runs r ON r.parent = k.id "
+            "CROSS JOIN votes v ON v.run = r.run WHERE k.key = ?"
+        )
+        said = {number for (number,) in self.sql.execute(query, (application,))}
+        return super().in_application(application, said.intersection(among))
 
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""

@@ -15,6 +15,7 @@ from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, RunNumbers
 from headwater.lineage.edges.current_candidates import Candidate
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.id_beginnings import beginning
 from headwater.lineage.runs.merged_run import Run, fold
 
 SHOWN = 20
@@ -57,10 +58,11 @@ class RunHistory:
         """live: at rest on one generation while this is used."""
         self._live, self._sql, self._names = live, live.sql, live.names
 
-    def key(self, run_id: str) -> str:
-        """Return the key of a run; JSON sorts behind its beginning, so that an index finds it.
+    def key(self, run_id: str, *, whole: bool = False) -> str:
+        """Return the key of a run by its id, or by a beginning of the id that no other run shares.
 
-        Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+        whole: accept no beginning, because the answer changes the run. JSON sorts behind its beginning, so that an
+        index finds it. Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
         """
         begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
         rows = self._sql.execute(
@@ -70,21 +72,26 @@ class RunHistory:
         ).fetchall()
         keys = sorted(key for (key,) in rows)
         if not keys:
-            raise NotKnown(
-                "run",
-                run_id,
-                self._beginning(run_id),
-                "Write the run id as its events do; `headwater events` lists them.",
-            )
+            near = self._beginning(run_id)
+            if len(near) == 1 and not whole:
+                return near[0]
+            raise NotKnown("run", run_id, near, "Write the run id as its events do; `headwater events` lists them.")
         if len(keys) > 1:
             raise WrongQuestion(f"Run id {run_id[:200]!r} is of {len(keys)} jobs. Ask for one: {', '.join(keys)}.")
         return str(keys[0])
 
     def _beginning(self, run_id: str) -> list[str]:
-        """Return runs whose id begins with what was asked for: pages and tables show the beginning alone."""
-        begins = run_id.rstrip("…. ").lower()
-        query = "SELECT key FROM run_keys WHERE key >= ?1 AND key < ?1 || char(0x10FFFF) ORDER BY key LIMIT ?2"
-        return [key for (key,) in self._sql.execute(query, (begins, _NEAR))] if begins else []
+        """Return runs with events whose id begins so, because pages and tables show only the beginning of an id."""
+        text, is_cut = beginning(run_id)
+        if not text:
+            return []
+        no_uuid = msgspec.json.encode([text]).decode()[:-2] if is_cut else text.lower()
+        query = (
+            "SELECT key FROM run_keys k WHERE ((key >= ?1 AND key < ?1 || char(0x10FFFF)) "
+            "OR (key >= ?2 AND key < ?2 || char(0x10FFFF))) "
+            "AND EXISTS (SELECT 1 FROM parts WHERE run = k.id) ORDER BY key LIMIT ?3"
+        )
+        return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _NEAR))]
 
     def places(self, key: str, limit: int) -> set[Place]:
         """Return where bronze has the newest events of a run."""

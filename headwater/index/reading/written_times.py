@@ -3,9 +3,12 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from headwater.events.error_facets import failure_in
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
-from headwater.index.stored.database import one_value
+from headwater.index.stored.database import marks, one_value
+from headwater.index.stored.recent_facets import recent_facets
+from headwater.index.stored.version_table import said_from
 from headwater.lineage.edges.current_candidates import WEIGHTS
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
@@ -29,6 +32,10 @@ _RUNS = (
 )
 
 
+_ATTEMPTS = (
+    f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us, said FROM runs "
+    "WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT ?3"
+)
 _STATE = f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST' ELSE state END, time_us FROM runs"
 
 
@@ -159,6 +166,42 @@ class WrittenTimes:
             (run, _MOST),
         )
         return {self._live.names.name(number).plain for (number,) in rows}
+
+    def attempts(self, dataset: Name) -> list[NewestRun]:
+        """Return the newest runs that name a dataset as an output, whatever became of them, newest first.
+
+        At most `LOOKED_AT` runs of each of 1,000 jobs are looked at.
+        """
+        known = (self._live.names.known(name) for name in self._live.naming.names_of(dataset))
+        numbers = {number for number in known if number is not None}
+        jobs = self._sql.execute(
+            f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks([*numbers])}) ORDER BY job_key LIMIT ?",
+            (*numbers, _MOST),
+        ).fetchall()
+        found = [
+            NewestRun(*run)
+            for (job,) in jobs
+            for *run, said in self._sql.execute(_ATTEMPTS, (job, self._now, LOOKED_AT))
+            if said and not numbers.isdisjoint(output for output, _ in said_from(said).outputs)
+        ]
+        return sorted(found, key=lambda run: (-run.time_us, run.run))
+
+    def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
+        """Tell whether a run replaced all rows of the dataset that these are the outputs of."""
+        query = "SELECT rewrites FROM votes WHERE run = ? AND grp = ?"
+        rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
+        return any(row is not None and row[0] for row in rows)
+
+    def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
+        """Return of some runs the run that each is part of, then the one at the root of that."""
+        query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
+        rows = self._sql.execute(query, (one_value(runs),))
+        return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
+
+    def error(self, run: int) -> str | None:
+        """Return what the facets of a run say of its failure in one line; None if they are no longer here."""
+        key = self.run_key(run)
+        return failure_in(recent_facets(self._sql, [key]).get(key, {}))
 
     def run_key(self, run: int) -> str:
         """Return the key of a run."""

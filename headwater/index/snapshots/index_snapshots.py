@@ -13,6 +13,7 @@ from headwater.index.snapshots.snapshot_shelf import Shelf
 from headwater.index.snapshots.snapshot_taking import take_newest
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.object_store import ObjectStore
+from headwater.storage_faults import explain, on_disk
 from headwater.whole_files import write_whole
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,19 @@ _SHARE = 50
 class IndexSnapshots:
     """The snapshots of one lake, for the writer of one index; `make_when_due` works on a thread of its own."""
 
-    def __init__(self, store: ObjectStore, home: IndexHome, open_bronze: Callable[[], Bronze]):
-        """Ask for nothing yet. open_bronze: called for each that asks, on whatever thread."""
+    def __init__(
+        self,
+        store: ObjectStore,
+        home: IndexHome,
+        open_bronze: Callable[[], Bronze],
+        report: Callable[[str | None], object] = lambda _: None,
+    ):
+        """Ask for nothing yet.
+
+        open_bronze: called for each that asks, on whatever thread; report: called with the cause if no snapshot can be
+        made, and with None once one is made or none is needed.
+        """
+        self._report = report
         self._store, self._home, self._open_bronze = store, home, open_bronze
         self._new = 0
         self._made = self._not_before = time.monotonic() - OLDEST_S
@@ -89,15 +101,17 @@ class IndexSnapshots:
     def make(self, path: Path, rules_hash: str) -> bool:
         """Make a snapshot now; False where another makes one, or it would bring back what was forgotten.
 
-        Raises LakeUnavailable, TornSnapshot, OSError, sqlite3.Error.
+        Raises Retry where lake or disk take nothing, TornSnapshot, OSError, sqlite3.Error.
         """
         shelf, forgotten = self._shelf(path), self._begun(path)
         if shelf.forgotten() != forgotten:
             return False
         began, new = time.monotonic(), self._new
-        made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
+        with on_disk("make a snapshot of the index"):  # the copy of it needs as much room as the index
+            made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
         self._made, self._new = time.monotonic(), self._new - new
         self._not_before = self._made + max(LEAST_S, _SHARE * (self._made - began))
+        self._report(None)
         return made is not None
 
     def close(self) -> None:
@@ -112,12 +126,15 @@ class IndexSnapshots:
                 self.make(path, rules_hash)
             else:  # another machine has made one
                 self._new, self._made = 0, time.monotonic()
+                self._report(None)
         except HeadwaterError as error:
             self._not_before = time.monotonic() + _FAILED_S
             if not self._ends.is_set():
+                self._report(str(error))
                 log.warning("No snapshot of the index is made for others, which is tried again later: %s", error)
-        except Exception:
+        except Exception as error:
             self._not_before = time.monotonic() + _FAILED_S
+            self._report(explain(error, "lake"))
             log.exception("No snapshot of the index is made for others.")
 
     def _shelf(self, path: Path) -> Shelf:

@@ -12,12 +12,14 @@ class Columns:
         """Take a schema as `Contents.schema` gives it."""
         self.names = tuple(".".join(path) for path in paths)
         self._told_apart = told_apart(self.names)
-        self.by_key = {self.key(name): name for name in self.names}
+        self.by_key: dict[str, str] = {}
+        for name in self.names:
+            self.by_key.setdefault(self.key(name), name)  # an array stands for its elements
         self.nests = any(len(path) > 1 for path in paths)
         self.top_level = frozenset(self.key(path[0]) for path in paths if len(path) == 1)
 
     def key(self, column: str) -> str:
-        """Return what equal columns share: casefolded, unless the schema tells two apart by case."""
+        """Return what equal columns share: see `column_key`."""
         return column_key(column, self._told_apart)
 
     def matches_like(self, other: "Columns") -> bool:
@@ -29,18 +31,57 @@ class Columns:
         return self.by_key.get(key, key)
 
 
+_ELEMENT, _KEY, _VALUE = "_element", "_key", "_value"
+"""How a schema names what an array and a map hold (SchemaDatasetFacet 1-1-1); lineage leaves these parts out."""
+
+_MAP = "*"
+"""Before the path of a map, among what `told_apart` returns."""
+
+
 def column_key(column: str, exact: Collection[str]) -> str:
-    """Return what equal columns share; exact: what `told_apart` says of the newest schema."""
-    folded = column.casefold()
-    return column if folded in exact else folded
+    """Return what equal columns share; exact: what `told_apart` says of the newest schema.
+
+    That is the path without the parts for the elements of arrays and the values of maps, casefolded unless the schema
+    has two columns that differ by case.
+    """
+    plain = _without_elements(column, exact) if "._" in column else column
+    folded = plain.casefold()
+    return plain if folded in exact else folded
+
+
+def _without_elements(column: str, exact: Collection[str]) -> str:
+    """Leave out `_element`, and `_value` of a map: a struct may have a field of that name."""
+    first, *parts = column.split(".")
+    kept = [first]
+    for part in parts:
+        if part != _ELEMENT and (part != _VALUE or _MAP + ".".join(kept).casefold() not in exact):
+            kept.append(part)
+    return ".".join(kept)
 
 
 def told_apart(columns: Iterable[str]) -> frozenset[str]:
-    """Return the casefolded names that stand for two columns."""
+    """Return the casefolded names that stand for two columns, and the paths of maps."""
+    names = tuple(columns)
+    maps = _maps(names)
     spellings: dict[str, set[str]] = {}
+    for column in names:
+        plain = _without_elements(column, maps) if "._" in column else column
+        spellings.setdefault(plain.casefold(), set()).add(plain)
+    return maps.union(folded for folded, same in spellings.items() if len(same) > 1)
+
+
+def _maps(columns: Sequence[str]) -> frozenset[str]:
+    if not any(column.endswith(f".{_VALUE}") for column in columns):
+        return frozenset()
+    within: dict[str, set[str]] = {}
     for column in columns:
-        spellings.setdefault(column.casefold(), set()).add(column)
-    return frozenset(folded for folded, same in spellings.items() if len(same) > 1)
+        parent, _, last = column.rpartition(".")
+        within.setdefault(parent, set()).add(last)
+    found = set[str]()
+    for parent in sorted(within, key=len):  # a map may lie in another
+        if within[parent] == {_KEY, _VALUE}:
+            found.add(_MAP + _without_elements(parent, found).casefold())
+    return frozenset(found)
 
 
 def parents(key: str, top_level: frozenset[str]) -> list[str]:

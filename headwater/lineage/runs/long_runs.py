@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 
 from headwater.lineage.runs.newest_first import Order
-from headwater.lineage.runs.run_facts import EventContent, RunFacts
+from headwater.lineage.runs.run_facts import TERMINAL, EventContent, RunFacts
 
 MANY = 100
 """Events of a run from which on it is kept so, and not read and folded anew with each batch."""
@@ -18,7 +18,7 @@ class LongRun:
 
     Of events that say the same, the newest has the last word whatever came between; of the others their times alone
     count, so the first, and those of least and greatest time, stand for all (rules 1 and 6). What adds up, or ends a
-    dataset, is kept each time it was said: `lineage` facets, DROP, RENAME.
+    dataset or an attempt, is kept each time it was said: `lineage` facets, DROP, RENAME, START, COMPLETE.
     """
 
     def __init__(self, facts: Iterable[RunFacts]):
@@ -30,7 +30,7 @@ class LongRun:
 
     def add(self, fact: RunFacts) -> None:
         """Take one more; one that was taken before makes no difference."""
-        if not _says_it_once(fact.content):
+        if fact.type in _ATTEMPT or not _says_it_once(fact.content):
             self._each[fact.event_id] = fact
             return
         key = (fact.content, fact.execution, fact.parent, *fact.versions)
@@ -53,6 +53,7 @@ def _says_it_once(content: EventContent) -> bool:
 
 
 _ENDS = ("DROP", "RENAME")
+_ATTEMPT = ("START", *TERMINAL)
 
 
 def _order(fact: RunFacts) -> Order:

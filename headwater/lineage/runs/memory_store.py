@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -48,6 +48,10 @@ class MemoryStore:
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
         """Return the runs that use one of these names at such a time, and what is declared."""
         return {key for span in spans for key in self._users.get(span.name, ()) if self._is_in(span, self.runs[key])}
+
+    def names(self) -> Set[Name]:
+        """Return the names, as sent, that runs and declarations use."""
+        return self._users.keys()
 
     @staticmethod
     def _is_in(span: Span, run: Run) -> bool:

@@ -10,7 +10,15 @@ from headwater.lineage.names.dataset_history import Change
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming, Speaker
 from headwater.lineage.runs.job_identity import is_statement_half, job_key
-from headwater.lineage.runs.run_facts import DELETED, NO_COLUMN_LINEAGE, DatasetUse, EventContent, RunFacts, end_of
+from headwater.lineage.runs.run_facts import (
+    DELETED,
+    NO_COLUMN_LINEAGE,
+    DatasetUse,
+    EventContent,
+    RunFacts,
+    attempts_of,
+    end_of,
+)
 
 Declared = tuple[str, int]
 """A `lineage` facet: its content hash, the time of its event."""
@@ -54,7 +62,9 @@ class Run(Struct):
     """A run as its events say together.
 
     started_us, last_us: of its first and its last event.
+    state, ended_us: of its newest attempt; completed: some attempt of it is COMPLETE.
     time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
+    inputs, outputs, declared: by the events up to the end of its newest COMPLETE attempt, if there is one.
     outputs: without those that it drops; drops: whether there are such.
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
@@ -68,6 +78,7 @@ class Run(Struct):
     execution: str
     parent: str | None
     state: str
+    completed: bool
     processing: str
     started_us: int
     ended_us: int | None
@@ -89,7 +100,7 @@ class Run(Struct):
     @property
     def makes_edges(self) -> bool:
         """Rule 6: batch runs once they are COMPLETE, others from their first event on; declarations always."""
-        return self.kind != "RUN" or self.processing != "BATCH" or self.state == "COMPLETE"
+        return self.kind != "RUN" or self.processing != "BATCH" or self.completed
 
 
 def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
@@ -97,8 +108,9 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     ordered = in_order(facts)
     newest, said = ordered[-1], [fact.content for fact in ordered]
     processing = newest_of(said, "processing") or "BATCH"
-    speaking = _speaking(ordered, processing)
-    end = end_of(ordered)
+    counted = _counted(ordered, processing)
+    speaking = _speaking(counted.facts, processing)
+    end = end_of(attempts_of(ordered)[-1] if _is_batch(newest, processing) else ordered)
     started_us = min(fact.time_us for fact in ordered)
     who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
     outputs = _datasets(_outputs(speaking, who, naming))
@@ -112,11 +124,12 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         execution=newest_of(ordered, "execution") or newest.run_key,
         parent=newest_of(ordered, "parent"),
         state="DECLARED" if newest.kind != "RUN" else end.type if end else "RUNNING",
+        completed=counted.completed is not None,
         processing=processing,
         started_us=started_us,
         ended_us=end.time_us if end else None,
         last_us=max(fact.time_us for fact in ordered),
-        time_us=_time(ordered, processing, end),
+        time_us=_time(ordered, processing, counted.completed or end),
         inputs=inputs,
         outputs=written,
         declared=_declared(speaking),
@@ -125,6 +138,27 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         script=_script(speaking, who, naming, inputs, written),
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
+
+
+class _Counted(NamedTuple):
+    """The events of a run that say what it reads and writes; completed: the end of its newest COMPLETE attempt."""
+
+    facts: Sequence[RunFacts]
+    completed: RunFacts | None
+
+
+def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
+    """Leave out the attempts of a batch run behind its newest COMPLETE one: they take nothing of it back."""
+    attempts = attempts_of(ordered) if _is_batch(ordered[-1], processing) else [ordered]
+    for number in range(len(attempts), 0, -1):
+        end = end_of(attempts[number - 1])
+        if end is not None and end.type == "COMPLETE":
+            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end)
+    return _Counted(ordered, None)
+
+
+def _is_batch(fact: RunFacts, processing: str) -> bool:
+    return fact.kind == "RUN" and processing == "BATCH"
 
 
 def _script(
@@ -167,32 +201,34 @@ def _schema(name: Name, datasets: Mapping[Name, RunDataset]) -> str | None:
 def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
     """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE."""
     found: list[tuple[Any, Change]] = []
-    for fact in facts:
+    counted = _counted(*_ordered(facts))
+    for fact in counted.facts if counted.completed else ():
         for each in fact.outputs if fact.kind == "RUN" else ():
             if each.lifecycle == "DROP":
                 found.append((fact.order, Change(fact.time_us, each.name, None)))
             elif each.lifecycle == "RENAME" and each.previous:
                 found.append((fact.order, Change(fact.time_us, each.previous, each.name)))
-    end = end_of(facts) if found else None
-    ordered = sorted(found, key=lambda each: each[0])
-    return [change for _, change in ordered] if end and end.type == "COMPLETE" else []
+    return [change for _, change in sorted(found, key=lambda each: each[0])]
 
 
 def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
     """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
-    ordered = in_order(facts)
-    said = [fact.content for fact in ordered]
-    processing = newest_of(said, "processing") or "BATCH"
-    end = end_of(ordered)
-    complete = end is not None and end.type == "COMPLETE"
-    if ordered[-1].kind == "RUN" and (processing != "BATCH" or complete):
-        lifecycles = {each.name: each.lifecycle for fact in ordered for each in fact.outputs if each.lifecycle}
-        for fact in _speaking(ordered, processing):
+    ordered, processing = _ordered(facts)
+    counted = _counted(ordered, processing)
+    if ordered[-1].kind == "RUN" and (processing != "BATCH" or counted.completed):
+        lifecycles = {each.name: each.lifecycle for fact in counted.facts for each in fact.outputs if each.lifecycle}
+        for fact in _speaking(counted.facts, processing):
             for each in fact.outputs:
-                renames = complete and each.lifecycle == "RENAME" and each.previous
+                renames = counted.completed and each.lifecycle == "RENAME" and each.previous
                 if lifecycles.get(each.name) != "DROP" and not renames:
                     yield fact.time_us, each.name
             yield from ((fact.time_us, name) for name in fact.content.leads_to)
+
+
+def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
+    """Return the facts of a run in order, and how it processes."""
+    ordered = in_order(facts)
+    return ordered, newest_of([fact.content for fact in ordered], "processing") or "BATCH"
 
 
 def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:

@@ -17,7 +17,7 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import Run, RunDataset
-from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, TERMINAL, EventContent, RunFacts, end_of
+from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, TERMINAL, EventContent, RunFacts, attempts_of, end_of
 from headwater.lineage.runs.weighed import Weighed
 
 _KEEP = 20_000
@@ -89,11 +89,13 @@ class ShapeMemo:
     def key(self, ordered: Sequence[RunFacts]) -> tuple[int, ...] | None:
         """Return what makes two runs alike: which of their events ends them, what these say in order.
 
-        None for what is declared, and for a run of too many events.
+        None for what is declared, for a run of several attempts, and for one of too many events.
         """
         if len(ordered) > _EVENTS or ordered[-1].kind != "RUN":
             return None
         ends = [fact for fact in ordered if fact.type in TERMINAL]
+        if ends and len(attempts_of(ordered)) > 1:
+            return None
         end = ends[0] if len(ends) == 1 else end_of(ends)
         return (_place(ordered, end), *[self.traits(fact).number for fact in ordered])
 

@@ -103,7 +103,7 @@ def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
     """Return what a run says of one of its outputs, without what differs from run to run."""
     written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.state == "COMPLETE" and written is not None and written.lifecycle in _REWRITES
+    rewrites = run.completed and written is not None and written.lifecycle in _REWRITES
     return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
 
 

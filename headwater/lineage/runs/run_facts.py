@@ -142,5 +142,17 @@ def end_of(facts: Iterable[RunFacts]) -> RunFacts | None:
     return max(ends, key=lambda fact: (*fact.order[:2], TERMINAL.index(fact.type)), default=None)
 
 
+def attempts_of(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
+    """Rule 1: split the events of a run, oldest first, where a START is later than an end before it."""
+    found, begin, ended_us = list[Sequence[RunFacts]](), 0, None
+    for place, fact in enumerate(ordered):
+        if fact.type == "START" and ended_us is not None and fact.time_us > ended_us:
+            found.append(ordered[begin:place])
+            begin, ended_us = place, None
+        if fact.type in TERMINAL:
+            ended_us = fact.time_us if ended_us is None else min(ended_us, fact.time_us)
+    return [*found, ordered[begin:]]
+
+
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")
 """From the weakest to the strongest at one instant."""

@@ -80,6 +80,14 @@ class Snapshot(ABC):
         """Tell whether a schema or an edge is known of a dataset."""
         return self.graph.uses(dataset) or bool(self.shown_columns(dataset).names)
 
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that some event names, also if no run that names it completed; none if not kept."""
+        return ()
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether some event names a dataset, also if no run that names it completed."""
+        return dataset in self.names_in_events()
+
     def datasets(self) -> Iterable[Name]:
         """Return every dataset that a schema or an edge is known of, be it under a name from before a rename."""
         shown = names_shown({*self.described()}, self.naming)
@@ -136,6 +144,17 @@ class Snapshot(ABC):
     @abstractmethod
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
+
+    @abstractmethod
+    def applications(self, number: int) -> Set[str]:
+        """Return the parent runs of the runs behind an edge set, as far as these are of its job's newest execution.
+
+        For a statement of Spark that is its application. Runs without a `parent` facet belong to none.
+        """
+
+    def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
+        """Yield those of some edge sets that an application says."""
+        return (number for number in among if application in self.applications(number))
 
     @abstractmethod
     def older_than(self, time_us: int) -> Iterator[int]:

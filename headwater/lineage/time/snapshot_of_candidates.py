@@ -1,6 +1,6 @@
 """A snapshot that counts candidates itself: of the past, of files, of Spark's rows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput, newness
@@ -21,13 +21,14 @@ class SnapshotOfCandidates(Snapshot):
         """Hold nothing yet.
 
         schemas: columns by dataset in its generation; ever_read: datasets that a run read to write another;
-        jobs: what people call those that are known by an artifact's id.
+        jobs: what people call those that are known by an artifact's id; parents: parent runs by run.
         """
         super().__init__(naming, remask)
         self.schemas: dict[Name, Columns] = {}
         self.tagged: dict[Name, list[Tag]] = {}
         self.ever_read: set[Name] = set()
         self.jobs: dict[Name, Name] = {}
+        self.parents: dict[str, str] = {}
         self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
         self._job_outputs: list[JobOutput] = []
         self._lineage: list[OutputLineage] = []
@@ -76,6 +77,12 @@ class SnapshotOfCandidates(Snapshot):
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
         return max(self._behind(number), key=newness).run_key
+
+    def applications(self, number: int) -> Set[str]:
+        """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
+        newest = max(self._candidates[self.graph.sets[number][0]], key=newness).execution
+        runs = (candidate.run_key for candidate in self._behind(number) if candidate.execution == newest)
+        return {self.parents[run] for run in runs if run in self.parents}
 
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""

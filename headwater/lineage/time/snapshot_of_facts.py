@@ -1,6 +1,6 @@
 """A snapshot that is derived from events in one go: of the past, of a file, of a test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.facet_contents import Contents
@@ -33,11 +33,20 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
         runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
+        self.parents = {run.key: run.parent for run in runs if run.parent}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
         for candidates in by_output(self.store.candidates).values():
             self.take(candidates, relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def names_in_events(self) -> Iterable[Name]:
+        """Return every dataset that some event names, also if no run that names it completed."""
+        return {self.resolve(name) for name in self.store.names()}
+
+    def is_in_events(self, dataset: Name) -> bool:
+        """Tell whether some event names a dataset, also if no run that names it completed."""
+        return not self.store.names().isdisjoint(self.naming.names_of(dataset))
 
 
 def by_output(

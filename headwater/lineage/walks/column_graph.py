@@ -33,6 +33,7 @@ class Graph:
         dataset_of, keys: by node, as in `columns`; searches look at them for every edge.
         mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
+        read_only: edge sets of runs that report no output; unsourced: of writers that report no input.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         """
         self.names: list[Name] = []
@@ -51,6 +52,8 @@ class Graph:
         self.mentions: dict[int, int] = {}
         self.mentioned: dict[int, set[int]] = {}
         self.veiled: set[int] = set()
+        self.read_only: set[int] = set()
+        self.unsourced: set[int] = set()
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self._dataset_ids: dict[Name, int] = {}
@@ -128,7 +131,10 @@ class Graph:
             self.veiled.add(number)
         if lineage.output is None:
             output = None
+            self.read_only.add(number)
         else:
+            if not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
+                self.unsourced.add(number)
             output = self._dataset_id(lineage.output)
             self.fed_by.setdefault(output, set()).add(number)
         for name in (*lineage.tables, *lineage.also_read):
@@ -146,7 +152,8 @@ class Graph:
             return
         job_output, lineage = self.sets.pop(number)
         self.of_job[job_output.job].discard(number)
-        self.veiled.discard(number)
+        for kind in (self.veiled, self.read_only, self.unsourced):
+            kind.discard(number)
         del self.explained[number], self.accounted[number]
         if lineage.output is not None:
             output = self._dataset_id(lineage.output)

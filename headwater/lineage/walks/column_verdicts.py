@@ -107,7 +107,7 @@ class _VerdictRules:
         self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
         self._open = _sets(each for each in readers if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
-        self._shown = _sets(each for each in readers if self._only_shows(*each))
+        self._shown = _sets(each for each in readers if only_shows(graph, *each))
         self._reading = _sets(readers)
 
     def verdicts(self) -> list[ColumnVerdict]:
@@ -204,10 +204,11 @@ class _VerdictRules:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
         return not lineage.shows and (name in lineage.named or (name == lineage.output and name in lineage.also_read))
 
-    def _only_shows(self, number: int, dataset: int) -> bool:
-        lineage = self._graph.sets[number][1]
-        name = self._graph.names[dataset]
-        return lineage.output is None and name not in lineage.opaque and name not in self._graph.explained[number]
+
+def only_shows(graph: Graph, number: int, dataset: int) -> bool:
+    """Tell whether an edge set is of a batch job that reads a dataset and writes nothing."""
+    lineage, name = graph.sets[number][1], graph.names[dataset]
+    return lineage.output is None and name not in lineage.opaque and name not in graph.explained[number]
 
 
 def _note(found: _Uses, keys: Iterable[str], numbers: Iterable[int], *, newest: bool) -> None:

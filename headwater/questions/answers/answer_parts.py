@@ -73,12 +73,29 @@ class PathStep(Column):
     via: Via
 
 
-class Stop(Dataset):
-    """A dataset from which only lineage of whole tables goes on; unread: why nothing follows from a job's SQL."""
+class PossibleLink(Dataset):
+    """A dataset that `job` writes without an input or reads without an output, in a run of the same application."""
 
+    job: Job
+    application: str
+
+
+StopReason = Literal["no_columns", "no_input", "no_output"]
+
+
+class Stop(Dataset):
+    """A dataset at which column lineage stops because of what `jobs` do not report.
+
+    reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
+    no input; `no_output`: they read it and report no output.
+    unread: why nothing follows from a job's SQL; may_be_connected: where lineage may go on within an application.
+    """
+
+    reason: StopReason
     onward: list[Dataset]
     jobs: list[Job]
     unread: list[str]
+    may_be_connected: list[PossibleLink]
 
 
 class Error(AnswerStruct):

@@ -78,6 +78,7 @@ class Verdict(Column):
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
     readers: position of its dataset in the answer's `readers`.
+    shown_by: deprecated, removed in the version after the next: use `shown_by` of the dataset's entry in `readers`.
     """
 
     verdict: Word
@@ -109,10 +110,14 @@ class Reason(AnswerStruct):
 
 
 class DatasetReaders(Dataset):
-    """The jobs that read a dataset, and those of them that report no column lineage for it."""
+    """The jobs that read a dataset, and those of them that report no column lineage for it.
+
+    shown_by: batch jobs that read the dataset and wrote nothing.
+    """
 
     jobs: list[Job]
     without_column_lineage: list[Job]
+    shown_by: list[Showing]
 
 
 class Unused(ListAnswer):

@@ -8,12 +8,13 @@ Status = Literal["failed", "late", "stale", "ok", "unknown"]
 
 
 class HealthRun(AnswerStruct):
-    """The newest run of a job; time: when it was heard of last. LOST: it never ended."""
+    """A run; time: when it was heard of last. LOST: it never ended. error: of one that failed, what its facets say."""
 
     id: str
     job: Job
     state: str
     time: Time | None
+    error: str | None
 
 
 class HealthItem(AnswerStruct):
@@ -22,6 +23,8 @@ class HealthItem(AnswerStruct):
     last_success: the newest write of a dataset, or run of a job, that completed, by run `success_run`.
     usual_seconds: the rhythm of these; due: when the next was to be expected; late_seconds: how long ago that was.
     waits_for: of what is `stale`, the datasets upstream that failed or are late, the nearest first.
+    rows, rows_before: of a dataset that its newest write emptied, 0, and the rows of the newest write that had some.
+    failed_with: of a job in the list of all, the jobs above it whose failed runs are the parents of its failed run.
     """
 
     kind: Literal["dataset", "job"]
@@ -36,6 +39,9 @@ class HealthItem(AnswerStruct):
     due: Time | None
     late_seconds: float | None
     waits_for: list[Dataset]
+    failed_with: list[Job]
+    rows: Count | None
+    rows_before: Count | None
 
 
 class Owner(AnswerStruct):
@@ -85,12 +91,16 @@ class HealthAnswer(AnswerStruct):
     """How one dataset or job fares, or all that do not fare well, the worst first; statuses: how many of each.
 
     about, not_refreshed: of one alone; what lies downstream of it and has not been written since.
+    never_written: of a dataset, runs name it as their output, and none of them has completed.
+    failed_runs: of a dataset that was never written, its newest runs that failed or are lost.
     """
 
     items: list[HealthItem]
     statuses: dict[Status, int]
     about: About | None
     not_refreshed: list[NotRefreshed]
+    never_written: bool
+    failed_runs: list[HealthRun]
     totalCount: Count  # noqa: N815
     truncated: bool
 

@@ -9,11 +9,11 @@ from headwater.questions.answers import health_answers, run_detail_answers
 from headwater.questions.dataset_usage import DAYS, usage
 from headwater.questions.declared.question_sources import NOW, QuestionSources
 from headwater.questions.declaring import question
-from headwater.questions.health_lists import health_of_dataset, health_of_job, health_of_shown, unhealthy
+from headwater.questions.health_lists import health_of_job, health_of_shown, unhealthy, whole_health_of_dataset
 from headwater.questions.subjects import Subject, find_dataset
 
 
-@question("health")
+@question("health", reads_lake=True)
 def health(
     sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
     status: p.HealthStatus = None, limit: p.Limit = 1_000,
@@ -23,10 +23,10 @@ def health(
         raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
     now_us = time.time_ns() // 1000
     if not dataset and not job:
-        return unhealthy(sources.open_views, now_us, status, limit)
+        return unhealthy(sources.open_views, now_us, status, limit, sources.bronze)
+    if dataset:
+        return whole_health_of_dataset(sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze)
     with sources.open_views.catalog(NOW) as (here, live):
-        if dataset:
-            return health_of_dataset(here, live, Subject(namespace, dataset), now_us, limit)
         return health_of_job(here, live, (namespace, job or ""), now_us, limit)
 
 
@@ -47,5 +47,5 @@ def readers(
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
     asked = Subject(namespace, dataset)
     with sources.open_views.catalog(NOW) as (here, live):
-        found = find_dataset(here.snapshot, here.rules.names, asked)
+        found = find_dataset(here.snapshot, here.rules.names, asked, in_events=True)
         return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

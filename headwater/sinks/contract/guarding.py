@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 _LONGEST = 500
 """Characters of an exception: it may quote a whole event."""
 
+_FRAME = '  File "'
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 Hide = Callable[[str], str]
@@ -76,5 +77,13 @@ def deliver_guarded(target: Target, payloads: Sequence[Payload], hide: Hide) -> 
 
 def say_unforeseen(error: Exception, doing: str, hide: Hide) -> str:
     """Write an exception with its traceback into the log; returns it in a line. Neither holds a secret."""
-    log.error("%s failed at something unforeseen. Report this.\n%s", doing, hide(traceback.format_exc()))
-    return f"{doing} failed at {type(error).__name__}: {hide(str(error))[:_LONGEST]}"
+    log.error("%s failed at something unforeseen. Report this.\n%s", doing, hide(_traceback(error)))
+    return f"{doing} failed at {type(error).__name__}: {one_line(hide(str(error))[:_LONGEST])}"
+
+
+def _traceback(error: Exception) -> str:
+    """Return a traceback whose messages, which may quote what a target sent, have one line each."""
+    return "\n".join(
+        line if line.startswith(_FRAME) else one_line(line)
+        for line in (each.strip("\n") for each in traceback.format_exception(error))
+    )

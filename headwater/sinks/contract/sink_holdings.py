@@ -10,6 +10,7 @@ ThingPart = Literal[
     "event", "state", "read dataset", "written dataset", "run facet", "job facet", "dataset facet", "input facet",
     "output facet", "nested value", "long text", "many values", "nested column", "value edge", "other edge",
     "dataset-wide edge", "dataset edge", "job edge", "masked column", "subtype", "description",
+    "missing input",
 ]  # fmt: skip
 """Parts of what events say.
 
@@ -18,6 +19,8 @@ nested value, long text, many values: what facets of a run or a job have in list
 LONG_TEXT characters, beyond MANY values; called `run.FACET` and `job.FACET`.
 value edge, other edge: from column to column, direct or not; dataset-wide edge: from a column to a dataset;
 dataset edge: from a dataset to a column or a dataset; job edge: to or from a job; subtype, description: of an edge.
+missing input: of an ended run that writes datasets and of which no input is known, so that a target that draws edges
+from inputs draws none.
 """
 
 Held = Literal["whole", "part", "not"]

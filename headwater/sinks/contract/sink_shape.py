@@ -14,6 +14,8 @@ from headwater.lineage.runs.job_identity import run_key
 
 CLOCK = Source("clock", "clock", "0")
 """What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
+REPLAYED = Source("replay", "replay", "0")
+"""What a replay sends is a list, followed as a partition is; its sequence numbers are rows, the first one is 1."""
 WATCH = Source("clock", "watch", "0")
 """What a target finds by looking has its place here; sequence numbers are the moments of looking (us, UTC)."""
 
@@ -47,11 +49,22 @@ def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent
 
 
 class Payload(NamedTuple):
-    """What is sent of one event. unfit: why this target can never take it; then nothing of it is sent."""
+    """What is sent of one event. unfit: why this target can never take it; then nothing of it is sent.
+
+    row: its number in the list that a replay sends, None where events go in the order of the lake.
+    """
 
     event: SinkEvent
     body: bytes
     unfit: str | None = None
+    row: int | None = None
+
+    @property
+    def place(self) -> tuple[Source, int]:
+        """Return the source and the number by which a sink counts how far it is."""
+        if self.row is not None:
+            return REPLAYED, self.row
+        return self.event.source, self.event.head.sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 from headwater.events.times import iso
 from headwater.lake.bronze_follower import heads_of, newest_heads
 from headwater.lake.bronze_tables import Bronze
+from headwater.lake.reported_events import whole_run_id
+from headwater.sinks.contract.guarding import one_line
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.target_registry import target_module
 from headwater.sinks.losses.sink_losses import losses_of
-from headwater.sinks.running.sink_feed import events_at
+from headwater.sinks.merging.earlier_events import events_at
 
 _LOOKED_AT = 64 << 20
 """Bytes of bodies, unless the first is larger: nobody waits for more, and no more is in memory."""
@@ -30,7 +32,7 @@ def loss_report(bronze: Bronze, sink: Sink, looked: Looked) -> dict[str, Any]:
     if not bronze.exists():
         found = []
     elif looked.run is not None:
-        found = heads_of(bronze, looked.run, more)
+        found = heads_of(bronze, whole_run_id(bronze, looked.run), more)
     else:
         found = newest_heads(bronze, looked.since_us, looked.until_us, more)
     seen = found[: looked.limit]
@@ -47,5 +49,8 @@ def loss_report(bronze: Bronze, sink: Sink, looked: Looked) -> dict[str, Any]:
         "first": iso(min(times, default=None)),
         "last": iso(max(times, default=None)),
         "truncated": len(found) > len(seen) or len(within) < len(wanted),
-        "items": [each._asdict() for each in losses_of(events_at(bronze, within), holdings)],
+        "items": [
+            each._replace(name=one_line(each.name))._asdict()  # facets are named by whoever sent the event
+            for each in losses_of(events_at(bronze, within), holdings)
+        ],
     }

@@ -16,6 +16,7 @@ from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sen
 from headwater.sinks.contract.sink_holdings import DEEP, LONG_TEXT, MANY, ThingPart
 from headwater.sinks.contract.sink_shape import SinkEvent
 from headwater.sinks.merging.merged_event import MergedEvent, merged
+from headwater.sinks.merging.run_event import inputs_of
 
 _LINEAGE = ("lineage", *OF_COLUMNS)
 
@@ -36,6 +37,8 @@ def things_of(events: Sequence[SinkEvent]) -> set[ToldThing]:
     if said.kind != "DATASET":
         found |= {ToldThing("read dataset", "", name) for name in said.inputs}
         found |= {ToldThing("written dataset", "", name) for name in said.outputs}
+    if said.kind == "RUN" and said.is_due and said.outputs and not inputs_of(said):
+        found.add(ToldThing("missing input", ""))
     found |= {*_facets("run facet", said.of_run), *_facets("job facet", said.of_job)}
     for name, facets in said.datasets.items():
         found.update(_facets("dataset facet", facets, name))

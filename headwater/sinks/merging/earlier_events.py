@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, stored_bodies
+from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, heads_by_time, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.schema_changes import SchemaChange, schema_changes
 from headwater.lineage.runs.run_facts import TERMINAL
@@ -47,10 +47,14 @@ class TakesEnds(Protocol):
         """Return what is sent of events; ends: terminal events of their runs that the lake had before them."""
 
 
-def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str) -> list[Payload]:
+def payloads_of(
+    target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str, ordered_from_us: int | None = None
+) -> list[Payload]:
     """Convert events, with what the lake had before where a target asks for it: of runs, applications, or schemas.
 
     What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
+    ordered_from_us: the time (us, UTC) of the first event where events are in the order of their own times; then what
+    stands before them in that order counts as before.
     """
     if isinstance(target, TakesSchemaChanges):
         changes = cache(lambda: _changes(bronze, events))
@@ -60,7 +64,7 @@ def payloads_of(target: Target, bronze: Bronze, events: Sequence[SinkEvent], hid
         return convert_guarded(lambda some: target.convert_behind(some, ends), events, place, hide)
     if not isinstance(target, TakesRuns):
         return convert_guarded(target.convert, events, place, hide)
-    history = _history(bronze, events)
+    history = _history(bronze, events) if ordered_from_us is None else _history_by_time(bronze, events, ordered_from_us)
 
     def convert(some: Sequence[SinkEvent]) -> list[Payload]:
         known = {event.head.run_id for event in some}
@@ -121,6 +125,40 @@ def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
     for source, runs in first.items():
         found |= _of_source(bronze, source, runs)
     return found
+
+
+def _history_by_time(bronze: Bronze, events: Sequence[SinkEvent], first_us: int) -> History:
+    begun = {event.head.run_id for event in events if event.head.state == "START"}
+    first: dict[str, SinkEvent] = {}
+    for event in events:
+        if event.head.run_id and event.head.run_id not in begun:
+            first.setdefault(event.head.run_id, event)
+    before: dict[str, list[tuple[Source, StoredHead]]] = defaultdict(list)
+    reached: set[str] = set()
+    for source, head in heads_by_time(bronze, first.keys(), first_us - LOOKS_BACK_US) if first else ():
+        run_id = head.run_id or ""
+        if place(first[run_id]) == (source, head.sequence):
+            reached.add(run_id)
+        if run_id not in reached:
+            before[run_id].append((source, head))
+    half = MOST // 2
+    return {
+        run_id: events_at(bronze, those if len(those) <= MOST else [*those[:half], *those[-half:]])
+        for run_id, those in before.items()
+    }
+
+
+def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> list[SinkEvent]:
+    """Return events with their bodies, in the order of their places; those that bronze has no more are left out."""
+    by_source: dict[Source, list[int]] = defaultdict(list)
+    for source, head in places:
+        by_source[source].append(head.sequence)
+    bodies = {source: stored_bodies(bronze, source, sequences) for source, sequences in by_source.items()}
+    return [
+        SinkEvent(source, head, bodies[source][head.sequence].encode())
+        for source, head in places
+        if head.sequence in bodies[source]
+    ]
 
 
 def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, list[SinkEvent]]:

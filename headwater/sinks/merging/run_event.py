@@ -17,8 +17,14 @@ from headwater.sinks.contract.sink_shape import History, Payload, SinkEvent, by_
 from headwater.sinks.merging.merged_event import MergedEvent, merged
 
 _RUN = f"{CORE}#/$defs/RunEvent"
-held_of_runs = tuple(
-    Holding("state", state, "not", "one event a run, at its end") for state in ("START", "RUNNING", "OTHER")
+held_of_runs = (
+    *(Holding("state", state, "not", "one event a run, at its end") for state in ("START", "RUNNING", "OTHER")),
+    Holding(
+        "missing input",
+        "*",
+        "not",
+        "the run writes, but neither inputs nor column lineage that counts name what it read",
+    ),
 )
 
 
@@ -48,10 +54,15 @@ def run_event(said: MergedEvent) -> bytes:
             "eventType": said.state or "RUNNING",
             "run": {"runId": said.run_id, "facets": said.of_run},
             "job": {"namespace": said.job.namespace, "name": said.job.name, "facets": said.of_job},
-            "inputs": _datasets(said.inputs or _inputs_of_columns(said), "inputFacets", said.input_facets),
+            "inputs": _datasets(inputs_of(said), "inputFacets", said.input_facets),
             "outputs": _datasets(said.outputs, "outputFacets", said.output_facets),
         }
     )
+
+
+def inputs_of(said: MergedEvent) -> dict[Name, Facets]:
+    """Return what a run read: its inputs, or if it reports none, what its column lineage names as sources."""
+    return said.inputs or _inputs_of_columns(said)
 
 
 def _inputs_of_columns(said: MergedEvent) -> dict[Name, Facets]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, Self, cast
 
 import msgspec
 from pydantic import ValidationError
@@ -18,13 +18,37 @@ from headwater.sinks.targets.openlineage_target import OpenLineageOptions
 
 @dataclass(frozen=True)
 class ReplaySpan:
-    """Which events: received from a moment on and before another (us, UTC; None: no bound), and of whom."""
+    """Which events: from a moment on and before another (us, UTC; None: no bound), and of whom.
+
+    by: whether the bounds are times of events or of their receipt. They are sent in the order of their own times.
+    """
 
     since_us: int | None = None
     until_us: int | None = None
     namespaces: Sequence[str] = ()
     jobs: Sequence[str] = ()
     runs: Sequence[str] = ()
+    by: Literal["event time", "receipt"] = "event time"
+
+    @classmethod
+    def of_times(
+        cls,
+        of_events: tuple[int | None, int | None],
+        of_receipt: tuple[int | None, int | None],
+        *,
+        namespaces: Sequence[str] = (),
+        jobs: Sequence[str] = (),
+        runs: Sequence[str] = (),
+    ) -> Self:
+        """Return the span between two bounds of one kind; raises WrongSetting where both kinds are given."""
+        is_received = of_receipt != (None, None)
+        if is_received and of_events != (None, None):
+            raise WrongSetting(
+                "--since and --until select by the time of events, --received-since and --received-until by the time "
+                "of their receipt, and a replay selects by one of them. Leave out one pair."
+            )
+        since_us, until_us = of_receipt if is_received else of_events
+        return cls(since_us, until_us, namespaces, jobs, runs, "receipt" if is_received else "event time")
 
     def of(self, options: Options, rate: float | None) -> Sink:
         """Return the sink that replays to a target, with the span's filter in place of the same one of its options.
@@ -34,7 +58,7 @@ class ReplaySpan:
         named = {"namespaces": self.namespaces, "jobs": self.jobs, "runs": self.runs}
         only = options.only.model_copy(update={name: tuple(those) for name, those in named.items() if those})
         found = options.model_copy(update={"only": only, "begin": "start", "every": 0.0, "rate": rate or options.rate})
-        known = [self.since_us, self.until_us, found.model_dump_json(exclude={"rate"})]
+        known = [self.by, self.since_us, self.until_us, found.model_dump_json(exclude={"rate"})]
         return Sink(f"replay.{hashlib.sha256(msgspec.json.encode(known)).hexdigest()[:16]}", found)
 
 

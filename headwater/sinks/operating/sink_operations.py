@@ -10,12 +10,12 @@ from headwater.events.times import iso
 from headwater.lake.bronze_follower import ahead, heads_of, sources_ahead, stored_bodies
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.ownership import EPOCH
+from headwater.lake.reported_events import whole_run_id
 from headwater.sinks.contract.guarding import Hide, deliver_guarded
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, SinkEvent, Target
-from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.merging.earlier_events import events_at, payloads_of
 from headwater.sinks.merging.silence import Asking, silent_again
-from headwater.sinks.running.sink_feed import events_at
 from headwater.sinks.running.sink_ledger import Ledger, Orders
 from headwater.sinks.running.sink_watch import seen_again
 
@@ -86,9 +86,10 @@ def position(bronze: Bronze, ledger: Ledger, sink: str, text: str) -> dict[Sourc
 
 def preview(bronze: Bronze, target: Target, name: str, hide: Hide = str) -> list[dict[str, Any]]:
     """Return what would be sent of an event, or of the events of a run; nothing is sent."""
+    heads = heads_of(bronze, name, _AT_ONCE) or heads_of(bronze, whole_run_id(bronze, name), _AT_ONCE)
     return [
         {"event_id": each.event.head.event_id, "unfit": each.unfit, "payload": each.body.decode()}
-        for each in payloads_of(target, bronze, events_at(bronze, heads_of(bronze, name, _AT_ONCE)), hide)
+        for each in payloads_of(target, bronze, events_at(bronze, heads), hide)
     ]
 
 

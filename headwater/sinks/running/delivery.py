@@ -85,8 +85,8 @@ class Delivery:
     def settled(self, reached: Mapping[Source, int]) -> dict[Source, int]:
         """Return how far each partition is settled whose events reach so far."""
         found = dict(reached)
-        for source, head, _ in (payload.event for payload in self._left):
-            found[source] = min(found[source], head.sequence - 1)
+        for source, sequence in (payload.place for payload in self._left):
+            found[source] = min(found[source], sequence - 1)
         return found
 
     def take_delivered(self) -> int:
@@ -157,4 +157,5 @@ class Delivery:
 
 
 def _is_within(payload: Payload, source: Source, until: int) -> bool:
-    return payload.event.source == source and payload.event.head.sequence <= until
+    of, sequence = payload.place
+    return of == source and sequence <= until

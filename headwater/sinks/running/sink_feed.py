@@ -1,38 +1,71 @@
 """What a sink has not taken yet, batch by batch, from the place in the lake where it stands."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import first_behind, sources_ahead, stored_bodies, stored_heads
+from headwater.lake.bronze_follower import Progress, first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.contract.guarding import Hide, place
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
+from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.running.delivery import AT_ONCE, BATCH_BYTES
 
 
 class Batch(NamedTuple):
-    """Events of one partition up to `until`; left_out: how many beside them the filter keeps back."""
+    """Events of one source up to `until`; left_out: how many beside them the filter keeps back.
+
+    listed: where they stand in the list of a replay, None where they are in the order of the lake.
+    """
 
     source: Source
     until: int
     events: list[SinkEvent]
     left_out: int
+    listed: "ListedRows | None" = None
+
+    def payloads(self, target: Target, bronze: Bronze, hide: Hide) -> list[Payload]:
+        """Return what a target is sent of them."""
+        if self.listed is None or not self.events:
+            return payloads_of(target, bronze, self.events, hide)
+        found = payloads_of(target, bronze, self.events, hide, self.listed.times_us[0])
+        return [each._replace(row=self.listed.rows.get(place(each.event), self.until)) for each in found]
+
+
+class ListedRows(NamedTuple):
+    """Rows by the places of the events of a batch, and the events' own times (us, UTC), both in order."""
+
+    rows: Mapping[tuple[Source, int], int]
+    times_us: Sequence[int]
+
+
+class Feed(Protocol):
+    """Where a sink's batches come from."""
+
+    def sources(self) -> Mapping[Source, int]:
+        """Return what it is made of, and how far each reaches."""
+
+    def next(self, progress: Progress) -> Batch | None:
+        """Return the next batch behind `progress`, None where there is none."""
+
+    def is_through(self, progress: Progress) -> bool:
+        """Tell whether nothing is left of what was there when it was looked at last."""
 
 
 class SinkFeed:
     """One reader of bronze."""
 
-    def __init__(
-        self, bronze: Bronze, wants: Callable[[StoredHead], bool], until: Mapping[Source, int] | None = None
-    ) -> None:
-        """Open nothing. wants: the sink's filter; until: where each partition ends for it, None where it has no end."""
+    def __init__(self, bronze: Bronze, wants: Callable[[StoredHead], bool]) -> None:
+        """Open nothing. wants: the sink's filter."""
         self._bronze = bronze
         self._wants = wants
-        self._until = until
         self._heads: dict[Source, int] | None = None
         self._seen: tuple[int, Mapping[tuple[str, str], int]] | None = None
+
+    def sources(self) -> Mapping[Source, int]:
+        """Return the partitions of the lake with their newest sequence numbers."""
+        return sources_ahead(self._bronze, {}) if self._bronze.exists() else {}
 
     def next(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
         """Return the next batch behind `progress`, None where there is none; asks no more where nothing has changed."""
@@ -44,8 +77,6 @@ class SinkFeed:
         if seen == self._seen:
             return None
         self._heads = sources_ahead(self._bronze, progress)
-        if self._until is not None:
-            self._heads = {each: min(head, self._until.get(each, 0)) for each, head in self._heads.items()}
         if not self._heads:
             self._seen = seen
         return self._within(progress)
@@ -70,25 +101,22 @@ class SinkFeed:
         if not heads and (first := first_behind(self._bronze, source, until)):  # numbers of a log may have wide gaps
             until = min(head, first + AT_ONCE - 1)
             heads = stored_heads(self._bronze, source, first - 1, until)
-        wanted: list[StoredHead] = []
-        size = passed = 0
-        for each in heads:
-            if self._wants(each):
-                size += each.size
-                if wanted and size > BATCH_BYTES:
-                    until = each.sequence - 1
-                    break
-                wanted.append(each)
-            passed += 1
+        wanted, passed = wanted_of(heads, self._wants)
+        if passed < len(heads):
+            until = heads[passed].sequence - 1
         bodies = stored_bodies(self._bronze, source, [each.sequence for each in wanted])
         events = [SinkEvent(source, each, bodies[each.sequence].encode()) for each in wanted]
         return Batch(source, until, events, passed - len(wanted))
 
 
-def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> list[SinkEvent]:
-    """Return events with their bodies, in the order of their places."""
-    by_source: dict[Source, list[int]] = defaultdict(list)
-    for source, head in places:
-        by_source[source].append(head.sequence)
-    bodies = {source: stored_bodies(bronze, source, sequences) for source, sequences in by_source.items()}
-    return [SinkEvent(source, head, bodies[source][head.sequence].encode()) for source, head in places]
+def wanted_of(heads: Sequence[StoredHead], wants: Callable[[StoredHead], bool]) -> tuple[list[StoredHead], int]:
+    """Return the events that a filter lets by, as many as a batch has room for, and how many were looked at."""
+    wanted: list[StoredHead] = []
+    size = 0
+    for passed, each in enumerate(heads):
+        if wants(each):
+            size += each.size
+            if wanted and size > BATCH_BYTES:
+                return wanted, passed
+            wanted.append(each)
+    return wanted, len(heads)

@@ -128,7 +128,7 @@ class Ledger:
     ) -> None:
         """Move a sink's position to `until` together with its dead letters and counts; a second time does no harm."""
         now_us = time.time_ns() // 1000
-        rows = sorted((each.payload.event.head.sequence, _row(sink, each, now_us)) for each in refused)
+        rows = sorted((each.payload.place[1], _row(sink, each, now_us)) for each in refused)
         beside = [(f"sink/{sink}/{name}", number) for name, number in counts._asdict().items()]
         self._table.append_once(_app(sink, orders.resets, source), self._table.prepare(rows), until, lambda _: beside)
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 
 from headwater.events.position import Source
 from headwater.failpoints import reach
-from headwater.lake.bronze_follower import Progress, sources_ahead
-from headwater.lake.bronze_tables import Bronze
+from headwater.lake.bronze_follower import Progress
 from headwater.lake.lake_maintenance import compact
 from headwater.lake.open_table import REOPEN_AFTER
 from headwater.sinks.contract.guarding import Hide, one_line
@@ -24,8 +23,20 @@ GIVEN_UP = "Sink %s: %d events given up, see `headwater sinks failures`. The fir
 class SinkPosition:
     """The place of one sink. Its orders are None until `begin`, and once a fault leaves it open what is kept."""
 
-    def __init__(self, sink: Sink, bronze: Bronze, ledger: Ledger, *, hide: Hide, clock: Callable[[], int]) -> None:
-        """Read nothing yet. hide: takes secrets out of a text; clock: tells the time (us, UTC)."""
+    def __init__(
+        self,
+        sink: Sink,
+        sources: Callable[[], Mapping[Source, int]],
+        ledger: Ledger,
+        *,
+        hide: Hide,
+        clock: Callable[[], int],
+    ) -> None:
+        """Read nothing yet.
+
+        sources: what is followed, and how far each reaches; hide: takes secrets out of a text; clock: tells the time
+        (us, UTC).
+        """
         self.orders: Orders | None = None
         self.progress: Progress | None = None
         """How far the sink is, None before it has looked."""
@@ -35,7 +46,7 @@ class SinkPosition:
         self.ask_at_us = 0
         """Until then (us) nobody need ask what fell silent."""
         self._sink = sink
-        self._bronze = bronze
+        self._sources = sources
         self._ledger = ledger
         self._hide = hide
         self._clock = clock
@@ -54,7 +65,7 @@ class SinkPosition:
         """Read orders and position anew; of a sink that begins now, order that first."""
         self._ledger.create()
         name = self._sink.name
-        sources = sources_ahead(self._bronze, {}) if self._bronze.exists() else {}
+        sources = dict(self._sources())
         if self._sink.options.silence:
             sources[CLOCK] = self._clock()
         orders = self._ledger.orders(name)

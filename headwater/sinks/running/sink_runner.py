@@ -14,11 +14,10 @@ from headwater.sinks.contract.guarding import say_unforeseen
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, Target
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.earlier_events import payloads_of
 from headwater.sinks.running.delivery import Delivery
 from headwater.sinks.running.retry_pace import Pace
 from headwater.sinks.running.silence_turns import SilenceTurns
-from headwater.sinks.running.sink_feed import Batch, SinkFeed
+from headwater.sinks.running.sink_feed import Batch, Feed, SinkFeed
 from headwater.sinks.running.sink_ledger import Ledger, Orders
 from headwater.sinks.running.sink_position import SinkPosition
 from headwater.sinks.running.sink_status import Status
@@ -40,13 +39,13 @@ class Runner:
         ledger: Ledger,
         stop: threading.Event,
         look_s: float,
-        until: Mapping[Source, int] | None = None,
+        feed: Feed | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         """Touch nothing yet.
 
-        look_s: between two looks at lake and orders; until: where it is caught up for ever; clock: tells the moment up
-        to which silence is told (us, UTC).
+        look_s: between two looks at lake and orders; feed: events that have an end, in place of the lake as it grows;
+        clock: tells the moment up to which silence is told (us, UTC).
         """
         self.sink = sink
         self.status = Status(sink.options.type)
@@ -54,10 +53,10 @@ class Runner:
         self._bronze = bronze
         self._stop = stop
         self._look_s = look_s
-        self._ends = until is not None
+        self._ends = feed is not None
         self._pace = Pace(sink.options.rate)
-        self._feed = SinkFeed(bronze, sink.options.only.wants, until)
-        self._position = SinkPosition(sink, bronze, ledger, hide=secrets.hide, clock=clock)
+        self._feed = feed or SinkFeed(bronze, sink.options.only.wants)
+        self._position = SinkPosition(sink, self._feed.sources, ledger, hide=secrets.hide, clock=clock)
         self._silence = SilenceTurns(sink, bronze, self._position, hide=secrets.hide, clock=clock, stop=stop)
         self._watch = SinkWatch(sink, ledger, hide=secrets.hide, clock=clock)
         self._taken: Payload | None = None
@@ -139,7 +138,7 @@ class Runner:
             return False
         if self._position.behind({}).get((batch.source.epoch, batch.source.partition), 0) >= batch.until:
             return False
-        payloads = payloads_of(self._opened(), self._bronze, batch.events, self._secrets.hide)
+        payloads = batch.payloads(self._opened(), self._bronze, self._secrets.hide)
         return self._deliver(orders, payloads, {batch.source: batch.until}, batch.left_out)
 
     def _deliver(
@@ -156,7 +155,7 @@ class Runner:
             wait_s = delivery.attempt()
             self._taken = delivery.taken or self._taken
             if delivery.needs_another and (more := self._feed.next(position.behind(reached))):
-                delivery.add(payloads_of(target, self._bronze, more.events, hide))
+                delivery.add(more.payloads(target, self._bronze, hide))
                 reached, left_out = {**reached, more.source: more.until}, left_out + more.left_out
             elif delivery.needs_another and self._ends and self._taken:
                 wait_s = delivery.ask_with(self._taken)

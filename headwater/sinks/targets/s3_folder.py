@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from headwater.errors import Retry, WrongSetting
 from headwater.extras import extra
+from headwater.sinks.connecting.bounded_calls import REQUEST_S, BoundedCalls
 from headwater.storage_faults import explain
 
 _TAKEN = {
@@ -29,10 +30,11 @@ _LIMITS: dict[str, Any] = {
 class S3Folder:
     """Files under one address; connects with the first one."""
 
-    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+    def __init__(self, url: str, options: Mapping[str, str], deadline_s: float = REQUEST_S) -> None:
         """Name the place; raises WrongSetting where botocore is missing, or an option is not known.
 
         options: those of `_TAKEN`, and `aws_profile`; without keys what this machine has: variables, profile, role.
+        deadline_s: for one request with its answer.
         """
         if unknown := options.keys() - _TAKEN.keys() - {"aws_profile"}:
             known = ", ".join((*_TAKEN, "aws_profile"))
@@ -50,6 +52,7 @@ class S3Folder:
         self._session = Session(profile=options.get("aws_profile"))
         self._config = Config(**_LIMITS)
         self._client: Any = None
+        self._calls = BoundedCalls(deadline_s)
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
         """Write a file whole, over the one that is there; raises Retry."""
@@ -68,8 +71,14 @@ class S3Folder:
             self._client = None
 
     def _ask(self, what: str, path: str, request: Callable[[Any, Mapping[str, str]], object]) -> None:
+        def ask() -> None:  # opening it may ask for credentials
+            client = self._client = self._client or self._session.create_client("s3", config=self._config, **self._told)
+            request(client, {"Bucket": self._bucket, "Key": self._prefix + path})
+
         try:
-            self._client = self._client or self._session.create_client("s3", config=self._config, **self._told)
-            request(self._client, {"Bucket": self._bucket, "Key": self._prefix + path})
+            self._calls.run(ask)
+        except Retry as error:
+            self._client = None  # what is on its way keeps its connection
+            raise Retry(f"Cannot {what} in {self._url}: {error}") from error
         except self._faults as error:
             raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error

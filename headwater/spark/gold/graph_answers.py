@@ -1,6 +1,6 @@
 """Masking surface and unused columns: questions about the whole graph as it is now, asked in one Python worker."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headwater.events.times import iso
@@ -45,8 +45,7 @@ class Answers:
 
     def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
         found = surface(now.graph, *tagged_sources(now, self.rules, now.counted(), tag), now.counted())
-        for each in found.columns:
-            yield (tag, *_shown(now, each.dataset, each.key), each.exposure, *_via(now, each), *_NO_VERDICT)
+        yield from ((tag, *row, *_NO_VERDICT) for row in surfaced_rows(now, found.columns))
 
     def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
         columns, reason_of = now.shown_columns(dataset), reasons_of(now)
@@ -56,6 +55,11 @@ class Answers:
             shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
             verdict = (each.verdict, reason_of(each), readers, text_of(each.consumers))
             yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
+
+
+def surfaced_rows(now: SnapshotOfRows, columns: Iterable[Surfaced]) -> Iterator[Row]:
+    """Yield columns of a masking surface as rows of `masking_surface`, without the tag and the hash of the rules."""
+    return ((*_shown(now, each.dataset, each.key), each.exposure, *_via(now, each)) for each in columns)
 
 
 _NO_EXPOSURE = (None,) * 7

@@ -53,6 +53,8 @@ class SnapshotOfRows(SnapshotOfCandidates):
                 candidates: dict[JobOutput, list[Candidate[OutputLineage]]] = defaultdict(list)
                 for each in reported:
                     lineage = read_contribution(each.content)
+                    if each.application:
+                        self.parents[each.run_key] = each.application
                     candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
                 self.take(candidates, _FoundRelations(reported))
 

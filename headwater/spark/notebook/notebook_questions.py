@@ -15,9 +15,11 @@ from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.answers.lineage_answers import ReachedColumn
 from headwater.questions.composed import Between, walk_of
 from headwater.questions.declaring import read_as, read_given
+from headwater.questions.exposure import look_for
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
-from headwater.questions.subjects import Subject, find_dataset
+from headwater.questions.subjects import Bounds, Subject, find_dataset
+from headwater.spark.gold.graph_answers import surfaced_rows
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
@@ -25,6 +27,9 @@ from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_
 DEPTH = 25
 """Of a walk unless asked otherwise: each step is a Spark job."""
 
+_SHOWN = 20
+_FARTHEST = 1_000
+"""Steps of a surface, which ends where the lineage does."""
 _ENDS = ["source_namespace", "source_dataset", "source_column", "target_namespace", "target_dataset", "target_column"]
 _DATASETS = [name for name in _ENDS if not name.endswith("_column")]
 
@@ -33,7 +38,8 @@ class Reached(NamedTuple):
     """What a column reaches, or is reached by.
 
     asked: namespace, dataset, column; columns: one row a column, nearest first, with the step that led there (`via_…`);
-    stops: datasets from which lineage goes on by jobs that name no columns; truncated: there is more than was asked.
+    stops: datasets at which lineage stops because jobs name no columns, no input or no output (`reason`);
+    truncated: there is more than was asked.
     """
 
     asked: tuple[str, str, str | None]
@@ -62,12 +68,45 @@ class Questions:
         """
         return self._reach({"dataset": dataset, "column": column, **how}, forward=False)
 
-    def surface(self, tag: str = "pii", limit: int = MAX_LIMIT) -> pd.DataFrame:
-        """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked."""
+    def surface(
+        self, tag: str = "pii", limit: int = MAX_LIMIT, *, dataset: str | None = None, column: str | None = None,
+        namespace: str | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked.
+
+        With `dataset` and `column` where that column ends up, whatever its tags. `without_surface` says what an empty
+        answer means. Raises NotKnown, naming what is near.
+        """
+        if dataset:
+            return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
         rows = found.orderBy(worst, "namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
-        return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash"))))
+        return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name in _SURFACE)))
+
+    def without_surface(self, tag: str = "pii", dataset: str | None = None, column: str | None = None) -> str:
+        """Say what an empty answer of `surface` means: not that nothing is exposed."""
+        if dataset:
+            return f"No value of {column or 'any column'} in {dataset} is known to reach another column."
+        known = self._layers.gold(MASKING_SURFACE).select("tag").distinct().orderBy("tag").limit(_SHOWN).collect()
+        return (
+            f"There is no answer for the tag {tag!r}: no column has it, or no value of its columns is known to reach "
+            "another column. This does not show that nothing is exposed. "
+            f"Tags with an answer: {', '.join(row.tag for row in known) or 'none'}. Tag columns in `tags.yaml` or with "
+            "the facet `tags`, refresh, and ask again."
+        )
+
+    def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
+        around = SnapshotAround(self._layers, self._rules)
+        around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
+        found = look_for(around, self._rules, around.counted(), tag="", source=source)
+        rows = pd.DataFrame(surfaced_rows(around, found.columns), columns=_SURFACE, dtype=object)
+        rank = {word: place for place, word in enumerate(("exposed", "unknown", "masked"))}
+        order = sorted(
+            range(len(rows)),
+            key=lambda at: (rank[rows["exposure"][at]], *(rows[name][at] or "" for name in _SURFACE[:3])),
+        )
+        return rows.iloc[order[:limit]].reset_index(drop=True)
 
     def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
         """Return the `verdict` of each column, of one dataset or of all: used, unused, or unknown where none can tell.
@@ -140,7 +179,8 @@ _REACHED = [
     "namespace", "dataset", "column", "distance", "masked_on_the_way", "read_before_recreation", "in_schema",
     "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
 ]  # fmt: skip
-_STOPS = ["namespace", "dataset", "onward_namespace", "onward_dataset", "jobs"]
+_SURFACE = [name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash")]
+_STOPS = ["namespace", "dataset", "reason", "onward_namespace", "onward_dataset", "jobs", "may_be_connected"]
 
 
 def _flat(item: ReachedColumn) -> tuple[Any, ...]:
@@ -150,9 +190,12 @@ def _flat(item: ReachedColumn) -> tuple[Any, ...]:
     return item.namespace, item.dataset, item.column, *told, *step
 
 
-def _ways(stop: Stop) -> list[tuple[str, ...]]:
+def _ways(stop: Stop) -> list[tuple[str | None, ...]]:
+    """Return a row for each dataset onward; one with nulls where a job reports no input or no output."""
     jobs = ", ".join(f"{job.namespace}/{job.name}" for job in stop.jobs)
-    return [(stop.namespace, stop.dataset, way.namespace, way.dataset, jobs) for way in stop.onward]
+    links = ", ".join(dict.fromkeys(f"{link.namespace}/{link.dataset}" for link in stop.may_be_connected)) or None
+    ends: list[tuple[str | None, str | None]] = [(way.namespace, way.dataset) for way in stop.onward]
+    return [(stop.namespace, stop.dataset, stop.reason, *end, jobs, links) for end in ends or [(None, None)]]
 
 
 def _plain(layers: Layers, moment_us: int | None) -> DataFrame:

@@ -1,16 +1,17 @@
 """What a question about one dataset walks: the candidates around it, fetched table by table, as a graph."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.edges.current_candidates import SILENT
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.gold_answers import counting
-from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
+from headwater.spark.gold.snapshot_of_rows import VOTE_COLUMNS, SnapshotOfRows
 from headwater.spark.notebook.layers import OUTPUT, READ, Layers
 from headwater.tables import DATASETS
 
@@ -25,9 +26,10 @@ class SnapshotAround(SnapshotOfRows):
         super().__init__(rules, layers.naming)
         self._layers, self._rules = layers, rules
 
-    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds) -> None:
+    def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
         """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.
 
+        writers: also all that writes these tables, from wherever.
         Raises NotKnown, or WrongQuestion where the name is not one's.
         """
         dataset = find_dataset(self, self._rules.names, asked)
@@ -41,7 +43,11 @@ class SnapshotAround(SnapshotOfRows):
             reached |= front
             if not front:
                 break
-        self.take_rows(self._read(keys, reached))
+        if writers:
+            keys |= self._steps(reached, OUTPUT, READ)[0]
+        rows = self._read(keys, reached)
+        self.take_rows(rows)
+        self.take_rows(self._other_ends(rows, keys, forward=forward))
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""
@@ -62,13 +68,35 @@ class SnapshotAround(SnapshotOfRows):
         rows = self._layers.feeds.join(front, list(near)).select("output_key", *far).distinct().collect()
         return {row[0] for row in rows}, {Name(row[1], row[2]) for row in rows if row[1] is not None}
 
-    def _read(self, keys: Iterable[str], datasets: Iterable[Name]) -> Iterator[Row]:
+    def _other_ends(self, rows: Sequence[Row], keys: Set[str], *, forward: bool) -> Sequence[Row]:
+        """Fetch writers without input of the applications whose readers without output are known (forward), or these.
+
+        Rows of outputs that are there already stay out.
+        """
+        at = {name: place for place, name in enumerate(VOTE_COLUMNS)}
+        silent = {
+            row[at["application"]]
+            for row in rows
+            if row[at["output_key"]] is not None
+            and (row[at["dataset_name"]] is None if forward else row[at["weight"]] == SILENT)
+        } - {None}
+        if not silent:
+            return ()
+        wanted = F.broadcast(
+            self._layers.spark.createDataFrame([(each,) for each in sorted(silent)], "application string")
+        )
+        is_other_end = F.col("weight") == SILENT if forward else F.col("dataset_name").isNull()
+        others = self._layers.candidates.where(is_other_end).join(wanted, "application", "left_semi")
+        found = {row[0] for row in others.select("output_key").distinct().collect()} - keys
+        return self._read(found, ()) if found else ()
+
+    def _read(self, keys: Iterable[str], datasets: Iterable[Name]) -> Sequence[Row]:
         spark, names = self._layers.spark, ["dataset_namespace", "dataset_name"]
         wanted = F.broadcast(spark.createDataFrame([(key,) for key in sorted(keys)], "output_key string"))
         candidates = self._layers.candidates.join(wanted, "output_key", "left_semi")
         places = F.broadcast(self._frame(datasets)).toDF(*names)
         rows = counting(candidates, self._layers.silver(DATASETS).join(places, names, "left_semi"))
-        return (tuple(row) for row in rows.collect())
+        return [tuple(row) for row in rows.collect()]
 
     def _frame(self, names: Iterable[Name]) -> DataFrame:
         return self._layers.spark.createDataFrame(sorted({name.parts for name in names}), _PLACE)

@@ -30,8 +30,14 @@ log = logging.getLogger(__name__)
 def replay(arguments: Sequence[str]) -> dict[str, Any]:
     """Send what the lake has of a span of time once more, in the session that is there; returns what became of it."""
     given = _parser().parse_args(arguments)
-    since, until = read_as(p.Since, "since", given.since), read_as(p.Since, "until", given.until)
-    span = ReplaySpan(since, until, given.namespace, given.job, given.run)
+    span = ReplaySpan.of_times(
+        (read_as(p.Since, "since", given.since), read_as(p.Since, "until", given.until)),
+        (
+            read_as(p.Since, "received_since", given.received_since),
+            read_as(p.Since, "received_until", given.received_until),
+        ),
+        namespaces=given.namespace, jobs=given.job, runs=given.run,
+    )  # fmt: skip
     sink = span.of(_options(given), given.rate)
     found = SparkReplay(SparkSession.builder.getOrCreate(), given.lake.rstrip("/"), sink, span, given.streams)
     return found.look() if given.dry_run else found.run(given.batch_events)
@@ -42,8 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("lake", help="folder or URI that holds `bronze`")
     parser.add_argument("--to", required=True, help="name of a sink in --sinks, or the address of an OpenLineage API")
     parser.add_argument("--sinks", type=Path, help="the file sinks.yml, as a mounted path")
-    parser.add_argument("--since", metavar="TIME", help="received from this moment on")
-    parser.add_argument("--until", metavar="TIME", help="received before this moment; now")
+    parser.add_argument("--since", metavar="TIME", help="events with a time from this moment on")
+    parser.add_argument("--until", metavar="TIME", help="events with a time before this moment")
+    parser.add_argument("--received-since", metavar="TIME", help="events received from this moment on")
+    parser.add_argument("--received-until", metavar="TIME", help="events received before this moment")
     for name in ("namespace", "job", "run"):
         parser.add_argument(f"--{name}", action="append", default=[], help="only these; patterns, several times")
     parser.add_argument("--rate", type=float, help="most events a second, of all tasks together")

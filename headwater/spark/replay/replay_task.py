@@ -21,8 +21,8 @@ SHOWN = 20
 """Reasons of refusals that are told."""
 
 PLACE = ("log", "incarnation", "partition")
-ROWS = (*PLACE, *StoredHead._fields, "body")
-"""Columns that a task reads; events that the filter keeps back have no body."""
+ROWS = (*PLACE, "selected_us", *StoredHead._fields, "body")
+"""Columns that a task reads; events that the filter keeps back have no body. selected_us: the time that selects."""
 
 TOLD = "sent long, refused long, left_out long, bytes long, first_us long, last_us long, reasons array<string>"
 _TOLD = pa.schema(
@@ -32,7 +32,7 @@ _TOLD = pa.schema(
 
 @dataclass
 class Told:
-    """What became of events; bytes: of those sent, first_us, last_us: when they were received."""
+    """What became of events; bytes: of those sent; first_us, last_us: of the times by which they were selected."""
 
     sent: int = 0
     refused: int = 0
@@ -99,27 +99,27 @@ def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: H
     for events in chunks:
         payloads = convert_guarded(target.convert, events, place, hide)
         sent: list[Payload] = [each for each in payloads if each.unfit is None]
-        received = [each.head.received_us for each in events]
-        size = sum(len(each.body) for each in sent)
-        told.add(Told(len(sent), len(payloads) - len(sent), 0, size, min(received), max(received)))
+        told.add(Told(len(sent), len(payloads) - len(sent), 0, sum(len(each.body) for each in sent)))
 
 
 def _wanted(batches: Iterable[pa.RecordBatch], told: Told) -> Iterator[SinkEvent]:
     for batch in batches:
-        for log, epoch, partition, *head, body in zip(*(batch.column(name).to_pylist() for name in ROWS), strict=True):
+        columns = (batch.column(name).to_pylist() for name in ROWS)
+        for log, epoch, partition, selected_us, *head, body in zip(*columns, strict=True):
             if body is None:
                 told.left_out += 1
             else:
+                told.add(Told(first_us=selected_us, last_us=selected_us))
                 yield SinkEvent(Source(log, epoch, partition), StoredHead(*head), body.encode())
 
 
 def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
-    """Return events as a sink takes them: of one partition, and no more in memory than a batch of a sink."""
+    """Return events as a sink takes them: no more in memory than a batch of a sink."""
     some: list[SinkEvent] = []
     size = 0
     for event in events:
         size += event.head.size
-        if some and (event.source != some[0].source or len(some) == AT_ONCE or size > BATCH_BYTES):
+        if some and (len(some) == AT_ONCE or size > BATCH_BYTES):
             yield some
             some, size = [], event.head.size
         some.append(event)

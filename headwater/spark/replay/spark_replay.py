@@ -1,13 +1,14 @@
 """`headwater replay` for history that is too large for one process: tasks of Spark deliver, each run by one of them.
 
-Batch by batch events are spread by run over tasks that send side by side, each in order. A batch begins when the one
-before is settled, and its place is kept behind it: a job that was killed repeats no more than what it was at.
+Batch by batch, in the order of event times, events are spread by run over tasks that send side by side, each in order.
+A batch begins when the one before is settled, and its place is kept behind it: a job that was killed repeats no more
+than what it was at.
 """
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.errors import PythonException
@@ -22,7 +23,7 @@ from headwater.sinks.contract.sink_options import Only, Sink
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.spark.delta.spark_delta import TableFolder, described, settings
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.layer_positions import LayerPosition, Source, beyond, limited, within
+from headwater.spark.layer_positions import within
 from headwater.spark.one_pass import alone
 from headwater.spark.replay.replay_task import PLACE, ROWS, TOLD, ReplayTask, Told
 from headwater.tables import BRONZE, EVENTS
@@ -48,8 +49,27 @@ _SMALL = {
 
 log = logging.getLogger(__name__)
 
-Places = dict[Source, int]
-_Kept = list[tuple[str, str, str, int]]
+_ORDER = ("event_us", "received_us", "incarnation", "partition", "sequence")
+
+
+class OrderKey(NamedTuple):
+    """Where an event stands in the order of event times; times in us, UTC."""
+
+    event_us: int
+    received_us: int
+    incarnation: str
+    partition: str
+    sequence: int
+
+
+class ReplayPlace(msgspec.Struct, frozen=True):
+    """How far a replay is.
+
+    heads: newest sequence of each partition as it began; behind: None before the first batch.
+    """
+
+    heads: list[tuple[str, str, str, int]]
+    behind: OrderKey | None = None
 
 
 class SparkReplay:
@@ -79,9 +99,9 @@ class SparkReplay:
     def look(self) -> dict[str, Any]:
         """Return what would be sent; nothing is."""
         kept = self._kept()
-        told = self._through(dict(kept or {}), _ALL, looks=True)
+        told = self._through(kept, _ALL, looks=True)
         return {
-            "target": self._sink.options.type,
+            **self._said(),
             "would_send": told.sent, "bytes": told.bytes, "unfit": told.refused, "left_out": told.left_out,
             "first": iso(told.first_us), "last": iso(told.last_us), "goes_on": kept is not None,
         }  # fmt: skip
@@ -94,54 +114,50 @@ class SparkReplay:
         """
         with alone(self._spark, self._lake, f"{_FOLDER}/{self._sink.name}.lock"):
             kept = self._kept()
-            told = self._through(dict(kept or {}), batch_events, looks=False)
+            told = self._through(kept, batch_events, looks=False)
             self._folder.remove(self._sink.name)
         return {
-            "target": self._sink.options.type,
+            **self._said(),
             "delivered": told.sent, "refused": told.refused, "left_out": told.left_out, "reasons": told.reasons,
             "went_on": kept is not None,
         }  # fmt: skip
 
-    def _through(self, places: Places, batch_events: int, *, looks: bool) -> Told:
-        """Let tasks take what lies behind `places`, batch by batch; each one's place is kept behind it."""
-        told = Told()
-        with settings(self._spark, _SMALL), described(self._spark, "replay"):
-            for batch, ends in self._batches(places, batch_events):
-                told.add(self._told(batch, looks=looks))
-                places |= ends
-                if not looks:
-                    reach("spark.replayed")
-                    self._keep(places)
-                log.info("Replay: %d sent, %d refused, %d left out.", told.sent, told.refused, told.left_out)
-        return told
+    def _said(self) -> dict[str, Any]:
+        return {"target": self._sink.options.type, "selected_by": self._span.by, "order": "event time"}
 
-    def _batches(self, places: Places, batch_events: int) -> Iterator[tuple[DataFrame, Places]]:
-        """Yield what lies behind `places`, which moves on meanwhile: epochs of the log one after the other."""
+    def _through(self, kept: ReplayPlace | None, batch_events: int, *, looks: bool) -> Told:
+        """Let tasks take what lies behind a place, batch by batch; each one's place is kept behind it."""
         bronze = TableFolder(self._spark, f"{self._lake}/bronze", BRONZE)
         if not bronze.exists(EVENTS):
             raise WrongSetting(f"No table `events` in {bronze.root}. Name the lake's folder.")
         events = bronze.read(EVENTS)
-        for epoch, (starts, ends) in self._span_of(events).items():
-            of_epoch = within(events.where(F.col("incarnation") == epoch), ends)
-            while True:
-                behind = LayerPosition(sequences={**starts, **{each: places[each] for each in ends if each in places}})
-                batch, until, _, _ = limited(of_epoch.where(beyond(behind)), batch_events)
-                if not until:
-                    break
-                yield batch, until
+        told = Told()
+        with settings(self._spark, _SMALL), described(self._spark, "replay"):
+            at = kept or ReplayPlace(_heads(events))
+            chosen = self._chosen(events, at)
+            while ends := _end_of_batch(chosen, at.behind, batch_events):
+                told.add(self._told(_between(chosen, at.behind, ends), looks=looks))
+                at = ReplayPlace(at.heads, ends)
+                if not looks:
+                    reach("spark.replayed")
+                    self._keep(at)
+                log.info("Replay: %d sent, %d refused, %d left out.", told.sent, told.refused, told.left_out)
+        return told
 
-    def _span_of(self, events: DataFrame) -> dict[str, tuple[Places, Places]]:
-        """Return by epoch, the oldest first, between which places of its partitions the span lies."""
-        since_us, until_us = self._span.since_us, self._span.until_us
-        start = _newest_before(since_us) if since_us is not None else F.lit(0)
-        end = _newest_before(until_us) if until_us is not None else F.max("sequence")
-        bounds = (F.min("received_at").alias("first"), start.alias("start"), end.alias("end"))
-        found: dict[str, tuple[Places, Places]] = {}
-        for row in events.groupBy(*PLACE).agg(*bounds).orderBy("first", "partition").collect():
-            starts, ends = found.setdefault(row.incarnation, ({}, {}))
-            source = (row.log, row.incarnation, row.partition)
-            starts[source], ends[source] = row.start, row.end
-        return found
+    def _chosen(self, events: DataFrame, at: ReplayPlace) -> DataFrame:
+        """Return the selected events up to the heads, with the columns of their order."""
+        heads = {(log, epoch, partition): sequence for log, epoch, partition, sequence in at.heads}
+        ordered = (
+            within(events, heads)
+            .withColumn("event_us", F.unix_micros(F.coalesce("event_time", "received_at")))
+            .withColumn("received_us", F.unix_micros("received_at"))
+        )
+        selected_us = F.col("received_us" if self._span.by == "receipt" else "event_us")
+        if self._span.since_us is not None:
+            ordered = ordered.where(selected_us >= self._span.since_us)
+        if self._span.until_us is not None:
+            ordered = ordered.where(selected_us < self._span.until_us)
+        return ordered.withColumn("selected_us", selected_us)
 
     def _told(self, batch: DataFrame, *, looks: bool) -> Told:
         """Spread a batch over tasks and let them work."""
@@ -151,7 +167,7 @@ class SparkReplay:
         rows = _rows(batch, self._sink.options.only).repartition(self._streams, run_or_job)
         told = Told()
         try:
-            found = rows.sortWithinPartitions("partition", "sequence").mapInArrow(task, TOLD).collect()
+            found = rows.sortWithinPartitions(*_ORDER).mapInArrow(task, TOLD).collect()
         except PythonException as error:
             if said := re.search(r"headwater\.errors\.\w+: (.+)", str(error)):
                 raise WrongSetting(said[1]) from None
@@ -160,35 +176,58 @@ class SparkReplay:
             told.add(Told(**row.asDict()))
         return told
 
-    def _kept(self) -> Places | None:
+    def _kept(self) -> ReplayPlace | None:
         """Return how far a replay that was cut off is, None where there is none; a half-written file counts not."""
         for name in sorted(self._places.names(), reverse=True):
             try:
-                kept = msgspec.json.decode(self._places.read(name), type=_Kept)
+                return msgspec.json.decode(self._places.read(name), type=ReplayPlace)
             except msgspec.DecodeError:
                 continue
-            return {(log, epoch, partition): sequence for log, epoch, partition, sequence in kept}
         return None
 
-    def _keep(self, places: Places) -> None:
-        """Write places into a file of their own, behind which the one before goes."""
+    def _keep(self, at: ReplayPlace) -> None:
+        """Write a place into a file of its own, behind which the one before goes."""
         before = sorted(self._places.names())
         number = int(before[-1]) + 1 if before else 1
-        self._places.write(f"{number:010}", msgspec.json.encode([(*each, to) for each, to in places.items()]).decode())
+        self._places.write(f"{number:010}", msgspec.json.encode(at).decode())
         for name in before:
             self._places.remove(name)
 
 
-def _newest_before(received_us: int) -> Column:
-    return F.max(F.when(F.unix_micros("received_at") < received_us, F.col("sequence")).otherwise(0))
+def _heads(events: DataFrame) -> list[tuple[str, str, str, int]]:
+    """Return the newest sequence of each partition; collects a row for each."""
+    found = events.groupBy(*PLACE).agg(F.max("sequence").alias("head")).collect()
+    return [(row.log, row.incarnation, row.partition, row.head) for row in found]
+
+
+def _end_of_batch(chosen: DataFrame, behind: OrderKey | None, most: int) -> OrderKey | None:
+    """Return where a batch of so many events behind a place ends, None where there are none; collects one row."""
+    keys = chosen.select(F.struct(*_ORDER).alias("key"))
+    left = keys.where(F.col("key") > _literal(behind)) if behind else keys
+    if most < _ALL:
+        left = left.orderBy("key").limit(most)
+    (row,) = left.agg(F.max("key").alias("last")).collect()
+    return OrderKey(*row.last) if row.last else None
+
+
+def _between(chosen: DataFrame, behind: OrderKey | None, ends: OrderKey) -> DataFrame:
+    key = F.struct(*_ORDER)
+    upto = chosen.where((F.col("event_us") <= ends.event_us) & (key <= _literal(ends)))
+    return upto.where((F.col("event_us") >= behind.event_us) & (key > _literal(behind))) if behind else upto
+
+
+def _literal(key: OrderKey) -> Column:
+    """Return a key as Spark compares it: column by column."""
+    typed = ((name, value, "long" if isinstance(value, int) else "string") for name, value in key._asdict().items())
+    return F.struct(*(F.lit(value).cast(kind).alias(name) for name, value, kind in typed))
 
 
 def _rows(events: DataFrame, only: Only) -> DataFrame:
     """Return what tasks read; the filter is asked in Python, as every sink's is, before bodies travel."""
     head = [F.expr(_HEAD.get(name, name)).alias(name) for name in StoredHead._fields]
-    rows = events.select(*PLACE, *head, "body")
+    rows = events.select(*PLACE, *_ORDER[:1], "selected_us", *head, "body")
     if only == Only.model_validate({}):
         return rows
     wanted = F.udf(lambda *cells: only.wants(StoredHead(*cells)), "boolean")
     body = F.when(wanted(*StoredHead._fields), F.col("body"))
-    return rows.withColumn("body", body).select(*ROWS)
+    return rows.withColumn("body", body).select(*ROWS, "event_us")

@@ -19,12 +19,16 @@ BELOW, BESIDE = "below", "beside"
 
 
 class CandidateRow(Struct):
-    """A row in `COLUMNS`; what is written nowhere has no dataset, its `output_key` stands for a job."""
+    """A row in `COLUMNS`; what is written nowhere has no dataset, its `output_key` stands for a job.
+
+    application: the parent of the run.
+    """
 
     group_key: str
     output_key: str
     run_key: str
     execution: str
+    application: str | None
     layer: str
     job_namespace: str
     job_name: str
@@ -63,14 +67,14 @@ class CandidateRow(Struct):
         )  # fmt: skip
 
 
-def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage]) -> CandidateRow:
-    """Return a candidate as a row."""
+def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], application: str | None) -> CandidateRow:
+    """Return a candidate of a run as a row."""
     layer, job, output = job_output
     namespace, name, generation = output or (None, None, None)
     return CandidateRow(
         key_of(layer, *job.parts, *(output or (None,))),
         key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # all generations are judged together
-        candidate.run_key, candidate.execution, layer, *job.parts, namespace, name, generation,
+        candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
         "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites,
         _asks(candidate.lineage), None, text_of(candidate.lineage),

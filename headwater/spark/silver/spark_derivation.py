@@ -106,7 +106,7 @@ class _Task:
         self._missing.clear()
         run, candidates, _, _, lenders = self._runs.derive(list(facts.values()))
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
-        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each) for each in candidates.items())}
+        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each, run.parent) for each in candidates.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
             *_run_row(run, ordered),

@@ -14,6 +14,7 @@ import { ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { moved } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
+import { stopSentences } from './stops';
 import { ALONE, headingOf, subtitleOf } from './words';
 
 export function Panel({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
@@ -51,9 +52,19 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
         <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
         {between}
       </div>
+      {table.kind === 'table' && <Stops table={table} />}
       {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
+}
+
+/** Where lineage stops at a table, on either side. */
+function Stops({ table }: { table: PictureTable }) {
+  const asked = { namespace: table.namespace, dataset: table.name, depth: 1, limit: 1 };
+  const [upstream, impact] = [useQuestion('upstream', asked), useQuestion('impact', asked)];
+  const stops = [...(upstream.data?.stops ?? []), ...(impact.data?.stops ?? [])];
+  const sentences = stopSentences(stops.filter((stop) => stop.namespace === table.namespace && stop.dataset === table.name && stop.reason !== 'no_columns'));
+  return sentences.length > 0 && <p>{sentences.join(' ')}</p>;
 }
 
 /** What is folded in a stack or a chain, with a filter. */
@@ -97,7 +108,7 @@ export function ColumnPanel({ table, column, lens }: { table: PictureTable; colu
         {({ columns, stops, truncated }) => (
           <p>
             {columns.length ? `${count(columns.length)}${truncated ? ' or more' : ''} columns of ${count(new Set(columns.map((each) => `${each.namespace}/${each.dataset}`)).size)} tables are made of it, or filtered, joined or grouped by it.` : 'No reported column is made of it.'}
-            {stops.length > 0 && ` It may go on behind ${count(stops.length)} tables, where jobs name no columns.`}{' '}
+            {' '}{stopSentences(stops).join(' ')}{' '}
             <Link to={to.impact(asked)}>Draw them</Link> · <Link to={to.unused(asked, 'used')}>Who reads the table</Link>
           </p>
         )}

@@ -78,7 +78,7 @@ const table = (name: string, more: Partial<PictureTable> = {}): PictureTable => 
 
 const faring = (name: string, status: Schemas['HealthItem']['status'], kind: 'dataset' | 'job' = 'dataset'): Schemas['HealthItem'] => ({
   kind, namespace: kind === 'job' ? 'airflow' : 's3://lake', name, status, reason: 'why', last_success: '2026-03-01T12:00:00Z', success_run: null,
-  last_run: null, usual_seconds: null, due: null, late_seconds: status === 'late' ? 7_200 : null, waits_for: [],
+  last_run: null, usual_seconds: null, due: null, late_seconds: status === 'late' ? 7_200 : null, waits_for: [], failed_with: [], rows: null, rows_before: null,
 }); // prettier-ignore
 
 test('a group says how many of it do not fare well, the narrowest that is drawn; a stack of what is in it', () => {

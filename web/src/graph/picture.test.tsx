@@ -14,6 +14,7 @@ import { graphOf, heightOf, portY, shownColumns } from './shape';
 import { captionOf, coloursOf, type Colours } from './frame';
 import { drawingOf } from './saved';
 import { svgOf } from './svg';
+import { stopSentences } from './stops';
 import { escaped } from './svgText';
 import { useView, type View } from './view';
 
@@ -193,4 +194,21 @@ test('a saved graph is well-formed XML whatever the names are', () => {
   expect(document.querySelectorAll('g path')).toHaveLength(3);
   expect([...document.querySelectorAll('title')].map((each) => each.textContent).join()).toContain('␀⟨U+202E⟩🦆');
   expect(escaped(`'"<>&`)).toBe('&apos;&quot;&lt;&gt;&amp;');
+});
+
+test('stops name what jobs do not report, and what may be connected', () => {
+  const lake = { namespace: 's3://lake' };
+  const stop = { ...lake, onward: [], unread: [], jobs: [{ namespace: 'jobs', name: 'load' }], may_be_connected: [] };
+  const link = { ...lake, dataset: 'raw/orders', job: { namespace: 'jobs', name: 'show' }, application: '1' };
+  expect(stopSentences([])).toEqual([]);
+  expect(stopSentences([
+    { ...stop, dataset: 'raw/orders', reason: 'no_output' },
+    { ...stop, dataset: 'gold/total', reason: 'no_input', may_be_connected: [link, link] },
+    ...['a', 'b', 'c', 'd'].map((dataset) => ({ ...stop, dataset, reason: 'no_columns' as const })),
+  ])).toEqual([
+    'It may go on behind a, b, c and 1 more, where jobs name no columns.',
+    'gold/total is written by load, which reports no input.',
+    'raw/orders is read by load, which reports no output.',
+    'May be connected within one application: gold/total and raw/orders.',
+  ]);
 });

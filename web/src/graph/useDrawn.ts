@@ -4,13 +4,13 @@ import { useMemo } from 'react';
 import { Refused, type Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { count } from '../parts/format';
-import { shortName } from '../parts/links';
 import { collapse } from './collapse';
 import { compare } from './compare';
 import { withJobs } from './jobs';
 import { pathPicture } from './path';
 import { mapOf, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
+import { stopSentences } from './stops';
 import { useMap } from './useMap';
 import type { View } from './view';
 
@@ -67,8 +67,8 @@ const EMPTY: Picture = { tables: [], edges: [], truncated: false };
 /** Nothing of this name was known at that moment. */
 const isUnknown = (error: Error | null): boolean => error instanceof Refused && error.status === 404;
 
-function endsAt(answer: { reaches: boolean; path: unknown[]; stops: { dataset: string }[] }): string {
+function endsAt(answer: Answer<'path'>): string {
   if (answer.reaches) return `The shortest way has ${count(answer.path.length)} ${answer.path.length === 1 ? 'step' : 'steps'}.`;
   if (!answer.stops.length) return 'No way leads there. Try it the other way round, or with mode any.';
-  return `No way by columns; it may go on behind ${answer.stops.map((stop) => shortName(stop.dataset)).join(', ')}, where jobs name no columns.`;
+  return ['No way by columns.', ...stopSentences(answer.stops)].join(' ');
 }

@@ -34,6 +34,8 @@ export function Health() {
                 { id: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
                 { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(12rem, 2fr)', show: (row) => (row.kind === 'job' ? <JobLink id={row} /> : <DatasetLink id={row} />) },
                 { id: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(16rem, 4fr)' },
+                { id: 'with', title: 'Failed with it', value: (row) => row.failed_with.map(({ name }) => name).join(' '), width: 'minmax(8rem, 1fr)',
+                  show: (row) => row.failed_with.map((job) => <span key={job.namespace + job.name}><JobLink id={job} /> </span>) },
                 { id: 'last', title: 'Last success', value: (row) => time(row.last_success), width: '12rem' },
                 { id: 'late', title: 'Late by', value: (row) => row.late_seconds, width: '7rem', show: (row) => duration(row.late_seconds === null ? null : row.late_seconds * 1_000) },
                 { id: 'run', title: 'Last run', value: (row) => row.last_run?.id, width: '15rem',

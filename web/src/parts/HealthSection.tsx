@@ -6,7 +6,7 @@ import { useQuestion } from '../api/hooks';
 import { DataTable } from './DataTable';
 import { count, duration, time } from './format';
 import type { Faring } from './health';
-import { Chip, DatasetLink, RunLink } from './Names';
+import { Chip, DatasetLink, JobLink, RunLink } from './Names';
 import { Section } from './Page';
 import { SIGNS } from './signs';
 import { Answered } from './States';
@@ -22,7 +22,8 @@ function One({ answer }: { answer: Answer<'health'> }) {
   const [item] = answer.items;
   return (
     <>
-      {item && <FaringList item={item} />}
+      {item && <FaringList item={item} none={answer.never_written ? 'never written' : 'none is known'} />}
+      <FailedRuns rows={answer.failed_runs} />
       {answer.about && <AboutList about={answer.about} />}
       <NotRefreshed rows={answer.not_refreshed} truncated={answer.truncated} />
     </>
@@ -33,12 +34,12 @@ export function Status({ status }: { status: Faring['status'] }) {
   return <Chip kind={status === 'ok' ? 'complete' : status === 'failed' ? 'fail' : status}>{`${SIGNS[status]} ${status}`}</Chip>;
 }
 
-export function FaringList({ item }: { item: Faring }) {
+export function FaringList({ item, none = 'none is known' }: { item: Faring; none?: string }) {
   const what = item.kind === 'job' ? 'Last run that completed' : 'Last write';
   return (
     <dl className="about">
       <dt>State</dt><dd><Status status={item.status} /> <bdi>{item.reason}</bdi></dd>
-      <dt>{what}</dt><dd>{item.last_success ? <>{time(item.last_success)} {item.success_run && <RunLink id={item.success_run} />}</> : 'none is known'}</dd>
+      <dt>{what}</dt><dd>{item.last_success ? <>{time(item.last_success)} {item.success_run && <RunLink id={item.success_run} />}</> : none}</dd>
       {item.last_run && <><dt>Last run</dt><dd><Chip kind={item.last_run.state}>{item.last_run.state}</Chip> {time(item.last_run.time)} <RunLink id={item.last_run.id} /></dd></>}
       {item.usual_seconds !== null && <><dt>Usually every</dt><dd>{duration(item.usual_seconds * 1_000)}{item.due && `, next by ${time(item.due)}`}</dd></>}
       {item.waits_for.length > 0 && (
@@ -83,6 +84,26 @@ function Code({ source }: { source: Schemas['CodeSource'] }) {
     <>
       {isLink ? <a href={source.url} rel="noreferrer noopener" target="_blank"><bdi>{source.url}</bdi></a> : <bdi className="mono">{source.url}</bdi>}
       {[source.path, source.version].map((each) => each && <span key={each}> <bdi className="mono">{each}</bdi></span>)}
+    </>
+  );
+}
+
+/** Of a table that was never written: why none of the runs that were to write it completed. */
+function FailedRuns({ rows }: { rows: readonly Schemas['HealthRun'][] }) {
+  if (!rows.length) return null;
+  return (
+    <>
+      <p className="dim">Runs that failed to write it:</p>
+      <DataTable
+        name="failed-runs" rows={rows} total={rows.length} empty="None."
+        columns={[
+          { id: 'time', title: 'Time', value: (row) => time(row.time), width: '12rem' },
+          { id: 'state', title: 'State', value: (row) => row.state, width: '7rem', show: (row) => <Chip kind={row.state}>{row.state}</Chip> },
+          { id: 'error', title: 'Error', value: (row) => row.error, width: 'minmax(16rem, 4fr)' },
+          { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
+          { id: 'run', title: 'Run', value: (row) => row.id, width: '11rem', show: (row) => <RunLink id={row.id} /> },
+        ]}
+      />
     </>
   );
 }

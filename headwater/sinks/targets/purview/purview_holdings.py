@@ -22,6 +22,7 @@ _DECLARED = (
     Holding("masked column", "*", "not", "columnMapping has names alone"),
     Holding("subtype", "*", "not", "columnMapping has names alone"),
     Holding("description", "*", "not", "columnMapping has names alone"),
+    Holding("missing input", "*", "whole"),
     Holding("*", "*", "not", "facets are not sent"),
 )
 

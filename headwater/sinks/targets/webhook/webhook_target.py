@@ -92,6 +92,7 @@ def holdings(options: Options) -> Holdings:
         Holding("nested value", f"job.{FACET}", "part", "the newest findings"),
         Holding("run facet", "errorMessage", "part", "the beginning of its message"),
         Holding("dataset facet", "schema", "part", "columns that came, went or have another type"),
+        Holding("missing input", "*", "whole"),
         Holding("*", "*", "not", "it tells of what people wait for, and where to look"),
     )
 

@@ -19,6 +19,7 @@ final class BatchWriter {
   private boolean prepared;
   private BatchFile pending;
   private Instant last = Instant.EPOCH;
+  private Instant silentUntil = Instant.MIN;
 
   BatchWriter(EventQueue queue, Losses losses, Store store, Application application, Clock clock) {
     this.queue = queue;
@@ -44,6 +45,7 @@ final class BatchWriter {
         writeOne();
       }
       backoff.succeeded();
+      silentUntil = Instant.MIN;
     } catch (Throwable error) { // also what a store's library throws at its first use, or want of memory: the thread must live
       failed(error);
     }
@@ -74,9 +76,15 @@ final class BatchWriter {
     return last;
   }
 
+  /** Log at most one line an interval of the backoff: while the application ends, the store is tried four times a second. */
   private void failed(Throwable error) {
     boolean first = backoff.millis() == 0;
     backoff.failed();
+    Instant now = Instant.ofEpochMilli(clock.millis());
+    if (now.isBefore(silentUntil)) {
+      return;
+    }
+    silentUntil = now.plusMillis(backoff.millis());
     if (!prepared && first) {
       LOG.error(
           "OneLake transport: LINEAGE CANNOT BE STORED at {}. Are a session token or other credentials for it in reach, and may"
@@ -85,8 +93,11 @@ final class BatchWriter {
           store, onOneLine(error));
     } else {
       LOG.warn(
-          "OneLake transport: {} events wait for {}, which is tried again in {} s. The reason: {}",
-          queue.size(), store, backoff.millis() / 1_000, onOneLine(error));
+          "OneLake transport: {} events wait for {}, which is tried again {}. The reason: {}",
+          queue.size(),
+          store,
+          queue.isClosed() ? "until the time to close is over" : "in " + backoff.millis() / 1_000 + " s",
+          onOneLine(error));
     }
   }
 

@@ -144,6 +144,41 @@ class BatchWriterTest {
   }
 
   @Test
+  void whileItClosesAFailingStoreIsALineAnIntervalAndNotOneAnAttempt() {
+    put(0, 1);
+    assertEquals(0, writer.write(BATCH, true));
+    put(1, 1);
+    queue.close();
+    world.trouble.refusal = new AccessControlException("token expired");
+    List<String> said =
+        World.logged(
+            () -> {
+              for (int attempt = 0; attempt < 40; attempt++) { // 10 s, as often as the thread tries while it closes
+                writer.write(BATCH, true);
+                world.now = world.now.plusMillis(250);
+              }
+            });
+    assertEquals(2, said.size(), said::toString); // now, and after the first interval; the second is longer than it lasts
+    said.forEach(each -> assertTrue(each.contains("1 events wait") && each.contains("until the time to close"), each));
+  }
+
+  @Test
+  void aFaultAfterASuccessIsSaidAtOnce() {
+    List<String> said =
+        World.logged(
+            () -> {
+              for (int turn = 0; turn < 2; turn++) {
+                world.trouble.refusal = null;
+                assertEquals(0, writer.write(BATCH, true));
+                put(turn, 1);
+                world.trouble.refusal = new AccessControlException("token expired");
+                assertEquals(1_000, writer.write(BATCH, true));
+              }
+            });
+    assertEquals(2, said.stream().filter(each -> each.contains("events wait")).count(), said::toString);
+  }
+
+  @Test
   void aStoreWhoseLibraryIsMissingIsTriedAgainToo() {
     world.config.location = "nowhere://bucket";
     writer = new BatchWriter(queue, losses, world.store(), world, world);

@@ -1,0 +1,48 @@
+"""Which readers without output and writers without input may be connected (docs/lineage.md: stops)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.reference.generations import Dataset
+from tests.reference.opacity import Account
+from tests.reference.solver import Reference
+from tests.reference.writings import Writing
+
+
+class PossibleLink(NamedTuple):
+    """A dataset that is read, one that is written, the jobs that do so, and the application of both."""
+
+    read: Dataset
+    reader: str
+    written: Dataset
+    writer: str
+    application: str
+
+
+def possible_links(lineage: Reference) -> set[PossibleLink]:
+    writers = [(writing, application) for writing in lineage.current for application in _writes_for(lineage, writing)]
+    return {
+        PossibleLink(read, account.run.job_key[1], writing.output, writing.job[1], application)
+        for account in _newest_readers(lineage)
+        for writing, application in writers
+        for read in account.content.inputs
+        if account.run and account.run.parent == application
+    }
+
+
+def _writes_for(lineage: Reference, writing: Writing) -> Iterator[str]:
+    """Yield the application for which a run writes a dataset without reporting an input."""
+    run = lineage.opacity.accounts[writing.run].run
+    if run and run.parent and not (writing.carries or writing.inputs or writing.tables):
+        yield run.parent
+
+
+def _newest_readers(lineage: Reference) -> list[Account]:
+    """Return the runs that read and report no output, of the newest execution of each job."""
+    reading = [each for each in lineage.working if each.run and each.content.inputs and not each.writings]
+    newest: dict[tuple[str, str], tuple[int, str, str]] = {}
+    for account in reading:
+        assert account.run
+        job = account.run.job_key
+        newest[job] = max(newest.get(job, (0, "", "")), (account.run.time_us, account.key, account.run.execution))
+    return [each for each in reading if each.run and newest[each.run.job_key][2] == each.run.execution]

@@ -1,0 +1,55 @@
+"""R1: a run that is tried again under its id; each attempt ends by itself."""
+
+from tests.reference.world_events import Json
+from tests.rule_cases.case import Case, case, surface, unused, upstream
+from tests.rule_cases.events import begun, done, drop, table, writes
+
+A = table("a", "x y")
+LOADED = writes("b", {"x": "a.x"})
+READ = (unused("a", {"x": "used", "y": "unused"}), surface("a.x", {"b.x": "exposed"}), upstream("b.x", {"a.x": "1"}))
+NOTHING = (surface("a.x", {}), unused("a", dict.fromkeys("xy", "unknown: never read")))
+
+
+def start(second: float) -> Json:
+    return begun(1, second, of=[A])
+
+
+def end(second: float, kind: str = "COMPLETE") -> Json:
+    return done(1, second, LOADED, of=[A], kind=kind)
+
+
+def failed(second: float) -> Json:
+    return done(1, second, kind="FAIL")
+
+
+CASES: list[Case] = [
+    case("R1 a failed attempt after a complete one", [start(1), end(5), start(10), failed(12)], *READ),
+    case("R1 an attempt that runs takes nothing back", [start(1), end(5), start(10)], *READ),
+    case("R1 a complete attempt after a failed one counts", [start(1), failed(5), start(10), end(12)], *READ),
+    case(
+        "R1 of three attempts the complete one counts",
+        [start(1), failed(3), start(5), end(7), start(10), failed(12)],
+        *READ,
+    ),
+    case("R1 a FAIL without a START before it belongs to the attempt", [start(1), end(5), failed(12)], *NOTHING),
+    case("R1 a START at the time of the end begins no attempt", [start(5), end(5), failed(12)], *NOTHING),
+    case("R1 a START of earlier time that comes late begins no attempt", [end(5), failed(12), start(3)], *NOTHING),
+    case(
+        "R1 what a failed attempt names after a complete one is not written",
+        [start(1), end(5), start(10), done(1, 12, writes("c", {"x": "a.y"}), of=[A], kind="FAIL")],
+        *READ,
+    ),
+    case(
+        "R1 two complete attempts both count",
+        [start(1), end(5), start(10), done(1, 12, writes("c", {"z": "a.y"}), of=[A])],
+        unused("a", {"x": "used", "y": "used"}),
+        upstream("b.x", {"a.x": "1"}),
+        upstream("c.z", {"a.y": "1"}),
+    ),
+    case(
+        "R1 a DROP stays when its run is tried again and fails",
+        [done(2, 1, LOADED, of=[A]), drop(3, 5, "b", job="drop"), begun(3, 7, job="drop"),
+         done(3, 9, kind="FAIL", job="drop")],
+        surface("a.x", {}),
+    ),
+]  # fmt: skip

@@ -1,0 +1,25 @@
+// Where lineage stops because of what jobs do not report, as sentences.
+import type { Schemas } from '../api/client';
+import { shortName } from '../parts/links';
+
+type Stop = Schemas['Stop'];
+
+export function stopSentences(stops: readonly Stop[]): string[] {
+  const tables = stops.filter((stop) => stop.reason === 'no_columns').map((stop) => shortName(stop.dataset));
+  const links = stops.flatMap((stop) => stop.may_be_connected.map((link) => `${shortName(stop.dataset)} and ${shortName(link.dataset)}`));
+  return [
+    ...(tables.length ? [`It may go on behind ${some(tables)}, where jobs name no columns.`] : []),
+    ...stops.filter((stop) => stop.reason === 'no_input').map((stop) => `${shortName(stop.dataset)} is written by ${jobsOf(stop)}, which reports no input.`),
+    ...stops.filter((stop) => stop.reason === 'no_output').map((stop) => `${shortName(stop.dataset)} is read by ${jobsOf(stop)}, which reports no output.`),
+    ...(links.length ? [`May be connected within one application: ${some(links)}.`] : []),
+  ];
+}
+
+function jobsOf(stop: Stop): string {
+  return some(stop.jobs.map((job) => job.name));
+}
+
+function some(names: readonly string[]): string {
+  const every = [...new Set(names)];
+  return every.slice(0, 3).join(', ') + (every.length > 3 ? ` and ${every.length - 3} more` : '');
+}

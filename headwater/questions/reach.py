@@ -121,9 +121,7 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
     )
 
 
-def _gaps(
-    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool
-) -> Iterator[_Gap]:
+def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
     """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
     graph = snapshot.graph
     if forward:
@@ -143,9 +141,7 @@ def _gaps(
             yield _Gap(number, reason, link=link)
 
 
-def _table_level_writers(
-    snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges
-) -> Iterator[_Gap]:
+def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
     for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]

@@ -7,6 +7,7 @@ from tests.reference.draws import Draw
 from tests.reference.records import facets_of
 from tests.reference.world_events import Json, column_lineage, facet, source, step
 
+DECLARE = "urn:headwater:declare"
 DBT = "https://github.com/OpenLineage/OpenLineage/tree/1.54.0/integration/dbt"
 
 
@@ -14,11 +15,14 @@ def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
     """Leave something out of some runs; drawn after all else, so that all else stays."""
     runs: dict[str, list[Json]] = {}
     for event in events:
+        if "run" not in event and "job" in event and draw.chance(30):
+            event["producer"] = DECLARE
+    for event in events:
         if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
             runs.setdefault(event["run"]["runId"].lower(), []).append(event)
     for own in runs.values():
         way = draw.number(0, 9)
-        if own[0]["job"]["name"] == "dag.task":
+        if own[0]["job"]["name"] == "dag.task" and way < 5:
             _change_outputs(own, partial(_of_operator, own))
         elif way == 0:
             _change_outputs(own, _without_fields)

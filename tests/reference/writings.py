@@ -176,10 +176,11 @@ class Reader:
                 self._read_entries(writing, content.entries.get(writing.output, []), run)
             elif "columnLineage" in facets:
                 self._read_column_lineage(writing, *facets["columnLineage"], run)
+        declares = producer.startswith("urn:headwater:declare")
         reads = bool(content.inputs) or any(each.column_sources or each.bare for each in made)
         for writing in made:
             if not content.entries:
-                self._account_for_empty(writing, content.inferred, reads=reads)
+                self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
             other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
             writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
             if not writing.carries:
@@ -192,15 +193,16 @@ class Reader:
             self._spread(writing, content.outputs.get(writing.output, {}))
         read = content.inputs.union(*(each.tables for each in made))
         for writing in made:
-            if reads and writing.carries and not writing.is_inferred:
+            is_whole = writing.is_inferred or (declares and not content.entries)
+            if reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
         return made
 
-    def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, reads: bool) -> None:
-        """Take columns without inputs as stated if the run reads nothing; SQL tells of an output that says nothing."""
-        if not reads:
+    def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, empty_counts: bool) -> None:
+        """Take columns without inputs as stated, or not; SQL tells of an output that says nothing."""
+        if empty_counts:
             writing.empty |= writing.named
         elif not (writing.edges or writing.whole or writing.bare):
             writing.named.clear()

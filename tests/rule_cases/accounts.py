@@ -1,7 +1,7 @@
 """R4: every column that a run may have written is accounted for, else what it read may be in it."""
 
 from tests.reference.world_events import Json, column_lineage, facet
-from tests.reference.world_gaps import DBT
+from tests.reference.world_gaps import DBT, DECLARE
 from tests.rule_cases.case import Case, case, edges, stops, surface, unused, upstream
 from tests.rule_cases.events import LAKE, begun, below, declared, done, entry, lineage, sources, table, writes
 
@@ -121,6 +121,12 @@ LISTS = [
         "R4 a declared reader accounts for its columns, too",
         [declared(1, writes("b", COPY, columns="x at"), of=[A])],
         OPEN,
+    ),
+    case(
+        "R4 a file of `headwater declare` names all columns, and those that are made of none",
+        [{**declared(1, writes("b", {"x": "a.x", "at": ""}, columns=""), of=[A]), "producer": DECLARE}],
+        *PROVEN,
+        surface("a.x", {"b.x": "exposed"}),
     ),
     case(
         "R4 a run that reads nothing states that a column has no inputs",

@@ -90,6 +90,14 @@ def lists_some_columns(producer: str) -> bool:
     return "integration/dbt" in producer
 
 
+def names_its_columns(producer: str) -> bool:
+    """Tell whether a producer names all columns that a job writes, and means it if it gives one no input.
+
+    That is the contract of the files of `headwater declare`.
+    """
+    return producer.startswith("urn:headwater:declare")
+
+
 def is_related(key: str, others: Set[str]) -> bool:
     """Tell whether a column is among others, or by its dots nested in one of them or around one."""
     if key in others or not others.isdisjoint(parents(key, frozenset())):

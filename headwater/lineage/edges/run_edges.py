@@ -14,6 +14,7 @@ from headwater.lineage.edges.accounting import (
     is_related,
     lists_some_columns,
     names_all,
+    names_its_columns,
 )
 from headwater.lineage.edges.facet_contents import Contents, Path, SentEdge, Transformation
 from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
@@ -107,9 +108,10 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
         )
     observed = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
     reads = bool(run.inputs) or any(line.source for own in observed.values() for line, _ in own)
-    sql = _RunSql(run, rules)
+    declares = names_its_columns(run.producer)
+    empty_counts, sql = declares or not reads, _RunSql(run, rules)
     silent = {
-        name for name, own in observed.items() if not (own and (any(line.source for line, _ in own) or not reads))
+        name for name, own in observed.items() if not (own and (empty_counts or any(line.source for line, _ in own)))
     }
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
@@ -123,9 +125,9 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
         output: _OutputContext(
             read if alone or not own else (),
             read,
-            empty_counts=not reads,
+            empty_counts=empty_counts,
             sql=sql,
-            is_whole=output in inferred and inferred[output].complete,
+            is_whole=declares or (output in inferred and inferred[output].complete),
         )
         for output, own in lines.items()
     }

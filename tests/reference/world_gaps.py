@@ -85,7 +85,13 @@ def _explain(draw: Draw, events: Sequence[Json]) -> None:
     columns = list(dict.fromkeys([*_fields(target), *listed]))
     if not columns or any(", " in column for column in columns):
         return
-    values = ", ".join(draw.choice(("1", f"s0.`{column}`", f"md5(s0.`{column}`)")) for column in columns)
+    told = {column: [each["field"] for each in given["inputFields"]] for column, given in _fields(target).items()}
+    values = ", ".join(
+        f"s0.`{told[column][0]}`"
+        if told.get(column) and draw.chance(90)
+        else draw.choice(("1", f"s0.`{column}`", f"md5(s0.`{column}`)"))
+        for column in columns
+    )
     into = f"{_table(target)} ({', '.join(f'`{column}`' for column in columns)})"
     query = f"INSERT INTO {into} SELECT {values} FROM {_table(origin)} AS s0"
     for event in events:

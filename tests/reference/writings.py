@@ -210,6 +210,9 @@ class Reader:
         if inferred and told and not (writing.edges or writing.whole or writing.empty or writing.bare):
             _read_inferred(writing, inferred)
 
+    def _key(self, dataset: Dataset, column: str) -> str:
+        return self.schemas.key(dataset, column)
+
     def _find_left_out(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
         facets, output = content.outputs.get(writing.output, {}), writing.output
         listed = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
@@ -228,7 +231,13 @@ class Reader:
         said = content.inferred
         if writing.left_out and said and said.target == output and not said.behind_view:
             before, written = accounted(), {each: key(each) for each in said.named}
-            if all(is_near(each, written.values()) for each in before):
+            made = {(written[each], source, self._key(source, column)) for source, column, each, _ in said.columns}
+            values = {
+                (key(each), source, self._key(source, column))
+                for source, column, each, kind, _ in writing.own_edges
+                if kind == "DIRECT"
+            }
+            if values <= made and all(is_near(each, written.values()) for each in before):
                 _take_columns(writing, said, {each for each in said.named if not is_near(written[each], before)})
                 self._spread(writing, facets)
                 every = [*listed, *((each,) for each in said.named)]

@@ -227,6 +227,20 @@ WITH_SQL = [
         surface("a.y", {"b.at": "unknown"}),
     ),
     case(
+        "R4 SQL that makes a column of something else than the lineage is about something else",
+        [
+            done(
+                1,
+                1,
+                writes("b", COPY, columns="x at"),
+                of=[A],
+                job_facets=says("INSERT INTO b (`x`, `at`) SELECT s0.`y`, 1 FROM a AS s0"),
+            )
+        ],
+        OPEN,
+        surface("a.y", {"b.at": "unknown"}),
+    ),
+    case(
         "R4 SQL that reads a view explains no column",
         [
             done(

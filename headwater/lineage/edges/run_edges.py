@@ -260,7 +260,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
     unaccounted: tuple[str, ...] = ()
     if lines and (tables or also_read) and not context.is_whole and not _names_all(run, output, keys, columns, rules):
         unaccounted = _unaccounted(run, output, columns, rules, by_sql=context.by_sql)
-        if unaccounted and context.sql and (by_sql := _written_by_sql(output, columns, context.sql, rules)):
+        if unaccounted and context.sql and (by_sql := _written_by_sql(output, edges, columns, context.sql, rules)):
             left_out = [
                 (line, None)
                 for line in context.sql.said[output].columns
@@ -314,18 +314,28 @@ def _column_list(output: Name, columns: Sequence[Path], rules: EdgeRules) -> Col
     return ColumnList(frozenset(keys.values()), frozenset(keys[path[0]] for path in columns if len(path) == 1))
 
 
-def _written_by_sql(output: Name, columns: LineColumns, sql: _RunSql, rules: EdgeRules) -> dict[str, str]:
+def _written_by_sql(
+    output: Name, edges: Sequence[Edge], columns: LineColumns, sql: _RunSql, rules: EdgeRules
+) -> dict[str, str]:
     """Return the keys of the columns that the SQL of a run writes, by their names there.
 
-    Nothing unless it was read completely and writes all columns that the lineage accounts for: else it is about
-    something else.
+    Nothing unless it was read completely, writes all columns that the lineage accounts for, and makes them of the same
+    columns: else it is about something else.
     """
     found = sql.said.get(output)
     if found is None or not found.complete or found.behind_views:
         return {}
     written = {line.output: rules.column_key(output, line.output) for line in found.columns if line.output is not None}
     every = frozenset(written.values())
-    return written if all(is_related(key, every) for key in columns.accounted) else {}
+    if not all(is_related(key, every) for key in columns.accounted):
+        return {}
+    made = {
+        (written[line.output], line.source, rules.column_key(line.source, line.column))
+        for line in found.columns
+        if line.output is not None and line.source and line.column is not None and line.transformation.direct
+    }
+    values = {(each.target, each.source, each.column) for each in edges if each.target and each.transformation.direct}
+    return written if values <= made else {}
 
 
 def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:

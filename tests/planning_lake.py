@@ -23,6 +23,12 @@ consumers:
   - {consumer: "Excel: revenue", namespace: "s3://lake", dataset: sales.db/report, columns: [total]}
 """
 
+CONSTANTS = """
+version: 1
+constants:
+  - {namespace: "s3://lake", dataset: sales.db/daily, column: day}
+"""
+
 _SUM, _SAME, _FILTER = step("DIRECT"), step("DIRECT"), step("INDIRECT")
 
 
@@ -76,6 +82,7 @@ def planned_lake(folder: Path) -> Path:
     world = World(folder)
     (folder / "rules").mkdir()
     (folder / "rules" / "consumers.yaml").write_text(CONSUMERS)
+    (folder / "rules" / "constants.yaml").write_text(CONSTANTS)
     world.append(*bodies(PLANNED_LAKE))
     world.parser().step()
     return world.folder

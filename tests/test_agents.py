@@ -117,7 +117,10 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
             ],
             f"{LAKE}/gold/mailing": ["contact: 3 steps, from silver/customers#email by job to_gold, direct"],
         },
-        "stops": [f"{LAKE}/silver/customers -> {LAKE}/export/dump"],
+        "stops": [
+            f"{LAKE}/bronze/customers -> {LAKE}/silver/customers",
+            f"{LAKE}/silver/customers -> {LAKE}/export/dump",
+        ],
         "left_out": None,
     }
     assert list(upstream["columns"]) == [

@@ -89,13 +89,22 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
     assert answer["stops"] == [
         {
             "namespace": LAKE,
+            "dataset": "bronze/customers",
+            "reason": "no_columns",
+            "onward": [{"namespace": LAKE, "dataset": "silver/customers"}],
+            "jobs": [{"namespace": "jobs", "name": "to_silver"}],
+            "unread": [],
+            "may_be_connected": [],
+        },
+        {
+            "namespace": LAKE,
             "dataset": "silver/customers",
             "reason": "no_columns",
             "onward": [{"namespace": LAKE, "dataset": "export/dump"}],
             "jobs": [{"namespace": "jobs", "name": "export"}],
             "unread": [],
             "may_be_connected": [],
-        }
+        },
     ]
 
 
@@ -251,7 +260,8 @@ def test_path_says_whether_and_how_and_where_nobody_can_say(shop: Asker) -> None
     back = shop.ask("path", **named("from", MAILING), **named("to", LANDING))
     assert (back["reaches"], back["path"], back["stops"]) == (False, [], [])
     hidden = shop.ask("path", **named("from", LANDING), toDataset="export/dump")
-    assert (hidden["reaches"], hidden["stops"][0]["dataset"]) == (False, "silver/customers")
+    stops = [each["dataset"] for each in hidden["stops"]]
+    assert (hidden["reaches"], stops) == (False, ["bronze/customers", "silver/customers"])
 
 
 def test_edge_says_which_job_since_when_and_with_what_sql(shop: Asker) -> None:
@@ -493,6 +503,27 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
     ] * len(names)
     assert answer["reasons"] == [{"verdict": "unknown", "reason": reason, "count": len(names)}]
     assert json.dumps(answer).count("reader_") == 2 * len(jobs) + 3 * len(names), "12 x 9 repeated them all"
+
+
+def test_a_reader_that_leaves_columns_out_is_named_with_them_in_the_reason(shop: Asker) -> None:
+    source_name, wide, bare = (("s3://left-out", name) for name in ("source", "wide", "bare"))
+    lineage = {"x": [source(source_name, "x", CLEAR)]}
+    reads = [dataset(source_name, schema=schema(["x", "y"]))]
+    shop.post(run(41, 530, made(wide, lineage, columns="x At b c d"), job="wide", reads=reads))
+    asked = {"namespace": source_name[0], "dataset": source_name[1]}
+    reason = "a reader does not say what feeds all its columns"
+
+    def reasons() -> dict[str, str]:
+        return {each["column"]: each["reason"] for each in shop.ask("unused", **asked)["items"]}
+
+    assert reasons()["y"] == f"{reason}: wide (At, b, c and 1 more)"
+    (upstream,) = shop.ask("upstream", namespace=wide[0], dataset="wide", column="At")["stops"]
+    assert upstream["onward"] == [{"namespace": source_name[0], "dataset": "source"}]
+    assert shop.ask("upstream", namespace=wide[0], dataset="wide", column="x")["stops"] == []
+    shop.post(run(42, 531, made(bare, lineage, columns=""), job="bare", reads=reads))
+    assert reasons()["y"] == f"{reason}: bare, wide (all of bare, At, b and 2 more)"
+    (found,) = shop.ask("surface", **asked, column="y", exposure="unknown", limit="1")["items"]
+    assert (found["how"], found["via"]["job"]["name"]) == ("its job does not say what feeds this column", "bare")
 
 
 def test_a_job_known_by_its_artifact_goes_by_its_newest_name(shop: Asker) -> None:

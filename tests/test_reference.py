@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference import gaps
 from tests.reference.nesting import Way
 from tests.reference.questions import (
     caveats,
@@ -552,6 +553,11 @@ FEATURES: dict[str, Question] = {
         for account in r.working
         for source in account.content.inputs
         if account.run and account.run.parent and len(account.run.events) > 1
+    ),
+    "unaccounted columns": lambda r: any(writing.left_out - {gaps.WHOLE} for writing in r.current),
+    "outputs unaccounted as a whole": lambda r: any(gaps.WHOLE in writing.left_out for writing in r.current),
+    "unaccounted columns explained": lambda r: any(
+        r.opacity.left_open(r.opacity.accounts[writing.run], writing) < writing.also_read for writing in r.current
     ),
     "exposed_until": lambda r: exposed_until(r, tagged(r, "pii")),
     "tags": lambda r: tagged(r, "pii"),

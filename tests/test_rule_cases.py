@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 
 from tests.reference.world_events import START_US, Json, deliver
-from tests.rule_cases import airflow, attempts, generations, masking, nested, opaque, plain, settled, sql, unused
+from tests.rule_cases import (
+    accounts,
+    airflow,
+    attempts,
+    generations,
+    masking,
+    nested,
+    opaque,
+    plain,
+    settled,
+    sql,
+    unused,
+)
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import tagging
 from tests.rule_cases.index_judge import Index
@@ -15,7 +27,7 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
     case
-    for part in (attempts, generations, opaque, airflow, nested, masking, unused, settled, plain, sql)
+    for part in (attempts, generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
     for case in part.CASES
 ]
 JUDGES = [

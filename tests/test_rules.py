@@ -4,14 +4,20 @@ The form of names: test_rule_02_names.py. Tables are a, b, c, d; an edge is (fro
 later in a test's list is received later.
 """
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.selectors import Selector
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.job_identity import job_key
-from tests.lineage_world import world
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.verdicts import dataset_verdicts
+from tests.lineage_world import read_facts, world
 from tests.reference.small_events import (
     ALIAS,
     CLEAR,
@@ -40,6 +46,7 @@ from tests.reference.world_events import (
     column_lineage,
     dataset,
     dataset_event,
+    deliver,
     facet,
     job_event,
     parent,
@@ -315,7 +322,7 @@ def test_rule_04_a_lineage_facet_counts_alone() -> None:
     assert lineage.tables == {("c", "b", "columns")}
 
 
-WHOLE = made(B, {"k": []}, source(A, "f", FILTERED))
+WHOLE = made(B, {"k": []}, source(A, "f", FILTERED), columns="")
 
 
 @pytest.mark.parametrize(
@@ -372,9 +379,23 @@ def test_rule_04_a_facet_without_any_edge_carries_no_lineage(empty: Json) -> Non
     assert (lineage.edges, lineage.tables) == (set(), {("a", "b", "opaque")})
 
 
-def test_rule_04_a_facet_that_names_a_column_without_inputs_carries_lineage() -> None:
+def test_rule_04_a_facet_that_names_only_columns_without_inputs_carries_no_lineage_if_the_run_reads() -> None:
     lineage = world(run(1, 1, made(B, {"x": []}), reads=[dataset(A)]))
-    assert (lineage.edges, lineage.tables) == (set(), {("a", "b", "columns")})
+    assert (lineage.edges, lineage.tables) == (set(), {("a", "b", "opaque")})
+
+
+def test_rule_04_the_constants_of_the_rules_account_for_columns() -> None:
+    events = [
+        run(1, 1, made(B, {"x": [source(A, "x", CLEAR)]}, columns="x load_ts s s.t"), reads=[with_schema(A, "x y")])
+    ]
+    facts, contents = read_facts(deliver(events))
+
+    def verdict(*columns: str) -> str:
+        rules = UserRules(constants=tuple(Selector(A[0], "*b", column) for column in columns))
+        seen = SnapshotOfFacts(facts, contents, partial(remasked, rules))
+        return {each.key: each.verdict for each in dataset_verdicts(seen, rules, seen.counted(), Name(*A))}["y"]
+
+    assert (verdict(), verdict("LOAD_*"), verdict("load_ts", "s")) == ("unknown", "unknown", "unused")
 
 
 # 5 MERGE
@@ -687,7 +708,7 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
 
 
 def test_rule_12_two_only_if_the_newest_schema_has_both() -> None:
-    events = [run(1, 1, made(B, {"ID": [source(A, "X")], "id": [source(A, "x")]}))]
+    events = [run(1, 1, made(B, {"ID": [source(A, "X")], "id": [source(A, "x")]}, columns=""))]
     assert world(*events).edges == {("a.x", "b.id", "direct")}
     both = run(2, 2, with_schema(B, "ID id"), job="2")
     assert world(*events, both).edges == {("a.x", "b.ID", "direct"), ("a.x", "b.id", "direct")}
@@ -740,7 +761,7 @@ def test_cycles_of_any_length_end(size: int) -> None:
     column = (*ring[0], "x")
     assert len(lineage.reached(column, "any", forward=True)) == len(lineage.upstream(column, "any")) == size - 1
     assert len(lineage.surface(column)) == size - 1
-    assert lineage.unused(ring[0]) == {}
+    assert lineage.unused(ring[0]) == {"x": "used" if size > 1 else "unknown"}
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from headwater.lineage.names.name_rules_text import read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.rules.user_rules_text import read_consumers, read_masking, read_tags
+from headwater.lineage.rules.user_rules_text import read_constants, read_consumers, read_masking, read_tags
 from tests.commanding import commanded
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -29,6 +29,7 @@ READERS: dict[str, Any] = {
     "metadata.csv": read_metadata,
     "tags.yaml": read_tags,
     "masking.yaml": read_masking,
+    "constants.yaml": read_constants,
     "consumers.yaml": read_consumers,
     "system.yaml": read_system,
     "links.yaml": read_links,
@@ -165,6 +166,10 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
         ("tags.yaml", "\x00", ["line 1", "no YAML"]),
         ("tags.yaml", "[" * 2000, ["line 1", "no YAML"]),
         ("masking.yaml", "version: 1\nmasking:\n- job: a", ["line 3", "masked is missing"]),
+        ("constants.yaml", "version: 1\nconstants:\n- {column: a}", ["line 3", "dataset is missing"]),
+        ("constants.yaml", "version: 1\nconstants:\n- {dataset: a}", ["line 3", "column is missing"]),
+        ("constants.yaml", "version: 1\nconstants:\n- {dataset: '*/*', column: a}", ["line 3", "dataset fits every"]),
+        ("constants.yaml", "version: 1\nconstants:\n- {dataset: a, column: '*'}", ["line 3", "column fits every"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: 1", ["line 3", "neither true nor false"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: true", ["line 3", "every step", "job"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: true\n  output: {col: a}", ["line 4", "output", "column"]),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from headwater.lineage.edges.nesting import parents
+from headwater.lineage.edges.schema_columns import parents
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot

@@ -192,16 +192,15 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
         how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
         source = Column(*show.place(_source(each.hit, found.ways)))
     elif each.opaque is not None:
-        how, via = (
-            "written without column lineage",
-            SurfaceVia(
-                job=Job(*snapshot.job(graph.sets[each.opaque][0].job).parts),
-                unread=graph.sets[each.opaque][1].unread or UNSET,
-            ),
-        )
+        job_output, lineage = graph.sets[each.opaque]
+        how = _LEFT_OUT if lineage.carries else "written without column lineage"
+        via = SurfaceVia(job=Job(*snapshot.job(job_output.job).parts), unread=lineage.unread or UNSET)
     name = graph.names[each.dataset]
     column = None if each.key is None else snapshot.columns(name).shown(each.key)
     return SurfaceItem(*name.parts, column, each.exposure, iso(until), how, source, via)
+
+
+_LEFT_OUT = "its job does not say what feeds this column"
 
 
 def _source(hit: Hit, ways: Mapping[int, Hit]) -> int:

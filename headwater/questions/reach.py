@@ -1,9 +1,11 @@
 """Impact, upstream and paths: which columns reach which."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
+from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -47,7 +49,7 @@ def reach(
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
-    stops = _stops(snapshot, dataset, found.ways, counted, forward=forward)
+    stops = _stops(snapshot, dataset, [*found.ways, *(starts if key is not None else ())], counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
@@ -90,14 +92,18 @@ def _stops(
 ) -> list[Stop]:
     """Return the stops at the asked dataset and at those with a reached column.
 
-    The asked one may be a file or a table of which no event has ever named a column.
+    The asked one may be a file or a table of which no event has ever named a column. It is asked for as a whole unless
+    one of its columns is among `reached`.
     """
-    dataset_of, names = snapshot.graph.dataset_of, snapshot.graph.names
+    names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
-    datasets = {dataset_of[node] for node in reached} | ({start} if start is not None else set())
+    datasets: dict[int, set[str]] = {} if start is None else {start: set()}
+    for node in reached:
+        column = snapshot.graph.columns[node]
+        datasets.setdefault(column.dataset, set()).add(column.key or "")
     gaps: dict[tuple[Name, StopReason], list[_Gap]] = defaultdict(list)
-    for dataset in datasets:
-        for gap in _gaps(snapshot, dataset, counted, forward=forward):
+    for dataset, keys in datasets.items():
+        for gap in _gaps(snapshot, dataset, keys, counted, forward=forward):
             gaps[names[dataset].plain, gap.reason].append(gap)
     return [_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps)]
 
@@ -115,8 +121,8 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
     )
 
 
-def _gaps(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
-    """Yield the gaps behind a dataset (forward) or in front of it."""
+def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+    """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
     graph = snapshot.graph
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
@@ -125,7 +131,7 @@ def _gaps(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: b
         }
         silent = graph.read_only & read
     else:
-        yield from _table_level_writers(snapshot, dataset, counted)
+        yield from _table_level_writers(snapshot, dataset, keys, counted)
         silent = graph.unsourced.intersection(graph.fed_by.get(dataset, ()))
     reason: StopReason = "no_output" if forward else "no_input"
     for number in filter(counted.says, silent):
@@ -135,12 +141,16 @@ def _gaps(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: b
             yield _Gap(number, reason, link=link)
 
 
-def _table_level_writers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
+def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for number in graph.veiled.intersection(graph.fed_by.get(dataset, ())):
-        for name in graph.sets[number][1].tables:
+    for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
+        lineage = graph.sets[number][1]
+        leaves_out = _leaves_out(lineage, keys)
+        for name in (*lineage.tables, *lineage.also_read):
             source = graph.dataset(name)
-            if counted.says(number) and source is not None and graph.is_opaquely_written(number, source):
+            if source is not None and (
+                graph.is_opaquely_written(number, source) or (leaves_out and graph.may_fill(number, source))
+            ):
                 yield _Gap(number, "no_columns", name)
 
 
@@ -149,7 +159,11 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
     for each in (dataset, *counted.lifetimes.others(dataset)):
         for number in graph.veiled.intersection(graph.feeds.get(each, ())):
             lineage = graph.sets[number][1]
-            hides = graph.is_opaquely_written(number, each) or (lineage.carries and graph.is_opaque(number, each))
+            hides = (
+                graph.is_opaquely_written(number, each)
+                or graph.may_fill(number, each)
+                or (lineage.carries and graph.is_opaque(number, each))
+            )
             counts = counted.says(number) if each == dataset else counted.reading[number]
             if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
                 yield _Gap(number, "no_columns", lineage.output)
@@ -168,6 +182,12 @@ def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, f
             for end in ends if counted.says(other) else ():
                 if not forward or _goes_on(snapshot, end, counted):
                     yield _Link(end.plain, snapshot.job(job_output.job), application)
+
+
+def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
+    """Tell whether an edge set does not account for one of these columns of its output, none: for any column."""
+    missing = frozenset(lineage.unaccounted)
+    return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
 def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:

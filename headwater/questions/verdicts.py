@@ -6,11 +6,18 @@ from functools import cache
 from typing import get_args
 
 from headwater.events.times import iso
+from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.column_verdicts import ColumnVerdict, VerdictSubject, column_verdicts, only_shows
+from headwater.lineage.walks.column_verdicts import (
+    UNACCOUNTED,
+    ColumnVerdict,
+    VerdictSubject,
+    column_verdicts,
+    only_shows,
+)
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.column_answers import (
@@ -111,16 +118,13 @@ def _items(
     def caveats(dataset: Name) -> list[str]:
         return _caveats(snapshot, counted, dataset)
 
-    @cache
-    def readers_of(edge_sets: tuple[int, ...]) -> str:
-        return some_jobs(snapshot, edge_sets)
-
+    reason_of = reasons_of(snapshot)
     return [
         _item(
             snapshot,
             dataset,
             each,
-            reason=shown_reason(each, readers_of),
+            reason=reason_of(each),
             caveats=caveats(dataset),
             readers=positions[dataset],
         )
@@ -162,15 +166,38 @@ def _jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
 
 
-def shown_reason(verdict: ColumnVerdict, some_readers: Callable[[tuple[int, ...]], str]) -> str:
-    """Return the reason as index and gold show it: an `unknown` names the readers that it rests on."""
-    named = verdict.verdict == "unknown" and verdict.edge_sets
-    return f"{verdict.reason}: {some_readers(verdict.edge_sets)}" if named else verdict.reason
+def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
+    """Return what gives the reason of a verdict as index and gold show it: an `unknown` names what it rests on."""
+
+    @cache
+    def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
+        jobs = some_jobs(snapshot, edge_sets)
+        return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
+
+    def shown(verdict: ColumnVerdict) -> str:
+        named = verdict.verdict == "unknown" and verdict.edge_sets
+        return f"{verdict.reason}: {readers(verdict.reason, verdict.edge_sets)}" if named else verdict.reason
+
+    return shown
+
+
+def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+    """Name the first columns that readers do not account for."""
+    said = [snapshot.graph.sets[number][1] for number in edge_sets]
+    found = {(each.output, key) for each in said if each.output for key in each.unaccounted}
+    names = [
+        f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).shown(key)
+        for output, key in sorted(found)
+    ]
+    return _first(list(dict.fromkeys(names)))
 
 
 def some_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     """Name the first jobs, and how many more there are: a dataset has hundreds of readers at times."""
-    names = [snapshot.job(job).name for job in _jobs(snapshot, edge_sets)]
+    return _first([snapshot.job(job).name for job in _jobs(snapshot, edge_sets)])
+
+
+def _first(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -186,7 +213,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         for number in graph.feeds.get(each, ())
         if counted.says(number) or counted.reading[number]
     }
-    opaque = {number for number, each in feeds if graph.is_opaque(number, each)}
+    opaque = {number for number, each in feeds if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     def jobs(numbers: set[int]) -> list[Job]:

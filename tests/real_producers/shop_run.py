@@ -10,6 +10,9 @@ from openlineage.client.facet_v2 import column_lineage_dataset, parent_run, sche
 NAMESPACE = "postgres://shop.example:5432"
 
 
+FIELDS = ("customer", "email_hash", "total")
+
+
 def made_of(field: str, subtype: str, *, masking: bool = False) -> column_lineage_dataset.Fields:
     """Return that a column is made of one of the orders'."""
     how = column_lineage_dataset.Transformation(type="DIRECT", subtype=subtype, masking=masking)
@@ -30,7 +33,8 @@ def main(run: str, parent: str) -> None:
             "total": made_of("amount", "AGGREGATION"),
         }
     )
-    revenue = OutputDataset(NAMESPACE, "python.revenue", facets={"columnLineage": lineage})
+    made = schema_dataset.SchemaDatasetFacet([schema_dataset.SchemaDatasetFacetFields(name, "text") for name in FIELDS])
+    revenue = OutputDataset(NAMESPACE, "python.revenue", facets={"schema": made, "columnLineage": lineage})
     above = parent_run.ParentRunFacet(run=parent_run.Run(parent), job=parent_run.Job("python", "nightly"))
     with_facets = Run(run, facets={"parent": above})
     client = OpenLineageClient()

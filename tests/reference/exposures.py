@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import NEVER, Dataset
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
@@ -58,8 +59,7 @@ class Surface:
             leaking = datasets(self.exposed | found | self.tagged)
             touched = datasets(self.exposed | self.reached | (found - self.tagged))
             starts = starts | self._not_named(touched) | self._opaque(leaking)
-            nameless = {node[:3] for node in starts if node[3] is None}
-            behind = [step.source for step in self.clear if step.source[:3] in nameless]
+            behind = [step.source for step in self.clear if self._is_nameless(step.source, leaking)]
             more = starts | reached(self.clear, starts.union(behind)).keys()
             if more <= found:
                 return found
@@ -79,12 +79,28 @@ class Surface:
                 found |= {(*writing.output, column) for column in columns or [None]}
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
+            if lineage.opacity.may_fill(lineage.opacity.accounts[writing.run], writing) & leaking:
+                found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
         return found
+
+    def _is_nameless(self, node: Node, leaking: set[Dataset]) -> bool:
+        """Tell whether a column of which no list is known may hold something of an opaque write."""
+        lineage = self.lineage
+        for writing in lineage.current:
+            if writing.output == node[:3]:
+                if not lineage.schemas.columns(writing.output) and lineage.opacity.sources(writing) & leaking:
+                    return True
+                account = lineage.opacity.accounts[writing.run]
+                if WHOLE in writing.left_out and lineage.opacity.may_fill(account, writing) & leaking:
+                    named = {lineage.schemas.key(writing.output, each) for each in writing.fed_or_empty}
+                    if not is_near(node[3] or "", named):
+                        return True
+        return False
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
         """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
         said = [writing for writing in self.lineage.current if writing.output == dataset]
-        named = {self.lineage.node(dataset, column) for writing in said for column in writing.named}
+        named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
         return {node for node in columns - around if not {node, *self.nesting.above(node)} & named}

@@ -68,6 +68,16 @@ class Opacity:
         account = self.accounts[writing.run]
         return {source for source in writing.opaque if not self._is_writing_explained(account, writing.output, source)}
 
+    def left_open(self, account: Account, writing: Writing) -> set[Dataset]:
+        """Return what columns of an output that are not accounted for may be made of, as far as nothing explains it."""
+        return {source for source in writing.also_read if not self._is_explained(account, source)}
+
+    def may_fill(self, account: Account, writing: Writing) -> set[Dataset]:
+        """Return the same for the columns themselves: runs below must carry column lineage for the output, too."""
+        return {
+            source for source in writing.also_read if not self._is_writing_explained(account, writing.output, source)
+        }
+
     def _is_explained(self, account: Account, source: Dataset) -> bool:
         if any(source in each.covered for each in self._below(account)):
             return True

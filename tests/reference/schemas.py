@@ -24,10 +24,13 @@ class Schemas:
                         self.known[dataset].append((event.time_us, schema_paths(schema.get("fields") or [])))
 
     def at(self, dataset: Dataset, time_us: int) -> list[str]:
+        return [".".join(path) for path in self.paths_at(dataset, time_us)]
+
+    def paths_at(self, dataset: Dataset, time_us: int) -> list[tuple[str, ...]]:
+        """Return the newest schema at a time, else the earliest later one."""
         known = self.known.get(dataset, [])
         past = [paths for at, paths in known if at <= time_us]
-        paths = past[-1] if past else known[0][1] if known else []
-        return [".".join(path) for path in paths]
+        return past[-1] if past else known[0][1] if known else []
 
     def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""

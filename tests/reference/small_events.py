@@ -20,9 +20,10 @@ def run(number: int, second: float, *outputs: Json, reads: list[Json] | None = N
     return run_event(kind, at(second), uuid(number), job, inputs=reads or [], outputs=list(outputs), **more)
 
 
-def made(target: Named, fields: dict[str, list[Json]], *whole: Json, columns: str = "", **facets: Any) -> Json:
-    """Return an output with column lineage, and a schema of `columns` if any are named."""
-    told = {"schema": schema(columns.split())} if columns else {}
+def made(target: Named, fields: dict[str, list[Json]], *whole: Json, columns: str | None = None, **facets: Any) -> Json:
+    """Return an output with column lineage, and a schema of `columns`, else of what the lineage names."""
+    listed = list(fields) if columns is None else columns.split()
+    told = {"schema": schema(listed)} if listed else {}
     return dataset(target, columnLineage=column_lineage(fields, whole), **told, **facets)
 
 

@@ -61,14 +61,15 @@ class Reference:
 
     def _account(self, run: Run) -> Account:
         content = self.reader.content(run.telling, run)
-        made = self.reader.writings(content, run.time_us, run)
+        made = self.reader.writings(content, run.time_us, run, run.first_us, run.events[-1].event["producer"])
         for writing in made:
             writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
         return Account(run.key, content, made, run)
 
     def _declaration(self, event: Delivered) -> Account:
         content = self.reader.content([event], None)
-        made = self.reader.writings(content, 0 if event.is_ahead else event.time_us, None)
+        time_us = 0 if event.is_ahead else event.time_us
+        made = self.reader.writings(content, time_us, None, event.time_us, event.event["producer"])
         for writing in made:
             writing.run = event.event_id
         return Account(event.event_id, content, made)
@@ -129,7 +130,7 @@ class Reference:
     @cached_property
     def related(self) -> set[Dataset]:
         """The generations that are written, or written from."""
-        return {each for writing in self.current for each in (writing.output, *writing.inputs, *writing.tables)}
+        return {each for writing in self.current for each in (writing.output, *writing.reads)}
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""

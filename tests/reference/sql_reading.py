@@ -37,7 +37,7 @@ class Statement:
 def read_statement(
     query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]]
 ) -> Statement | None:
-    """Return what a statement says; columns: as the run itself says them, else as other runs do."""
+    """Return what a statement makes, be it of nothing; columns: as the run itself says them, else as other runs do."""
     found = _INSERT.fullmatch(query)
     if not found:
         return None
@@ -80,7 +80,7 @@ def read_statement(
         return None
     statement.columns = [(*source, output, masked) for source, output, masked in said if source]
     statement.whole = [each for each in whole if each]
-    return statement if statement.says_something else None
+    return statement
 
 
 def _top(columns: Sequence[str]) -> list[str]:

@@ -83,7 +83,7 @@ class Verdicts:
     def _alive(self) -> set[Dataset]:
         """Return the generations that are not dropped, or lead on to one that is not."""
         lineage = self.lineage
-        edges = {(source, each.output) for each in lineage.current for source in each.inputs | each.tables}
+        edges = {(source, each.output) for each in lineage.current for source in each.reads}
         alive = {each for edge in edges for each in edge if not lineage.generations.is_dropped(each)}
         while more := {source for source, output in edges if output in alive} - alive:
             alive |= more
@@ -119,6 +119,8 @@ class Verdicts:
             return "opaque"
         if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
             return "opaque"
+        if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
+            return "unaccounted"
         if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
             return "no_transformations"
         if not self._is_read(name):
@@ -128,10 +130,7 @@ class Verdicts:
     def _is_read(self, name: Name) -> bool:
         """Tell whether a run ever read the dataset, in any generation, to write another."""
         writings = self.lineage.observed + self.lineage.declared
-        return any(
-            each.output[:2] != name and any(source[:2] == name for source in each.inputs | each.tables)
-            for each in writings
-        )
+        return any(each.output[:2] != name and any(source[:2] == name for source in each.reads) for each in writings)
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
         """Return the runs that read and write nothing, of the newest execution of each job."""

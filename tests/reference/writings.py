@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
 from tests.reference.records import (
     Delivered,
@@ -13,7 +14,6 @@ from tests.reference.records import (
     is_half,
     is_own_table,
     merged,
-    says_columns,
 )
 from tests.reference.schemas import Schemas, schema_paths
 from tests.reference.sql_reading import Statement, read_statement
@@ -33,7 +33,7 @@ class Content:
     @property
     def is_self_loop(self) -> bool:
         said = any("columnLineage" in facets for facets in self.outputs.values())
-        lineage = self.entries or said or self.inferred
+        lineage = self.entries or said or (self.inferred and self.inferred.says_something)
         return not lineage and self.inputs == set(self.outputs)
 
 
@@ -48,11 +48,22 @@ class Writing:
     execution: str = ""
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
+    """The columns that it says anything of."""
+    empty: set[str] = field(default_factory=set)
+    """Of these, those that are stated to be made of no column."""
+    unclear: set[str] = field(default_factory=set)
+    """And those that a dataset as a whole feeds."""
+    left_out: set[str] = field(default_factory=set)
+    """Keys of columns that are not accounted for."""
+    also_read: set[Dataset] = field(default_factory=set)
+    """What else those may be made of: all that the run reads."""
     tables: set[Dataset] = field(default_factory=set)
     edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     whole: set[tuple[Dataset, str, bool]] = field(default_factory=set)
     bare: set[Dataset] = field(default_factory=set)
     """Sources that a `lineage` facet names without a column."""
+    own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
+    """`edges` without those that concern the whole output."""
     shows_steps: bool = False
     is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
@@ -65,13 +76,26 @@ class Writing:
         return {edge[0] for edge in self.edges} | {edge[0] for edge in self.whole}
 
     @property
+    def reads(self) -> set[Dataset]:
+        return self.inputs | self.tables | self.also_read
+
+    @property
     def carries(self) -> bool:
-        return bool(self.edges or self.whole or self.named)
+        return bool(self.edges or self.whole or self.empty)
+
+    @property
+    def fed_or_empty(self) -> set[str]:
+        return self.fed | self.empty
+
+    @property
+    def fed(self) -> set[str]:
+        """The columns with an input of their own."""
+        return {output for _, _, output, _, _ in self.own_edges}
 
     @property
     def says_nothing(self) -> bool:
         """ALTER, TRUNCATE, VALUES."""
-        return not self.carries and not (self.inputs | self.tables) - {self.output}
+        return not self.carries and not self.reads - {self.output}
 
 
 class Reader:
@@ -134,15 +158,16 @@ class Reader:
             else self.schemas.at(dataset, run.time_us)
             for dataset in reads.keys() | writes.keys()
         }
-        found = read_statement(sql[0]["query"], reads, writes, columns)
-        return found if found and "columnLineage" not in outputs[found.target] else None
+        return read_statement(sql[0]["query"], reads, writes, columns)
 
     def _names(self, named: Facets) -> set[str]:
         """Return what an event calls a dataset, symlinks too."""
         links = (facets_of(named).get("symlinks") or {}).get("identifiers") or []
         return {self.generations.names.canonical(each["namespace"], each["name"])[1] for each in (named, *links)}
 
-    def writings(self, content: Content, time_us: int, run: Run | None) -> list[Writing]:
+    def writings(
+        self, content: Content, time_us: int, run: Run | None, started_us: int, producer: str
+    ) -> list[Writing]:
         outputs = content.outputs.keys() | content.entries.keys()
         made = [Writing(output, time_us, inputs=content.inputs) for output in outputs]
         for writing in made:
@@ -151,8 +176,13 @@ class Reader:
                 self._read_entries(writing, content.entries.get(writing.output, []), run)
             elif "columnLineage" in facets:
                 self._read_column_lineage(writing, *facets["columnLineage"], run)
-            elif content.inferred and content.inferred.target == writing.output:
-                _read_inferred(writing, content.inferred)
+        declares = producer.startswith("urn:headwater:declare")
+        reads = bool(content.inputs) or any(each.column_sources or each.bare for each in made)
+        for writing in made:
+            if not content.entries:
+                self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
+            other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
+            writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
             if not writing.carries:
                 itself = {writing.output} & content.inputs
                 writing.opaque = writing.bare | itself if content.entries else content.inputs
@@ -160,8 +190,63 @@ class Reader:
                 writing.tables |= content.inputs
             writing.tables.discard(writing.output)
             writing.tables |= writing.column_sources
-            self._spread(writing, facets)
+            self._spread(writing, content.outputs.get(writing.output, {}))
+        read = content.inputs.union(*(each.tables for each in made))
+        for writing in made:
+            is_whole = writing.is_inferred or (declares and not content.entries)
+            if reads and writing.carries and not is_whole:
+                self._find_left_out(writing, content, started_us, producer)
+            if writing.left_out:
+                writing.also_read = read.union(*(each.tables for each in made))
         return made
+
+    def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, empty_counts: bool) -> None:
+        """Take columns without inputs as stated, or not; SQL tells of an output that says nothing."""
+        if empty_counts:
+            writing.empty |= writing.named
+        elif not (writing.edges or writing.whole or writing.bare):
+            writing.named.clear()
+        told = inferred is not None and inferred.target == writing.output and inferred.says_something
+        if inferred and told and not (writing.edges or writing.whole or writing.empty or writing.bare):
+            _read_inferred(writing, inferred)
+
+    def _key(self, dataset: Dataset, column: str) -> str:
+        return self.schemas.key(dataset, column)
+
+    def _find_left_out(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
+        facets, output = content.outputs.get(writing.output, {}), writing.output
+        listed = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
+        others = self.schemas.paths_at(output, started_us if listed else writing.time_us)
+
+        def key(column: str) -> str:
+            return self.schemas.key(output, column)
+
+        def accounted() -> set[str]:
+            return {key(each) for each in writing.fed_or_empty} - {key(each) for each in writing.unclear}
+
+        def unnamed() -> set[str]:
+            return {key(each) for each in writing.named} - accounted()
+
+        writing.left_out = left_out(listed, others, accounted(), unnamed(), key, is_part="integration/dbt" in producer)
+        said = content.inferred
+        if writing.left_out and said and said.target == output and not said.behind_view:
+            before, written = accounted(), {each: key(each) for each in said.named}
+            made = {(written[each], source, self._key(source, column)) for source, column, each, _ in said.columns}
+            values = {
+                (key(each), source, self._key(source, column))
+                for source, column, each, kind, _ in writing.own_edges
+                if kind == "DIRECT"
+            }
+            if values <= made and all(is_near(each, written.values()) for each in before):
+                _take_columns(writing, said, {each for each in said.named if not is_near(written[each], before)})
+                self._spread(writing, facets)
+                every = [*listed, *((each,) for each in said.named)]
+                nested = Nested(listed, key)
+                writing.left_out = {
+                    each
+                    for each in {key(".".join(path)) for path in every} | unnamed()
+                    if not nested.is_among(each, accounted())
+                }
 
     # Names
 
@@ -204,6 +289,7 @@ class Reader:
         for entry, event in entries:
             for output, told in (entry.get("fields") or {}).items():
                 writing.named.add(output)
+                writing.empty |= set() if told["inputs"] else {output}
                 for source in told["inputs"]:
                     self._read_source(writing, source, output, [{}], (event, run))
             for source in entry.get("inputs") or []:
@@ -218,6 +304,7 @@ class Reader:
         writing.tables.add(dataset)
         if not source.get("field"):
             writing.bare.add(dataset)
+            writing.unclear |= {output} if output is not None else set()
             return
         writing.shows_steps = writing.shows_steps or bool(source.get("transformations"))
         for step in source.get("transformations") or without:
@@ -227,6 +314,7 @@ class Reader:
             else:
                 kind = "INDIRECT" if step.get("type") == "INDIRECT" else "DIRECT"
                 writing.edges.add((dataset, source["field"], output, kind, masked))
+                writing.own_edges.add((dataset, source["field"], output, kind, masked))
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
         """Make edges to every column of those that concern the whole output."""
@@ -242,19 +330,41 @@ def _read_inferred(writing: Writing, statement: Statement) -> None:
     writing.is_inferred = writing.shows_steps = True
     writing.behind_view = statement.behind_view
     writing.named |= set(statement.named)
+    made = {output for _, _, output, _ in statement.columns}
+    writing.empty |= set(statement.named) - made
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)
         writing.edges.add((source, column, output, "DIRECT", masked))
+        writing.own_edges.add((source, column, output, "DIRECT", masked))
     for source, column in statement.whole:
         writing.tables.add(source)
         writing.whole.add((source, column, False))
 
 
+def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> None:
+    """Take what the SQL says of columns that the lineage of the run leaves out."""
+    writing.named |= columns
+    writing.empty |= columns - {output for _, _, output, _ in statement.columns}
+    for source, column, output, masked in statement.columns:
+        if output in columns:
+            writing.tables.add(source)
+            edge = (source, column, output, "DIRECT", masked)
+            writing.edges.add(edge)
+            writing.own_edges.add(edge)
+
+
 def _says_all_itself(event: Delivered) -> bool:
-    """Tell whether each output of an event says what its columns are made of, so that its SQL is not asked."""
-    written = [each for each in event.datasets("outputs") if not is_own_table(each["name"])]
-    facets = [facets_of(each).get("columnLineage") for each in written]
-    return bool(facets) and all(facet and says_columns(facet) and not facet.get("_deleted") for facet in facets)
+    """Tell whether each output of an event gives inputs for the columns it lists, so that its SQL is not asked."""
+    if "integration/dbt" in event.event["producer"]:
+        return False
+    written = [facets_of(each) for each in event.datasets("outputs") if not is_own_table(each["name"])]
+    return bool(written) and all(map(_says_all_columns, written))
+
+
+def _says_all_columns(facets: Facets) -> bool:
+    lineage, schema = facets.get("columnLineage") or {}, facets.get("schema") or {}
+    fed = {name for name, told in (lineage.get("fields") or {}).items() if told.get("inputFields")}
+    return bool(fed) and fed == {each["name"] for each in schema.get("fields") or []}
 
 
 def add_lineage(said: list[tuple[Facets, Delivered]], facets: Facets, event: Delivered) -> None:

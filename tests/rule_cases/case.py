@@ -61,7 +61,7 @@ def until(about: str, expected: Mapping[str, float]) -> Ask:
 def unused(about: str, expected: Mapping[str, str], *, strict: bool = False) -> Ask:
     """Ask for verdicts on a dataset: `used`, `unused`, `unknown: REASON`.
 
-    Reasons: nested, opaque, no transformations, never read, shown.
+    Reasons: nested, opaque, unaccounted, no transformations, never read, shown.
     """
     return Ask("unused", about, dict(expected), strict=strict)
 

@@ -26,6 +26,7 @@ REASONS = {
     "never_read": "never read",
     "no_transformations": "no transformations",
     "collected": "shown",
+    "a reader does not say what feeds all its columns": "unaccounted",
     "a column that it is nested in is read as a whole": "nested",
     "a reader reports no column lineage": "opaque",
     "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",

@@ -119,9 +119,9 @@ EXPOSURES = [
         surface("a.x", {"b.x": "exposed", "b.sha": "unknown", "c.k": "unknown"}),
     ),
     case(
-        "R2 a column that a writer names without inputs is a constant",
+        "R2 a column that a writer names without inputs may hold what the run reads",
         [done(1, 1, writes("b", {"x": "a.x", "one": ""}), of=[A])],
-        surface("a.x", {"b.x": "exposed"}),
+        surface("a.x", {"b.x": "exposed", "b.one": "unknown"}),
     ),
 ]
 

@@ -47,8 +47,8 @@ SURFACES = [
             done(4, 4, writes("d", {"r": "c.p", "s": "c.q#"})),
         ],
         surface("a.x", {
-            "b.x": "exposed", "b.h": "masked", "b.gone": "unknown", "c.p": "unknown", "c.q": "unknown",
-            "d.r": "unknown",
+            "b.x": "exposed", "b.h": "masked", "b.lit": "unknown", "b.gone": "unknown", "c.p": "unknown",
+            "c.q": "unknown", "d.r": "unknown",
         }),
     ),
     case(
@@ -61,9 +61,9 @@ SURFACES = [
         surface("a.x", {"b.x": "exposed", "b.m": "masked", "d.n": "masked", "b.sha": "unknown"}),
     ),
     case(
-        "P8 a column that its writer names without inputs is not unknown",
+        "P8 a column that its writer names without inputs is unknown",
         [done(1, 1, writes("b", {"x": "a.x", "constant": ""}, columns="x constant gone"))],
-        surface("a.x", {"b.x": "exposed", "b.gone": "unknown"}),
+        surface("a.x", {"b.x": "exposed", "b.constant": "unknown", "b.gone": "unknown"}),
     ),
     case(
         "P8 behind an opaque write all is unknown, from one to the next, until something masks",
@@ -130,13 +130,13 @@ VERDICTS = [
     case("P9 a reader that reported its columns and is opaque now makes unknown", [*USES, REPORTED, OPAQUE_5],
          unused("a", OPAQUE)),
     case("P9 only the column itself is itself", [
-        done(3, 3, writes("a", {"x": "a.x", "y": "a.z"}, columns="x y z"), of="a"), USES[1],
+        done(3, 3, writes("a", {"x": "a.x", "y": "a.z", "z": "a.z"}, columns="x y z"), of="a"), USES[1],
     ], unused("a", SAME)),
     case("P9 a table of which only its own columns are made", [
-        done(3, 3, writes("a", {"x": "a.x", "y": "a.z"}, columns="x y z"), of="a"),
+        done(3, 3, writes("a", {"x": "a.x", "y": "a.z", "z": "a.z"}, columns="x y z"), of="a"),
     ], unused("a", {"x": NEVER, "y": NEVER, "z": "used"})),
     case("P9 another of its own columns is a use",
-         [done(1, 1, writes("a", {"x": "a.x"}, "a.y?", columns="x y"), of="a")],
+         [done(1, 1, writes("a", {"x": "a.x", "y": "a.y"}, "a.y?", columns="x y"), of="a")],
          unused("a", {"x": NEVER, "y": "used"})),
     case("P9 the columns of the newest schema are judged", [*USES, done(3, 3, table("a", "y w"))],
          unused("a", {"y": "unused", "w": "unused"})),

@@ -71,7 +71,7 @@ LIVES = [
         [LOAD, DROP, done(4, 7, run_facets=lineage(entry("s", {"x": "crm.x"})), of="crm")],
         dropped(),
         impact("crm.x", {"s.x": "1"}),
-        exposed("crm.x", "s.x"),
+        surface("crm.x", {"s.x": "exposed", "s.None": "unknown"}),
     ),
     case(
         "R1 a lineage facet that says nothing makes nothing live",
@@ -206,16 +206,16 @@ READERS = [
         "R4 an output that is its own input beside a lineage facet is opaquely written from itself",
         [done(1, 1, table("a", "x y"), of="a", run_facets=lineage(entry("b", {"k": "a.x"})))],
         unused("a", {"x": "used", "y": "unknown: opaque"}),
-        surface("a.x", {"b.k": "exposed", "a.y": "unknown"}),
+        surface("a.x", {"b.k": "exposed", "b.None": "unknown", "a.y": "unknown"}),
     ),
     case(
         "R2 who names a struct that nothing feeds names what is nested in it",
-        [done(1, 1, writes("b", {"s": "", "x": "src.x"}, columns="s.t x"), of=[SRC])],
+        [done(1, 1, table("b", "s.t x"), of=[SRC], run_facets=lineage(entry("b", {"s": "", "x": "src.x"})))],
         exposed("src.x", "b.x"),
     ),
     case(
         "R2 who names a nested column that nothing feeds names what it is nested in",
-        [done(1, 1, writes("b", {"s.t": "", "x": "src.x"}, columns="s.t x"), of=[SRC])],
+        [done(1, 1, table("b", "s.t x"), of=[SRC], run_facets=lineage(entry("b", {"s.t": "", "x": "src.x"})))],
         exposed("src.x", "b.x"),
     ),
 ]

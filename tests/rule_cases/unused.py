@@ -200,7 +200,7 @@ VERDICTS = [
             COPY,
             done(2, 2, writes("a", {"x": "a.x", "y": "a.y", "z": "a.w"}, columns="x y z w"), of=[A]),
         ],
-        unused("a", {"x": "used", "y": "unused", "z": "unused", "w": "used"}),
+        unused("a", {"x": "used", "y": "unknown: unaccounted", "z": "unknown: unaccounted", "w": "used"}),
     ),
     case(
         "R4 a filter of a table on itself uses the column for the others",

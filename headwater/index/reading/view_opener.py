@@ -130,7 +130,7 @@ class ViewOpener:
                     self._live.rest()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
-        wanted = (self._home.current(), repr(rules.masking))
+        wanted = (self._home.current(), repr((rules.masking, rules.constants)))
         if self._live is None or self._opened != wanted:
             self._close()
             published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))

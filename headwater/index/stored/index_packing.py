@@ -57,6 +57,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     shows: bool = True
     inferred: bool = False
     unread: str | None = None
+    unaccounted: tuple[str, ...] = ()
 
 
 encode = msgpack.Encoder().encode
@@ -114,7 +115,7 @@ def pack_edges(said: OutputLineage) -> bytes:
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
             carries=said.carries, shows=said.shows, borrowed=False,
-            inferred=said.inferred, unread=said.unread, **packed,
+            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, **packed,
         )
     )  # fmt: skip
 
@@ -143,6 +144,7 @@ def unpack_edges(value: bytes) -> OutputLineage:
         shows=packed.shows,
         inferred=packed.inferred,
         unread=packed.unread,
+        unaccounted=packed.unaccounted,
     )
 
 

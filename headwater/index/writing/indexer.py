@@ -279,4 +279,4 @@ def _stands_alone(counting_sets: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable
     if len(counting_sets) > 1 or not (counting_sets[0].live and counting_sets[0].latest and counting_sets[0].reading):
         return False
     lineage = edge_sets.edges(counting_sets[0].lineage)
-    return lineage.carries and not lineage.opaque
+    return lineage.carries and not lineage.asks

@@ -1,7 +1,8 @@
-"""The masking file over edge sets: what users declare of a step outweighs what its producer says."""
+"""The files of masking and constants over edge sets: what users declare outweighs what a producer says."""
 
 from msgspec.structs import replace
 
+from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.run_edges import Edge, OutputLineage
 from headwater.lineage.rules.selectors import SelectedColumn
@@ -9,11 +10,22 @@ from headwater.lineage.rules.user_rules import UserRules
 
 
 def remasked(rules: UserRules, job_output: JobOutput, lineage: OutputLineage) -> OutputLineage:
-    """Return an edge set with the steps masked that the rules declare so, and unmasked likewise."""
+    """Return an edge set with its steps masked or not, and its columns accounted for, as the rules declare."""
+    lineage = _without_constants(rules, lineage)
     if not rules.masking or lineage.output is None:
         return lineage
     edges = tuple(_remasked(rules, job_output, lineage, edge) for edge in lineage.edges)
     return lineage if edges == lineage.edges else replace(lineage, edges=edges)
+
+
+def _without_constants(rules: UserRules, lineage: OutputLineage) -> OutputLineage:
+    """Account for the columns that are declared to be constants."""
+    output, unaccounted = lineage.output, lineage.unaccounted
+    if output is None or not unaccounted or not rules.constants or unaccounted == (ALL_COLUMNS,):
+        return lineage
+    constants = {key for key in unaccounted if rules.is_constant(output, key)}
+    left = tuple(key for key in unaccounted if key not in constants)
+    return replace(lineage, unaccounted=left, bare=tuple(sorted(constants.union(lineage.bare))))
 
 
 def _remasked(rules: UserRules, job_output: JobOutput, lineage: OutputLineage, edge: Edge) -> Edge:

@@ -139,11 +139,11 @@ class _Explains(Generic[T]):
         lineage = self._content_of(candidate.lineage)
         if lineage.output is None and not lineage.opaque:
             return self._relations.beside(candidate.execution).covered.intersection(lineage.tables), frozenset()
-        if not lineage.opaque:
+        if not lineage.asks:
             return frozenset(), frozenset()
         halves = self._halves(job_output, candidate, candidates)
         below = self._relations.below(candidate.run_key)
-        explained = below.covered.intersection(lineage.opaque)
+        explained = below.covered.intersection(lineage.hidden)
         made = lineage.output in below.carried
         return explained | halves, (explained if made else frozenset()) | halves
 
@@ -184,8 +184,8 @@ def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T]
 def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     """Return (job output, run key) of the candidates that `outcome` needs: all others make no difference.
 
-    They are those that count, and of executions with an opaque one among them what may explain it, or is explained
-    by the same: halves, and statements.
+    They are those that count, and of executions with an opaque one or a statement among them what may explain it, or
+    is explained by the same: halves, and statements.
     """
     counting = (standing(job_output, own) for job_output, own in candidates.items())
     found = _reading(candidates) | {
@@ -198,7 +198,7 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     opaque = {
         candidate.execution
         for job_output, candidate in every
-        if not candidate.carries and (job_output, candidate.run_key) in found
+        if (job_output, candidate.run_key) in found and (not candidate.carries or is_statement_half(job_output.job))
     }
     return found | {
         (job_output, candidate.run_key)

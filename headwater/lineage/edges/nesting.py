@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.schema_columns import Columns, parents
 from headwater.lineage.walks.column_graph import Graph
 
 ColumnsOf = Callable[[int], Columns]
@@ -150,11 +150,3 @@ class Nesting:
         """Return the key of a column that an edge proves to be there, None of one that was only asked about."""
         graph = self._graph
         return graph.columns[node].key if graph.out.get(node) or graph.into.get(node) else None
-
-
-def parents(key: str, top_level: frozenset[str]) -> list[str]:
-    """Return the structs that a column is nested in, outermost first; an exact top-level name has none."""
-    if key in top_level:
-        return []
-    parts = key.split(".")
-    return [".".join(parts[:length]) for length in range(1, len(parts))]

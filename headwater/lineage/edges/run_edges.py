@@ -1,12 +1,22 @@
 """Rules 4, 5 and 11: what one run says about each dataset it writes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.accounting import (
+    ColumnList,
+    LineColumns,
+    columns_of_lines,
+    is_related,
+    lists_some_columns,
+    names_all,
+    names_its_columns,
+)
+from headwater.lineage.edges.facet_contents import Contents, Path, SentEdge, Transformation
 from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -39,11 +49,13 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     output: None for what is read and, as far as reported, written nowhere; opaque then is what streams in.
     columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
-    bare: keys of columns that it names without saying what feeds them.
+    bare: keys of columns that it states are made of no column.
     tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
     opaque: inputs of which the run reports no column, or which feed an output without column lineage.
     carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
     inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
+    unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
+    `ALL_COLUMNS` where no column of the output is known.
     """
 
     output: Name | None
@@ -59,6 +71,17 @@ class OutputLineage(Struct, frozen=True, gc=False):
     rows_confirmed: bool = field(default=False, name="landed")
     inferred: bool = False
     unread: str | None = None
+    unaccounted: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether other runs may explain what this one leaves open."""
+        return bool(self.opaque or self.unaccounted)
+
+    @property
+    def hidden(self) -> tuple[Name, ...]:
+        """The inputs of which it does not tell all that became of their columns."""
+        return (*self.opaque, *self.tables, *self.also_read) if self.unaccounted else self.opaque
 
 
 class EdgeRules(NamedTuple):
@@ -77,28 +100,56 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     if explicit is not None:
         every = {**dict.fromkeys(run.outputs, ()), **explicit}
+        context = _OutputContext((), read, empty_counts=True)
         return _settled(
             run,
-            [_read(run, output, lines, _Inputs((), read), rules) for output, lines in every.items()],
+            [_read(run, output, lines, context, rules) for output, lines in every.items()],
             explicit.values(),
         )
-    lines: dict[Name, Sequence[Dated]] = {
-        name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()
+    observed = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
+    reads = bool(run.inputs) or any(line.source for own in observed.values() for line, _ in own)
+    declares = names_its_columns(run.producer)
+    empty_counts, sql = declares or not reads, _RunSql(run, rules)
+    silent = {
+        name for name, own in observed.items() if not (own and (empty_counts or any(line.source for line, _ in own)))
     }
-    inferred: Mapping[Name, Inferred] = {}
-    if run.script:
-        inferred = inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
-    inferred = {name: found for name, found in inferred.items() if run.outputs[name].lineage is None}
+    inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
+    lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
-    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any(lines.values()):
+    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any((*lines.values(), *observed.values())):
         return []  # rule 11: RDD jobs report what they read as written, too
     if not run.outputs:
         return _only_reads(run)
     alone = len(run.outputs) == 1
-    found = [
-        _read(run, output, own, _Inputs(read if alone or not own else (), read), rules) for output, own in lines.items()
-    ]
+    contexts = {
+        output: _OutputContext(
+            read if alone or not own else (),
+            read,
+            empty_counts=empty_counts,
+            sql=sql,
+            is_whole=declares or (output in inferred and inferred[output].complete),
+        )
+        for output, own in lines.items()
+    }
+    found = [_read(run, output, own, contexts[output], rules) for output, own in lines.items()]
     return [_marked(each, inferred) for each in _settled(run, found, lines.values())]
+
+
+class _RunSql:
+    """What the SQL of a run says of its outputs; it is read when somebody asks."""
+
+    def __init__(self, run: Run, rules: EdgeRules):
+        """Read nothing yet."""
+        self._run = run
+        self._rules = rules
+
+    @cached_property
+    def said(self) -> Mapping[Name, Inferred]:
+        """By output what follows from the SQL, nothing without SQL."""
+        run, rules = self._run, self._rules
+        if not run.script:
+            return {}
+        return inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
 
 
 def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
@@ -123,7 +174,18 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
     hidden = [name for name in run.inputs if name not in covered]
-    return [replace(each, opaque=_opaque(run, each, covered, hidden), shows=shows) for each in found]
+    return [
+        replace(_with_all_inputs(each, found), opaque=_opaque(run, each, covered, hidden), shows=shows)
+        for each in found
+    ]
+
+
+def _with_all_inputs(lineage: OutputLineage, every: Sequence[OutputLineage]) -> OutputLineage:
+    """Say that an output with unaccounted columns may be made of all that the run reads, for whatever output."""
+    if not lineage.unaccounted:
+        return lineage
+    read = {name for each in every for name in (*each.tables, *each.also_read)}
+    return replace(lineage, also_read=tuple(sorted(read.difference(lineage.tables))))
 
 
 def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
@@ -160,40 +222,120 @@ def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | Non
     return found
 
 
-class _Inputs(NamedTuple):
-    """What feeds an output beside its lines, and all inputs of its run, sorted: the same tuples for all outputs."""
+class _OutputContext(NamedTuple):
+    """What is known of an output beside its lines.
+
+    feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
+    empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
+    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
+    """
 
     feeding: tuple[Name, ...]
-    every: tuple[Name, ...]
+    inputs: tuple[Name, ...]
+    empty_counts: bool = False
+    sql: _RunSql | None = None
+    is_whole: bool = False
+    by_sql: frozenset[str] = frozenset()
 
 
-def _read(run: Run, output: Name, lines: Sequence[Dated], inputs: _Inputs, rules: EdgeRules) -> OutputLineage:
-    edges = tuple(_edges(run, output, lines, rules))
-    if len(edges) > 1:
-        edges = tuple(dict.fromkeys(edges))
+def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContext, rules: EdgeRules) -> OutputLineage:
+    sent_edges = tuple(_edges(run, output, lines, rules))
+    edges = tuple(dict.fromkeys(sent_edges)) if len(sent_edges) > 1 else sent_edges
     named = dict.fromkeys(edge.source for edge in edges)
     who, source_of = run.speaker, rules.naming.input
-    bare = ((line.source, at) for line, at in lines if line.source and line.column is None)
-    whole = {source if at is None else source_of(who, source, at): None for source, at in bare}
+    without_column = ((line.source, at) for line, at in lines if line.source and line.column is None)
+    whole = {source if at is None else source_of(who, source, at): None for source, at in without_column}
     if lines or output in run.inputs:
-        tables = tuple(sorted(named | {name: None for name in (*whole, *inputs.feeding) if name != output}))
+        tables = tuple(sorted(named | {name: None for name in (*whole, *context.feeding) if name != output}))
         fed = set(tables)
-        also_read = tuple([name for name in inputs.every if name not in fed])
+        also_read = tuple([name for name in context.inputs if name not in fed])
     else:  # of thousands of outputs of which nothing is said all have the same, once
-        tables, also_read = inputs.feeding, () if inputs.feeding else inputs.every
+        tables, also_read = context.feeding, () if context.feeding else context.inputs
     sent = dict.fromkeys(line.output for line, _ in lines)
-    fields = {rules.column_key(output, column): None for column in sent if column is not None}
+    keys = {column: rules.column_key(output, column) for column in sent if column is not None}
+    if len(sent_edges) == len(lines):  # each has a source, as in most facets: a facet of 400 lines is read once less
+        columns = LineColumns(keys.values(), frozenset(), frozenset())
+    else:
+        columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts)
+    unaccounted: tuple[str, ...] = ()
+    if lines and (tables or also_read) and not context.is_whole and not _names_all(run, output, keys, columns, rules):
+        unaccounted = _unaccounted(run, output, columns, rules, by_sql=context.by_sql)
+        if unaccounted and context.sql and (by_sql := _written_by_sql(output, edges, columns, context.sql, rules)):
+            left_out = [
+                (line, None)
+                for line in context.sql.said[output].columns
+                if line.output is not None and not is_related(by_sql[line.output], frozenset(columns.accounted))
+            ]
+            asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()))
+            return _read(run, output, [*lines, *left_out], asked, rules)
+    carries = bool(edges or columns.empty)
     return OutputLineage(
         output,
         edges,
-        _columns(run, output, edges, fields, rules),
-        bare=tuple(sorted(fields.keys() - {edge.target for edge in edges})),
+        _columns(run, output, edges, keys.values(), rules),
+        bare=tuple(sorted(columns.empty)),
         tables=tables,
         named=tuple(sorted(named)),
         also_read=also_read,
-        carries=bool(edges or fields),
+        carries=carries,
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
+        unaccounted=unaccounted if carries else (),
     )
+
+
+def _names_all(run: Run, output: Name, keys: Mapping[str, str], columns: LineColumns, rules: EdgeRules) -> bool:
+    """Tell whether lineage gives inputs for exactly the columns that a run lists: then nothing else has to be known."""
+    written = run.outputs.get(output)
+    if columns.empty or columns.unclear or not written or not written.schema or lists_some_columns(run.producer):
+        return False
+    return names_all(rules.contents.schema(written.schema), keys)
+
+
+def _unaccounted(
+    run: Run, output: Name, columns: LineColumns, rules: EdgeRules, *, by_sql: frozenset[str]
+) -> tuple[str, ...]:
+    """Rule 4: return the keys of the columns that a run may have written and does not account for.
+
+    These are columns that its own events list, and that its SQL writes; else all that are known.
+    """
+    contents, written = rules.contents, run.outputs.get(output)
+    own = contents.schema(written.schema) if written and written.schema else ()
+    listed = _column_list(output, own, rules)
+    if by_sql:
+        return listed.joined(ColumnList(by_sql, frozenset())).unaccounted(columns)
+    if not own or lists_some_columns(run.producer) or listed.lacks(columns.accounted):
+        known = rules.schema_at(output, run.started_us if own else run.time_us)
+        listed = listed.joined(_column_list(output, contents.schema(known) if known else (), rules))
+    return listed.unaccounted(columns)
+
+
+def _column_list(output: Name, columns: Sequence[Path], rules: EdgeRules) -> ColumnList:
+    keys = {".".join(path): rules.column_key(output, ".".join(path)) for path in columns}
+    return ColumnList(frozenset(keys.values()), frozenset(keys[path[0]] for path in columns if len(path) == 1))
+
+
+def _written_by_sql(
+    output: Name, edges: Sequence[Edge], columns: LineColumns, sql: _RunSql, rules: EdgeRules
+) -> dict[str, str]:
+    """Return the keys of the columns that the SQL of a run writes, by their names there.
+
+    Nothing unless it was read completely, writes all columns that the lineage accounts for, and makes them of the same
+    columns: else it is about something else.
+    """
+    found = sql.said.get(output)
+    if found is None or not found.complete or found.behind_views:
+        return {}
+    written = {line.output: rules.column_key(output, line.output) for line in found.columns if line.output is not None}
+    every = frozenset(written.values())
+    if not all(is_related(key, every) for key in columns.accounted):
+        return {}
+    made = {
+        (written[line.output], line.source, rules.column_key(line.source, line.column))
+        for line in found.columns
+        if line.output is not None and line.source and line.column is not None and line.transformation.direct
+    }
+    values = {(each.target, each.source, each.column) for each in edges if each.target and each.transformation.direct}
+    return written if values <= made else {}
 
 
 def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:

@@ -84,5 +84,13 @@ def _maps(columns: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def parents(key: str, top_level: frozenset[str]) -> list[str]:
+    """Return the structs that a column is nested in, outermost first; an exact top-level name has none."""
+    if key in top_level:
+        return []
+    parts = key.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts))]
+
+
 NO_COLUMNS = Columns(())
 """Of a dataset whose schema nobody told."""

@@ -20,11 +20,15 @@ class Inferred(NamedTuple):
     """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing.
 
     behind_views: sources of which a view that the SQL does not show may read more than the lines say.
+    columns: the lines that lead to one column each, also where all that is said is that nothing is read.
+    complete: they are about every column that the SQL writes.
     """
 
     lines: Sequence[SentEdge] = ()
     unread: str | None = None
     behind_views: frozenset[Name] = frozenset()
+    columns: Sequence[SentEdge] = ()
+    complete: bool = False
 
 
 def inferred_lines(
@@ -48,7 +52,9 @@ def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset])
     if isinstance(said, str):
         return Inferred(unread=said)
     behind = frozenset(datasets[place].dataset for place in said.behind_views)
-    return Inferred(_lines(said, own, datasets), behind_views=behind)
+    columns = [line for output, made in said.columns.items() for line in _of_column(output, made, datasets)]
+    lines = [*columns, *_of_column(None, said.whole, datasets)] if _says_something(said, own) else []
+    return Inferred(lines, behind_views=behind, columns=columns, complete=not said.is_part)
 
 
 @lru_cache(maxsize=256)
@@ -71,16 +77,14 @@ def _known(each: ScriptDataset, contents: Contents, schema: str | None) -> Known
     return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output)
 
 
-def _lines(said: "MadeOutput", own: int, datasets: Sequence[ScriptDataset]) -> list[SentEdge]:
-    """Return no line where nothing is read, or only what stays: that says nothing of what other runs bring."""
+def _says_something(said: "MadeOutput", own: int) -> bool:
+    """Tell it from SQL that reads nothing, or only what stays: that says nothing of what other runs bring."""
     every = [*said.columns.items(), (None, said.whole)]
-    if not any(
+    return any(
         place != own or (output and column.casefold() != output.casefold())
         for output, made in every
         for place, column in made
-    ):
-        return []
-    return [line for output, made in every for line in _of_column(output, made, datasets)]
+    )
 
 
 def _of_column(output: str | None, made: "Made", datasets: Sequence[ScriptDataset]) -> Iterator[SentEdge]:

@@ -11,11 +11,13 @@ class MadeOutput(NamedTuple):
     """What a script makes of one dataset: columns by name, and what concerns all its rows.
 
     behind_views: places of datasets in it of which the script shows only what a view leaves of them.
+    is_part: it has other columns, too, whose names the script does not give.
     """
 
     columns: dict[str, Made]
     whole: Made
     behind_views: frozenset[int] = frozenset()
+    is_part: bool = False
 
     @property
     def size(self) -> int:
@@ -66,5 +68,5 @@ def named(relation: Relation, target: Relation | None) -> MadeOutput:
         return MadeOutput(united(relation.columns), relation.whole)
     columns = target.names if target is not None else ()
     if len(columns) != len(relation.columns):
-        return MadeOutput(united([each for each in relation.columns if each[0]]), relation.whole)
+        return MadeOutput(united([each for each in relation.columns if each[0]]), relation.whole, is_part=True)
     return MadeOutput(placed(relation, columns), relation.whole)

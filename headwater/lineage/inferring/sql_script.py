@@ -119,6 +119,8 @@ class _SqlScript:
 
     def _keep_own(self, name: str, found: MadeOutput) -> None:
         """Keep a table of the script's own, which several statements may fill."""
+        if found.is_part:
+            raise UnreadSql(f"it gives no names to columns of {shown(name)}")
         before = self._own.get(name)
         both = MadeOutput({}, {})
         if before is not None:
@@ -145,6 +147,7 @@ class _SqlScript:
             self.written[place] = found
         else:
             before.take(found)
+            self.written[place] = before._replace(is_part=before.is_part or found.is_part)
 
     def _query(self, node: exp.Expr) -> Relation:
         return self._reader.query(node, self._own)

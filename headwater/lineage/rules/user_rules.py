@@ -1,10 +1,11 @@
-"""What users declare beside the events: names, tags, masking, consumers. One frozen value of pure questions."""
+"""What users declare beside the events: names, tags, masking, constants, consumers. A frozen value of questions."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
+from headwater.lineage.edges.schema_columns import parents
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selected, SelectedColumn, Selector, fits
@@ -67,6 +68,7 @@ class UserRules:
     tags: tuple[TagRule, ...] = ()
     masking: tuple[MaskingRule, ...] = ()
     consumers: tuple[Consumer, ...] = ()
+    constants: tuple[Selector, ...] = ()
     system: tuple[SystemRule, ...] = ()
     links: tuple[LinkRule, ...] = ()
     tags_file: str = field(default="tags.yaml in the folder of your rules", compare=False)
@@ -74,7 +76,7 @@ class UserRules:
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules in index, silver and gold: what changes with any rule or their code."""
-        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers)
+        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants)
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
@@ -98,6 +100,12 @@ class UserRules:
         from_here = self._masking_by_input.of(source.namespace, source.name) if rules else ()
         both = (rule for rule in rules if rule in from_here and rule.fits(job, output, source, description))
         return next((rule.masked for rule in both), None)
+
+    def is_constant(self, dataset: Name, column: str) -> bool:
+        """Tell whether a column was declared to be made of no column, itself or a struct that it is nested in."""
+        rules = self._constants.of(*dataset.parts)
+        names = (column, *parents(column, frozenset())) if rules else ()
+        return any(rule.fits_column(name) for rule in rules for name in names)
 
     def consumers_of(self, namespace: str, name: str) -> tuple[Consumer, ...]:
         """Return the declared readers of a dataset."""
@@ -125,6 +133,10 @@ class UserRules:
     @cached_property
     def _masking_by_input(self) -> Selected[MaskingRule]:
         return Selected(((rule.input, rule) for rule in self.masking), self.names.canonical)
+
+    @cached_property
+    def _constants(self) -> Selected[Selector]:
+        return Selected(((selector, selector) for selector in self.constants), self.names.canonical)
 
     @cached_property
     def _consumers(self) -> Selected[Consumer]:

@@ -1,4 +1,4 @@
-"""The user's files of tags, masking and consumers, read from YAML. Errors name file, line and rule, and what fits."""
+"""The user's files of tags, masking, constants and consumers, from YAML. Errors name file, line, rule, what fits."""
 
 from headwater.lineage.rules.rule_text import Entry, read_entries
 from headwater.lineage.rules.selectors import Selector
@@ -7,6 +7,7 @@ from headwater.lineage.rules.user_rules import Consumer, MaskingRule, TagRule
 _COLUMN = ("namespace", "dataset", "column")
 _TAG = (*_COLUMN, "tag", "value")
 _MASKING = ("masked", "job", "output", "input", "description")
+_WILDCARDS = frozenset("*?/.")
 _CONSUMER = ("consumer", "measure", "namespace", "dataset", "columns")
 
 
@@ -18,6 +19,11 @@ def read_tags(text: str, file: str) -> tuple[TagRule, ...]:
 def read_masking(text: str, file: str) -> tuple[MaskingRule, ...]:
     """Read `masking.yaml`."""
     return tuple(_masking(entry) for entry in read_entries(text, file, {"masking": _MASKING})["masking"])
+
+
+def read_constants(text: str, file: str) -> tuple[Selector, ...]:
+    """Read `constants.yaml`."""
+    return tuple(_constant(entry) for entry in read_entries(text, file, {"constants": _COLUMN})["constants"])
 
 
 def read_consumers(text: str, file: str) -> tuple[Consumer, ...]:
@@ -38,6 +44,13 @@ def _masking(entry: Entry) -> MaskingRule:
         raise entry.error("it would fit every step", "add job, output, input or description")
     output, source = (_end(entry, key) for key in ("output", "input"))
     return MaskingRule(masked, entry.optional("job"), output, source, entry.optional("description"))
+
+
+def _constant(entry: Entry) -> Selector:
+    for key in ("dataset", "column"):
+        if _WILDCARDS.issuperset(entry.text(key)):
+            raise entry.error(f"{key} fits everything", f"name the {key}, or a part of its name, as in `etl_*`")
+    return _selector(entry)
 
 
 def _end(entry: Entry, key: str) -> Selector:

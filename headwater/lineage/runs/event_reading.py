@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
+from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
 from headwater.lineage.edges.facet_contents import (
     Canonical,
     Contents,
@@ -27,7 +28,6 @@ from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
     DELETED,
-    NO_COLUMN_LINEAGE,
     DatasetUse,
     EventContent,
     RunFacts,
@@ -46,7 +46,7 @@ class ReadShape(Struct, frozen=True, gc=False):
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
-    sql: hash of its job's SQL, unless every output says itself what its columns are made of.
+    sql: hash of its job's SQL; says_all: nobody asks it, as every output gives the inputs of each column that it lists.
     """
 
     artifact: str | None
@@ -59,6 +59,7 @@ class ReadShape(Struct, frozen=True, gc=False):
     uses: tuple[DatasetUse, ...]
     has_run_facets: bool
     sql: str | None = None
+    says_all: bool = False
 
     def content(self, sent: Sent) -> EventContent:
         """Return what an event of this shape says."""
@@ -74,8 +75,12 @@ class ReadShape(Struct, frozen=True, gc=False):
             declared=self.declared,
             leads_to=self.leads_to,
             producer=sent.producer,
-            sql=self.sql if sent.kind == "RUN" else None,
+            sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
         )
+
+    def _asks_sql(self, sent: Sent) -> bool:
+        """Tell whether an event may leave open what columns are made of."""
+        return not self.says_all or lists_some_columns(sent.producer)
 
 
 class FactsReader:
@@ -112,7 +117,7 @@ class FactsReader:
         uses = [self._as_read(self._use(each)) for each in shape.inputs]
         uses += [self._use(each) for each in shape.outputs]
         places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
-        declared = tuple(self._declared(shape))
+        declared, sql = tuple(self._declared(shape)), self._sql(shape)
         said = ReadShape(
             shape.artifact,
             *_job_type(shape),
@@ -122,7 +127,8 @@ class FactsReader:
             inputs=sum(place < len(shape.inputs) for place in places),
             uses=tuple(uses[place] for place in places),
             has_run_facets=bool(shape.run_facets),
-            sql=self._sql(shape, [use for place, use in enumerate(uses) if place >= len(shape.inputs)]),
+            sql=sql,
+            says_all=sql is not None and self._says_all(uses[at] for at in places if at >= len(shape.inputs)),
         )
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
@@ -158,16 +164,24 @@ class FactsReader:
             elif content.key == SQL and not _holds(self._contents, self._contents.sql, content):
                 self._contents.add_sql(content.content_hash, sent_sql(content.raw))
 
-    def _sql(self, shape: EventShape, outputs: Sequence[DatasetUse]) -> str | None:
-        written = [use for use in outputs if not is_noise(use.name)]
-        if written and all(use.lineage not in NO_COLUMN_LINEAGE for use in written):
-            return None
+    def _sql(self, shape: EventShape) -> str | None:
         facet = next((facet for facet in shape.job_facets if facet.name == SQL and facet.content_hash), None)
         if facet is None or facet.content_hash is None:
             return None
         if facet.deleted:
             return DELETED
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
+
+    def _says_all(self, outputs: Iterable[DatasetUse]) -> bool:
+        """Tell whether there are outputs and each gives the inputs of every column that it lists."""
+        told = [
+            bool(use.lineage and use.schema)
+            and names_all(
+                self._contents.schema(use.schema or ""), fed_columns(self._contents.lineage(use.lineage or ""))
+            )
+            for use in outputs
+        ]
+        return bool(told) and all(told)
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield by whom a `lineage` facet is, run or job, and its hash."""

@@ -68,7 +68,7 @@ class Run(Struct):
     outputs: without those that it drops; drops: whether there are such.
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
-    script: its SQL, where an output says nothing of its columns.
+    script: its SQL, where an event leaves open what columns of an output are made of.
     """
 
     key: str
@@ -171,8 +171,7 @@ def _script(
     """Return the SQL of a run, with the datasets that it may be about and what its events call these."""
     sql = newest_of([fact.content for fact in ordered], "sql")
     content = ordered[-1].content
-    silent = any(dataset.lineage is None for dataset in outputs.values())
-    if not sql or not silent or content.kind != "RUN" or is_statement_half(content.job):
+    if not sql or not outputs or content.kind != "RUN" or is_statement_half(content.job):
         return None
     names: dict[Name, set[str]] = {}
     for name, use, _ in (*_inputs(ordered, who, naming), *_outputs(ordered, who, naming)):

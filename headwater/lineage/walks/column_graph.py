@@ -96,6 +96,18 @@ class Graph:
         writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
         return not lineage.carries and writes and name not in self.accounted[number]
 
+    def leaves_open(self, number: int, source: int) -> bool:
+        """Tell whether an edge set reads `source` and does not say what feeds all columns of its output."""
+        return self._leaves_open(number, source) and self.names[source] not in self.explained[number]
+
+    def may_fill(self, number: int, source: int) -> bool:
+        """Tell whether columns of `source` may be in the unaccounted columns of the output of an edge set."""
+        return self._leaves_open(number, source) and self.names[source] not in self.accounted[number]
+
+    def _leaves_open(self, number: int, source: int) -> bool:
+        lineage, name = self.sets[number][1], self.names[source]
+        return bool(lineage.unaccounted) and (name in lineage.tables or name in lineage.also_read)
+
     def put(
         self,
         number: int,
@@ -115,7 +127,7 @@ class Graph:
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         self.of_job.setdefault(job_output.job, set()).add(number)
-        if lineage.opaque or not lineage.carries:
+        if lineage.asks or not lineage.carries:
             self.veiled.add(number)
         if lineage.output is None:
             output = None

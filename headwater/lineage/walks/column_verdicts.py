@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from headwater.lineage.edges.nesting import parents
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.schema_columns import Columns, parents
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
@@ -16,6 +15,7 @@ DECLARED = "read as declared"
 NESTED_READ = "a column nested in it is read"
 NESTED = "a column that it is nested in is read as a whole"
 OPAQUE = "a reader reports no column lineage"
+UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
 NO_READER = "no reader of this dataset reports"
 SHOWN = "a job read this dataset to show it, and does not say which columns"
@@ -105,6 +105,7 @@ class _VerdictRules:
             self._read(dataset)
         readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
         self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
+        self._open = _sets(each for each in readers if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
         self._shown = _sets(each for each in readers if only_shows(graph, *each))
         self._reading = _sets(readers)
@@ -122,7 +123,13 @@ class _VerdictRules:
             recreated = not declared and not any(used.values())
             return ColumnVerdict(key, "used", reason, tuple(sorted(used)), declared, recreated)
         whole = tuple(sorted(self._whole.get(key, {})))
-        for why, numbers in ((NESTED, whole), (OPAQUE, self._opaque), (NO_STEPS, self._silent)):
+        reasons = (
+            (NESTED, whole),
+            (OPAQUE, self._opaque),
+            (UNACCOUNTED, self._open),
+            (NO_STEPS, self._silent),
+        )
+        for why, numbers in reasons:
             if numbers:
                 return ColumnVerdict(key, "unknown", why, numbers, ())
         if not subject.ever_read:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.walk import allowed_transformations
@@ -95,6 +97,8 @@ class _Unknown:
         self._whole = whole
         self._found: dict[Place, Surfaced] = {}
         self._behind_of: set[int] = set()
+        self._onward_from: dict[int, set[int]] = {}
+        self._done: set[Place] = set()
 
     def spread(
         self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
@@ -107,15 +111,14 @@ class _Unknown:
             self._add(dataset, self._unmentioned(dataset), None)
         for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
             self._behind(dataset)
-        done: set[Place] = set()
-        while len(done) < len(self._found):
-            for column in [column for column in self._found if column not in done]:
-                done.add(column)
+        while len(self._done) < len(self._found):
+            for column in [column for column in self._found if column not in self._done]:
+                self._done.add(column)
                 self._onward(*column)
         return self._found
 
     def _unmentioned(self, dataset: int) -> Iterator[str]:
-        """Yield columns of the newest schema that no current writer names, be it by what is around or in them."""
+        """Yield columns of the newest schema that no current writer accounts for, themselves or around or in them."""
         graph = self._graph
         named: set[str | None] = set()
         for number in graph.fed_by.get(dataset, ()):
@@ -143,8 +146,29 @@ class _Unknown:
                 continue
             if graph.is_opaquely_written(number, dataset):
                 self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
-            elif lineage.carries and graph.is_opaque(number, dataset):
+                self._go_on_from(output, graph.nodes_of(output))
+                continue
+            if lineage.carries and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
+            if graph.may_fill(number, dataset):
+                self._add_unaccounted(output, lineage, number)
+
+    def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
+        """Take the columns that a run does not account for: without any list of them all that it does not name."""
+        if lineage.unaccounted != (ALL_COLUMNS,):
+            self._add(output, lineage.unaccounted, number)
+            return
+        self._add(output, (None,), number)
+        named = {*lineage.bare, *(edge.target for edge in lineage.edges if edge.target is not None)}
+        keys = self._graph.keys
+        self._go_on_from(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
+
+    def _go_on_from(self, dataset: int, nodes: Collection[int]) -> None:
+        """Take columns from which the way goes on where a dataset's columns are not known."""
+        known = self._onward_from.setdefault(dataset, set())
+        if not known.issuperset(nodes):
+            known.update(nodes)
+            self._done.discard((dataset, None))
 
     def _add(self, dataset: int, keys: Iterable[str | None], number: int | None) -> None:
         for key in keys:
@@ -163,8 +187,7 @@ class _Unknown:
         self._behind(dataset)
         self._add(dataset, self._unmentioned(dataset), None)
         graph = self._graph
-        nodes = graph.nodes_of(dataset) if key is None else [graph.node_for(dataset, key)]
-        starts = [node for node in nodes if node is not None]
+        starts = list(self._onward_from.get(dataset, ())) if key is None else [graph.node_for(dataset, key)]
         wave = Wave(
             graph, starts, self._counted, forward=True, allowed=allowed_transformations(graph, "value", masked=False)
         )

@@ -9,7 +9,7 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.questions.exposure import all_tags, tagged_sources
-from headwater.questions.verdicts import dataset_verdicts, shown_reason, some_jobs
+from headwater.questions.verdicts import dataset_verdicts, reasons_of
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of
@@ -48,13 +48,12 @@ class Answers:
         yield from ((tag, *row, *_NO_VERDICT) for row in surfaced_rows(now, found.columns))
 
     def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
-        columns = now.shown_columns(dataset)
+        columns, reason_of = now.shown_columns(dataset), reasons_of(now)
         for each in dataset_verdicts(now, self.rules, now.counted(), dataset):
             shown = (*dataset.parts, columns.shown(each.key))
             readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
             shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
-            reason = shown_reason(each, lambda edge_sets: some_jobs(now, edge_sets))
-            verdict = (each.verdict, reason, readers, text_of(each.consumers))
+            verdict = (each.verdict, reason_of(each), readers, text_of(each.consumers))
             yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
 
 

@@ -83,6 +83,6 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
 
 def _asks(lineage: OutputLineage) -> str | None:
     """Return which runs may explain what a run says: those BELOW it, or those BESIDE it in its execution."""
-    if lineage.opaque:
+    if lineage.asks:
         return BELOW
     return BESIDE if lineage.output is None else None

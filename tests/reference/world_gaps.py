@@ -1,0 +1,105 @@
+"""Gaps in what producers say of columns: inputs left empty, lineage above a listener's limits, SQL that explains."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tests.reference.draws import Draw
+from tests.reference.records import facets_of
+from tests.reference.world_events import Json, column_lineage, facet, source, step
+
+DECLARE = "urn:headwater:declare"
+DBT = "https://github.com/OpenLineage/OpenLineage/tree/1.54.0/integration/dbt"
+
+
+def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
+    """Leave something out of some runs; drawn after all else, so that all else stays."""
+    runs: dict[str, list[Json]] = {}
+    for event in events:
+        if "run" not in event and "job" in event and draw.chance(30):
+            event["producer"] = DECLARE
+    for event in events:
+        if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
+            runs.setdefault(event["run"]["runId"].lower(), []).append(event)
+    for own in runs.values():
+        way = draw.number(0, 9)
+        if own[0]["job"]["name"] == "dag.task" and way < 5:
+            _change_outputs(own, partial(_of_operator, own))
+        elif way == 0:
+            _change_outputs(own, _without_fields)
+        elif way in (1, 2):
+            _change_outputs(own, partial(_without_inputs, draw))
+        elif way == 3:
+            for event in own:
+                event["producer"] = DBT
+        elif way in (4, 5):
+            _explain(draw, own)
+
+
+def _change_outputs(events: Sequence[Json], change: Callable[[Json], Json]) -> None:
+    for event in events:
+        event["outputs"] = [change(output) for output in event.get("outputs") or []]
+
+
+def _with_lineage(output: Json, lineage: Json) -> Json:
+    return {**output, "facets": {**facets_of(output), "columnLineage": lineage}}
+
+
+def _fields(output: Json) -> dict[str, Json]:
+    return (facets_of(output).get("columnLineage") or {}).get("fields") or {}
+
+
+def _without_fields(output: Json) -> Json:
+    """Spark's listener keeps only what concerns the whole dataset where a plan has too many columns."""
+    inputs = [each for told in _fields(output).values() for each in told["inputFields"]]
+    return _with_lineage(output, column_lineage({}, inputs[:1])) if inputs else output
+
+
+def _without_inputs(draw: Draw, output: Json) -> Json:
+    """Trino sends this of columns that it cannot follow."""
+    fields = _fields(output)
+    if not fields:
+        return output
+    empty = draw.choice(sorted(fields))
+    lineage = facets_of(output)["columnLineage"]
+    return _with_lineage(output, {**lineage, "fields": {**fields, empty: {"inputFields": []}}})
+
+
+def _of_operator(events: Sequence[Json], output: Json) -> Json:
+    """Airflow's parser of SQL finds a source for some columns."""
+    inputs = [each for event in events for each in event.get("inputs") or []]
+    columns = [each["name"] for each in (facets_of(output).get("schema") or {}).get("fields") or []]
+    if not inputs or not columns:
+        return output
+    origin = source((inputs[0]["namespace"], inputs[0]["name"]), "id", step("DIRECT"))
+    return _with_lineage(output, column_lineage({column: [origin][: 1 - at] for at, column in enumerate(columns[:2])}))
+
+
+def _explain(draw: Draw, events: Sequence[Json]) -> None:
+    """Send the statement, which names the columns that the lineage has and those that it may lack."""
+    outputs = [each for event in events for each in event.get("outputs") or []]
+    inputs = [each for event in events for each in event.get("inputs") or []]
+    if not outputs or not inputs:
+        return
+    target, origin = draw.choice(outputs), draw.choice(inputs)
+    listed = [each["name"] for each in (facets_of(target).get("schema") or {}).get("fields") or []]
+    columns = list(dict.fromkeys([*_fields(target), *listed]))
+    if not columns or any(", " in column for column in columns):
+        return
+    told = {column: [each["field"] for each in given["inputFields"]] for column, given in _fields(target).items()}
+    values = ", ".join(
+        f"s0.`{told[column][0]}`"
+        if told.get(column) and draw.chance(90)
+        else draw.choice(("1", f"s0.`{column}`", f"md5(s0.`{column}`)"))
+        for column in columns
+    )
+    into = f"{_table(target)} ({', '.join(f'`{column}`' for column in columns)})"
+    query = f"INSERT INTO {into} SELECT {values} FROM {_table(origin)} AS s0"
+    for event in events:
+        event["job"] = {
+            **event["job"],
+            "facets": {**facets_of(event["job"]), "sql": facet(query=query, dialect="spark")},
+        }
+
+
+def _table(named: Json) -> str:
+    return str(named["name"].rpartition("/")[2].rpartition(".")[2])

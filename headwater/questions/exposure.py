@@ -31,7 +31,7 @@ _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
 TAGGED = "tagged"
 NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
-TAGGED_ALONE = "tagged, and no write of it is known to mask"
+NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
 
 
 class TaggedSources(NamedTuple):
@@ -197,7 +197,7 @@ def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str |
 def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
     graph = snapshot.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
-    how: StepTransformation | str = TAGGED_ALONE if each.tagged else NOBODY_SAYS
+    how: StepTransformation | str = NOT_MASKED if each.tagged else NOBODY_SAYS
     name = graph.names[each.dataset]
     column = None if each.key is None else snapshot.columns(name).shown(each.key)
     source = Column(*name.parts, column) if each.tagged else None
@@ -207,13 +207,9 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
         how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
         source = source or Column(*show.place(_source(each.hit, found.ways)))
     elif each.opaque is not None:
-        how, via = (
-            NOT_COVERED,
-            SurfaceVia(
-                job=Job(*snapshot.job(graph.sets[each.opaque][0].job).parts),
-                unread=graph.sets[each.opaque][1].unread or UNSET,
-            ),
-        )
+        output, lineage = graph.sets[each.opaque]
+        how = NOT_NAMED if each.tagged and lineage.carries else NOT_COVERED
+        via = SurfaceVia(job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET)
     return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via)
 
 

@@ -40,7 +40,7 @@ def tagged_columns(
 def tagged_until(
     graph: Graph, columns: Collection[Surfaced], written_of: WrittenOf
 ) -> Mapping[tuple[int, str | None], int]:
-    """Return (dataset, column) → microseconds of the masked tagged columns that still hold rows written in the clear."""
+    """Return (dataset, column) → microseconds of masked tagged columns that still hold rows written in the clear."""
     found: dict[tuple[int, str | None], int] = {}
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:

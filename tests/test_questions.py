@@ -539,9 +539,9 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
     assert once["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1, "once_exposed": 1, "tagged": 0}
     assert shop.ask("surface", **asked, exposure="exposed")["items"] == []
     assert "once_exposed" in shop.refused("surface", 400, exposure="never")["error"]
-    shop.post(
-        dataset_event(at(20), dataset((LAKE, "lives/masked"), tags=facet(tags=[{"key": "once", "value": "true"}])))
-    )
+    tags = facet(tags=[{"key": "once", "value": "true"}])
+    shop.post(dataset_event(at(20), dataset((LAKE, "lives/masked"), tags=tags)), ONCE_CLEAR[-1])
+    shop.wait_for("surface", tag="once")
     own = shop.ask("surface", tag="once", exposure="tagged")
     (item,) = own["items"]
     assert (item["exposure"], item["exposed_until"], item["how"]["masking"]) == ("masked", at(0), True)

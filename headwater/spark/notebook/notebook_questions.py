@@ -81,6 +81,8 @@ class Questions:
         if dataset:
             return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
+        if "tagged" not in found.columns:  # gold of an older release, in force until the next refresh
+            found = found.withColumn("tagged", F.lit(False))
         worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
             read_as(Limit, "limit", limit)

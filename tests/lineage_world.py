@@ -220,11 +220,22 @@ class LineageWorld:
         return self
 
     def behind_tag(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
-        """Return the masking surface behind a tag, and until when (us) masked columns were written in the clear."""
+        """Return the masking surface behind a tag, and until when (us) masked columns were written in the clear.
+
+        The tagged columns themselves are left out.
+        """
+        return self._of_tag(key, tagged=False)
+
+    def tagged_themselves(self, key: str) -> tuple[dict[Column, str], dict[Column, int]]:
+        """Return the exposure of the tagged columns themselves, and until when (us) masked ones were clear."""
+        return self._of_tag(key, tagged=True)
+
+    def _of_tag(self, key: str, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, int]]:
         try:
             found = look_for(self.scene, RULES, self.counted, tag=key, source=None)
         except NotKnown:
             return {}, {}
+        found = found._replace(columns=[each for each in found.columns if each.tagged is tagged])
         named: dict[tuple[int, str | None], Column] = {
             (each.dataset, each.key): (*self.graph.names[each.dataset].parts, each.key) for each in found.columns
         }

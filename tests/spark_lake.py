@@ -152,7 +152,8 @@ class References:
         return {
             column: exposure
             for one in self.of.values()
-            for column, exposure in questions.surface(one, questions.tagged(one, "pii")).items()
+            for answer in (questions.surface, questions.tagged_states)
+            for column, exposure in answer(one, questions.tagged(one, "pii")).items()
         }
 
     def unused(self) -> dict[Column, str]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -252,6 +253,20 @@ policies:
     assert [each["dataset"] for each in json.loads(found.stdout)["items"] if each["kind"] == "policy.unmatched"] == [
         "PII2", "*/mask/glod#email", f"{seen}#emial", "*/glod",
     ]  # fmt: skip
+
+
+def test_a_tagged_column_may_be_readable_only_where_its_policy_allows_it(world: World, tmp_path: Path) -> None:
+    data, file = ("--data", world.settings.data), tmp_path / "policies.yml"
+
+    def broken(*places: str) -> list[Any]:
+        file.write_text(f"version: 1\npolicies: {{pii stays: {{tag: pii, stays_in: {json.dumps(places)}}}}}")
+        found = commanded("contract", "check", "--policies", file, tmp_path, *data, "--json")
+        return [each for each in json.loads(found.stdout)["items"] if "steady/" in each["dataset"]]
+
+    assert broken("*/landing", "*/bronze") == []
+    (landing,) = broken("*/bronze")
+    assert (landing["kind"], landing["dataset"]) == ("policy.exposed", f"{LAKE}/steady/landing")
+    assert (landing["column"], landing["run"] is not None) == ("email", True), "who tagged the column"
 
 
 def test_contracts_of_others_promise_what_they_say_and_nothing_else(sources: Sources) -> None:

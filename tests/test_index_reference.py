@@ -116,8 +116,9 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
                 assert reached(here, column, mode, forward=False) == there.reached(column, mode, forward=False)
-        surface, until = there.behind_tag("pii")
-        assert exposed(here) == (surface, {column: iso(time_us) for column, time_us in until.items()})
+        for tagged, (surface, until) in enumerate((there.behind_tag("pii"), there.tagged_themselves("pii"))):
+            wanted_until = {column: iso(time_us) for column, time_us in until.items()}
+            assert exposed(here, tagged=bool(tagged)) == (surface, wanted_until)
         for strict in (False, True):
             found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE, strict=strict).items
             names = {Name(item.namespace, item.dataset) for item in found}
@@ -161,11 +162,12 @@ def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Col
     return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
 
 
-def exposed(here: View) -> tuple[dict[Column, str], dict[Column, str]]:
-    """Return exposures, and until when what is masked was written in the clear."""
+def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:
+    """Return exposures, and until when what is masked was written in the clear: behind the tag, or of the tagged."""
     try:
         looked = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
-        found = exposures(here.snapshot, looked, tag="pii", page=WHOLE).items
+        items = exposures(here.snapshot, looked, tag="pii", page=WHOLE).items
+        found = [item for item in items if item.tagged is tagged]
     except NotKnown:
         return {}, {}
     until = {key_of(here, item): item.exposed_until for item in found if item.exposed_until}

@@ -86,7 +86,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (("path", *ENDS), 0, ("Path: 3 of 3",), {"reaches", "path", "stops"}),
         (("path", *reversed(ENDS)), 1, ("No path by column lineage: 0 of 0",), {"reaches", "path", "stops"}),
         (("edge", "silver/customers#email", ENDS[1]), 0, ("to_gold", "INSERT INTO gold.mailing"), {"from", "items"}),
-        (("surface",), 0, ("4 exposed, 4 unknown, 1 masked: 9 of 9", "email_key"), {"items", "totalCount"}),
+        (("surface",), 0, ("5 exposed, 4 unknown, 1 masked: 10 of 10", "email_key"), {"items", "totalCount"}),
         (("surface", *EMAIL, "--tag", "none"), 0, ("9 of 9",), {"items"}),
         (("surface", "--since", at(50)), 1, (f"Newly exposed since {at(50)}: 1 of 1", "gold/phones"), {"items"}),
         (("surface", "--since", at(100)), 0, ("0 of 0",), {"items"}),

@@ -59,7 +59,10 @@ def differences(events: list[Delivered], as_of_us: int | None = None, known_at_u
     found += [("columns", here.column_edges == there.column_edges), ("tables", here.table_edges == there.table_edges)]
     for column in ends(there):
         found += reach(here, there, column)
-    found.append(("surface", here.behind_tag("pii")[0] == questions.surface(there, questions.tagged(there, "pii"))))
+    tagged = questions.tagged(there, "pii")
+    found.append(("surface", here.behind_tag("pii")[0] == questions.surface(there, tagged)))
+    own = questions.tagged_states(there, tagged), questions.tagged_until(there, tagged)
+    found.append(("tagged columns", here.tagged_themselves("pii") == own))
     for strict in (False, True):
         wanted = questions.unused(there, strict=strict)
         found.append(("unused", verdicts(here, wanted, strict=strict) == wanted))

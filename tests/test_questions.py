@@ -14,7 +14,7 @@ import pytest
 
 from headwater.cli import agent_answers
 from tests.reference.small_events import CLEAR, GUID, made, run
-from tests.reference.world_events import at, dataset, facet, parent, schema, source, uuid
+from tests.reference.world_events import at, dataset, dataset_event, facet, parent, schema, source, uuid
 from tests.shop import (
     ALIAS,
     API,
@@ -279,7 +279,7 @@ def test_edge_says_which_job_since_when_and_with_what_sql(shop: Asker) -> None:
 def test_surface_tells_exposed_masked_and_unknown_apart(shop: Asker) -> None:
     answer = shop.ask("surface", tag="pii")
     assert {"items", "totalCount", "truncated"} < set(answer)
-    assert told(answer, "exposure") == {
+    behind = {
         "bronze/customers.email": "exposed",
         "silver/customers.email": "exposed",
         "gold/mailing.contact": "exposed",
@@ -290,13 +290,18 @@ def test_surface_tells_exposed_masked_and_unknown_apart(shop: Asker) -> None:
         "export/dump.b": "unknown",
         "other/mailing.x": "unknown",
     }
-    assert answer["exposures"] == {"exposed": 4, "unknown": 4, "masked": 1, "once_exposed": 0}
+    assert told(answer, "exposure") == {"landing/customers.Email": "exposed", **behind}
+    assert answer["exposures"] == {"exposed": 5, "unknown": 4, "masked": 1, "once_exposed": 0, "tagged": 1}
     for item in answer["items"]:
-        assert set(item) == {"namespace", "dataset", "column", "exposure", "exposed_until", "how", "source", "via"}
+        assert set(item) == {
+            "namespace", "dataset", "column", "exposure", "tagged", "exposed_until", "how", "source", "via"
+        }  # fmt: skip
         assert item["exposed_until"] is None, "what is masked was never written in the clear"
     contact = next(item for item in answer["items"] if item["column"] == "contact")
     assert contact["source"] == {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
-    assert told(shop.ask("surface", **EMAIL), "exposure") == told(answer, "exposure")
+    of_column = shop.ask("surface", **EMAIL)
+    assert told(of_column, "exposure") == behind
+    assert (of_column["exposures"]["tagged"], {item["tagged"] for item in of_column["items"]}) == (0, {False})
     phone = shop.ask("surface", dataset="landing/customers", column="phone")
     assert told(phone, "exposure")["gold/phones.phone"] == "exposed"
 
@@ -306,7 +311,18 @@ def test_surface_since_lists_what_became_exposed_whatever_the_limit(shop: Asker)
     assert shop.ask("surface", since=at(50), limit="1")["totalCount"] == 1
     assert shop.ask("surface", since=at(100))["items"] == []
     before_anything = shop.ask("surface", since="2020-01-01")
-    assert (before_anything["totalCount"], before_anything["truncated"]) == (4, False)
+    assert (before_anything["totalCount"], before_anything["truncated"]) == (5, False)
+
+
+def test_surface_begins_with_the_tagged_columns(shop: Asker) -> None:
+    first, *_ = shop.ask("surface", tag="pii")["items"]
+    email = {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
+    assert first == email | {
+        "exposure": "exposed", "tagged": True, "exposed_until": None, "how": "no write of it is known to mask",
+        "source": email, "via": None,
+    }  # fmt: skip
+    only = shop.ask("surface", tag="pii", exposure="tagged")
+    assert (only["items"], only["totalCount"], only["exposures"]["exposed"]) == ([first], 1, 5)
 
 
 def test_unused_is_proven_used_or_not_provable(shop: Asker) -> None:
@@ -551,9 +567,17 @@ def test_masked_code_is_not_masked_data(shop: Asker) -> None:
     assert (masked["exposure"], masked["exposed_until"]) == ("masked", at(0))
     once = shop.ask("surface", **asked, exposure="once_exposed")
     assert once["items"] == shop.ask("surface", **asked, exposure="masked")["items"] == [masked]
-    assert once["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1, "once_exposed": 1}
+    assert once["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1, "once_exposed": 1, "tagged": 0}
     assert shop.ask("surface", **asked, exposure="exposed")["items"] == []
     assert "once_exposed" in shop.refused("surface", 400, exposure="never")["error"]
+    tags = facet(tags=[{"key": "once", "value": "true"}])
+    shop.post(dataset_event(at(20), dataset((LAKE, "lives/masked"), tags=tags)), ONCE_CLEAR[-1])
+    shop.wait_for("surface", tag="once")
+    own = shop.ask("surface", tag="once", exposure="tagged")
+    (item,) = own["items"]
+    assert (item["exposure"], item["exposed_until"], item["how"]["masking"]) == ("masked", at(0), True)
+    assert (item["source"]["dataset"], item["via"]["column"]) == ("lives/masked", "email")
+    assert own["exposures"] == {"exposed": 0, "unknown": 0, "masked": 1, "once_exposed": 1, "tagged": 1}
     steps = shop.ask("timeline", dataset="lives/masked")["items"]
     assert [(each["change"], each["from"]["column"], each["masked"], each["time"]) for each in steps] == [
         ("changed", "email", True, at(10)),

@@ -56,7 +56,8 @@ def test_the_python_client(asker: Asker) -> None:
     found = asker.ask(f"runs/{run}/hierarchy")
     assert found["run"]["state"] == "COMPLETE"
     assert [(each["id"], each["job"]["name"]) for each in found["ancestors"]] == [(parent, "nightly")]
-    (told,) = asker.ask("surface", tag="pii")["items"]
+    tagged, told = asker.ask("surface", tag="pii")["items"]
+    assert (tagged["tagged"], tagged["exposure"]) == (True, "exposed")
     assert (told["dataset"], told["column"], told["exposure"]) == ("python.revenue", "email_hash", "masked")
 
 

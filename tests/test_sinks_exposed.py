@@ -60,6 +60,8 @@ class Door:
         self.fails: Said | None = None
         self.most: int | None = None
         """Columns that it is asked for, whatever the sink asks for."""
+        self.is_older = False
+        """It answers as a version did that listed no tagged columns."""
         self.inner = inner
         server.answer = self._answer
 
@@ -71,6 +73,10 @@ class Door:
             said = httpx.get(self.inner + path, timeout=60)
         except httpx.TransportError:
             return Said(hang_up=True)
+        if self.is_older and said.status_code == 200:
+            answer = said.json()
+            items = [each for each in answer["items"] if not each.pop("tagged")]
+            return Said(200, json.dumps(answer | {"items": items}).encode())
         return Said(said.status_code, said.content)
 
     def look_twice(self) -> None:
@@ -143,6 +149,34 @@ def test_a_column_is_told_once_when_it_becomes_readable_and_again_when_it_comes_
             server.wait(lambda: len(server.taken) == 2)
         assert server.taken[0]["data"] == server.taken[1]["data"]
         assert server.taken[0]["id"] != server.taken[1]["id"]
+
+
+def test_a_column_that_has_the_tag_itself_is_never_told(headwater: Running, tmp_path: Path) -> None:
+    """Neither after an upgrade of the Headwater that is asked, nor when somebody tags more."""
+    world, copy = SinkWorld(tmp_path), (LAKE, "exposed/copied")
+    tags = facet(tags=[{"key": "pii", "value": "true", "field": "mail"}])
+    more = [dataset((LAKE, f"exposed/own/{n}"), schema=schema(["mail"]), tags=tags) for n in range(3)]
+    with Asker(headwater.url) as asker, sink_server() as server, a_door(headwater) as door:
+        out = hook(server, door.url)
+        asker.post(wrote(20, copy, HASHED, "copy"))
+        door.is_older = True
+        world.settle(out, ENVIRONMENT)
+        kept = world.ledger.watched("out")
+        door.is_older = False
+        with world.running(out, ENVIRONMENT) as runner:
+            looked(world, runner, door)
+            asker.post(run(521, 521, made((LAKE, "exposed/opaque"), {}, tags=tags, columns="mail"), reads=more))
+            own = asker.ask("surface", tag="pii", exposure="tagged")["items"]
+            assert {(each["exposure"], each["dataset"]) for each in own} >= {
+                ("exposed", name) for name in (RAW[1], "exposed/own/0", "exposed/opaque")
+            }
+            looked(world, runner, door)
+            assert world.ledger.watched("out") == kept
+            asker.post(wrote(22, copy, CLEAR, "copy"))
+            looked(world, runner, door)
+            server.wait(lambda: len(server.taken) == 1)
+            assert runner.status.trouble is None
+        assert server.taken[0]["data"]["dataset"] == copy[1]
 
 
 def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headwater: Running, tmp_path: Path) -> None:

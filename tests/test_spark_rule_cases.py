@@ -65,8 +65,16 @@ class Seen:
 
     def surface(self, ask: Ask, namespace: str) -> Any:
         world = world_of(namespace)  # names of a case may lie in other namespaces, too
+        return self._of_tag(ask, world, tagged=False)
+
+    def tagged(self, ask: Ask, namespace: str) -> Any:
+        return self._of_tag(ask, world_of(namespace), tagged=True)
+
+    def _of_tag(self, ask: Ask, world: str, *, tagged: bool) -> dict[str, str]:
         rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (ask.tag, world))
-        return {self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows}
+        return {
+            self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows if row.tagged is tagged
+        }
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         if ask.strict:
@@ -108,6 +116,7 @@ class Seen:
 
 ANSWERS: dict[str, Callable[[Seen, Ask, str], Any]] = {
     "surface": Seen.surface,
+    "tagged": Seen.tagged,
     "unused": Seen.unused,
     "impact": Seen.impact,
     "upstream": Seen.upstream,

@@ -98,7 +98,7 @@ def path(found: Answer, _: Container[str]) -> WayShown:
 
 
 def surface(found: Answer, given: Container[str]) -> ColumnsExposed:
-    """Name columns by exposure, worst first."""
+    """Name columns by exposure, worst first; those that have the tag themselves say so."""
     shown = first_of([_exposed(item) for item in found["items"]])
     lines: dict[str, list[str]] = {}
     for item, line in zip(found["items"], shown, strict=False):
@@ -118,7 +118,12 @@ def surface(found: Answer, given: Container[str]) -> ColumnsExposed:
 def _exposed(item: Answer) -> str:
     by = item["via"] and item["via"].get("job")
     known = how(item["how"]) if isinstance(item["how"], Mapping) else item["how"]
-    line = name(item) + (f" by job {_job(by)}" if by else "") + (f", {known}" if known else "")
+    line = (
+        name(item)
+        + (" (tagged)" if item["tagged"] else "")
+        + (f" by job {_job(by)}" if by else "")
+        + (f", {known}" if known else "")
+    )
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 

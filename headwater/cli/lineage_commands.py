@@ -16,7 +16,7 @@ from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page
 from headwater.questions.declaring import read_given
-from headwater.questions.exposure import ONCE_EXPOSED
+from headwater.questions.exposure import ONCE_EXPOSED, TAGGED
 from headwater.settings import load_settings
 
 app = typer.Typer()
@@ -75,9 +75,10 @@ def _path(found: Any, as_json: bool, _: Given) -> None:
 
 def _surface(found: Any, as_json: bool, given: Given) -> None:
     since = given["since"]
-    counts = {word: count for word, count in found["exposures"].items() if word != ONCE_EXPOSED}
+    counts = {word: count for word, count in found["exposures"].items() if word not in (ONCE_EXPOSED, TAGGED)}
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
-    show(found, as_json, lambda: table(title, found, (*_SURFACE, *_told(found["items"], "exposed_until")), _HEADERS))
+    more = (each for member in (TAGGED, "exposed_until") for each in _told(found["items"], member))
+    show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 

@@ -1,6 +1,7 @@
 """Which policies are broken, where, and by which run: pure, over answers to questions."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from headwater.contracts.contract_breaks import Break
@@ -45,7 +46,7 @@ def policy_breaks(policies: Policies, observed: Observed) -> list[Break]:
 
 
 def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
-    facts: dict[str, ContractFacts] = {}
+    facts: dict[str, ContractFacts | None] = {}
     for name, (tag, patterns) in policies.tags.items():
         try:
             columns = sorted(observed.exposed(tag), key=lambda each: (dataset_text(each[0]), each[1]))
@@ -56,15 +57,26 @@ def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
             text = dataset_text(dataset)
             if not fits(patterns, text):
                 if text not in facts:
-                    facts[text] = observed.facts(dataset)
+                    facts[text] = _facts(observed, dataset)
                 said = f"policy {name}: values tagged {tag} can be read here"
                 yield Break("policy.exposed", text, column, said, _since_exposed(facts[text], column, tag))
 
 
-def _since_exposed(facts: ContractFacts, column: str, tag: str) -> Broke:
-    own = (each for each in facts.columns if each.name.casefold() == column.casefold())
-    exposures = (each for found in own for each in found.exposures if each.tag.casefold() == tag.casefold())
-    return next((each.since for each in exposures), Broke(None, None, None))
+def _facts(observed: Observed, dataset: Dataset) -> ContractFacts | None:
+    with suppress(NotKnown):  # of a tagged dataset perhaps no column is known
+        return observed.facts(dataset)
+    return None
+
+
+def _since_exposed(facts: ContractFacts | None, column: str, tag: str) -> Broke:
+    """Return what brought the values to a column, or who tagged the column or its dataset."""
+    if facts is None:
+        return Broke(None, None, None)
+    own = [each for each in facts.columns if each.name.casefold() == column.casefold()]
+    reached = [(each.tag, each.since) for found in own for each in found.exposures]
+    tagged = [(each.key, each.since) for each in (*(each for found in own for each in found.tags), *facts.tags)]
+    fitting = (since for key, since in (*reached, *tagged) if key.casefold() == tag.casefold())
+    return next(fitting, Broke(None, None, None))
 
 
 def _without_owner(policies: Policies, known: Iterable[KnownDataset], fitting: set[tuple[str, str]]) -> Iterator[Break]:

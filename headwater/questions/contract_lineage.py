@@ -121,12 +121,15 @@ class ContractLineage:
         return sorted({key for name in near for key in self._tags.get(name, ())})
 
     def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
-        """Return by the key of a column which tagged values it may hold."""
+        """Return by the key of a column which tagged values it may hold.
+
+        A column that has the tag itself is left out: its facts name the tag, and a contract promises both apart.
+        """
         number, found = self._counted.lifetimes.newest(dataset), defaultdict[str, list[ContractExposure]](list)
         for tag in tags:
             surface = self._surface(tag)
             for each in surface.columns if surface else ():
-                if each.dataset == number and each.key is not None and surface is not None:
+                if each.dataset == number and each.key is not None and not each.tagged and surface is not None:
                     since = self._since_exposed(each, surface, tag)
                     found[each.key].append(ContractExposure(tag, each.exposure, since))
         return found

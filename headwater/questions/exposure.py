@@ -16,6 +16,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.exposed_until import exposed_until
 from headwater.lineage.walks.masking_surface import Surfaced, surface
+from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
@@ -28,6 +29,9 @@ Place = tuple[str, str, str]
 
 _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
+TAGGED = "tagged"
+NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
+NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
 
 
 class TaggedSources(NamedTuple):
@@ -38,7 +42,10 @@ class TaggedSources(NamedTuple):
 
 
 class Exposed(NamedTuple):
-    """A moment's masking surface; until: until when masked columns were written in the clear (us)."""
+    """A moment's masking surface, for a question by tag with the tagged columns themselves.
+
+    until: until when masked columns were written in the clear (us).
+    """
 
     sources: TaggedSources
     columns: list[Surfaced]
@@ -55,13 +62,18 @@ def look_for(
 ) -> Exposed:
     """Find where the columns with a tag, or one source column, are readable, masked, or may be either.
 
+    A question by tag also returns the tagged columns; a source column without a tag is only the start.
     Raises NotKnown for a tag or a column that is not there.
     """
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
     found = surface(snapshot.graph, sources.nodes, sources.whole, counted)
     masked = any(each.exposure == "masked" for each in found.columns)
     until = exposed_until(snapshot.graph, found, snapshot.written) if masked else {}
-    return Exposed(sources, found.columns, found.ways, until)
+    if source:
+        return Exposed(sources, found.columns, found.ways, until)
+    own = tagged_columns(snapshot.graph, sources.nodes, sources.whole, counted)
+    own_until = tagged_until(snapshot.graph, own, snapshot.written)
+    return Exposed(sources, [*own, *found.columns], found.ways, {**until, **own_until})
 
 
 def exposures(
@@ -70,8 +82,8 @@ def exposures(
 ) -> Surface:  # fmt: skip
     """Answer with a masking surface.
 
-    but: columns exposed before; then only what is exposed beside them. only: list an exposure, or `once_exposed` for
-    what is masked now and was written in the clear before.
+    but: columns exposed before; then only what is exposed beside them. only: list an exposure, `once_exposed` for
+    what is masked now and was written in the clear before, or `tagged` for the columns that have the tag themselves.
     """
     show, shown = Shown(snapshot), found.columns
     if but is not None:
@@ -84,7 +96,7 @@ def exposures(
         tag,
         [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
         [_item(snapshot, show, each, found) for each in cut.rows],
-        Exposures(**{word: words[word] for word in (*_RANK, ONCE_EXPOSED)}),
+        Exposures(**{word: words[word] for word in (*_RANK, ONCE_EXPOSED, TAGGED)}),
         **cut.told,
     )
 
@@ -104,7 +116,7 @@ def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced
     return RowOrder(
         "surface",
         {
-            "exposure": lambda each: _RANK[each.exposure],
+            "exposure": lambda each: 2 * _RANK[each.exposure] + (not each.tagged),
             "exposed_until": lambda each: found.until.get((each.dataset, each.key)),
             "namespace": lambda each: _place(snapshot, each)[0],
             "dataset": lambda each: _place(snapshot, each)[1],
@@ -120,8 +132,9 @@ def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced
 
 
 def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
+    """Return all words that a column counts under."""
     masked = each.exposure == "masked" and (each.dataset, each.key) in found.until
-    return (each.exposure, ONCE_EXPOSED) if masked else (each.exposure,)
+    return (each.exposure, *([ONCE_EXPOSED] if masked else []), *([TAGGED] if each.tagged else []))
 
 
 def _is_shown(snapshot: Snapshot, node: int) -> bool:
@@ -184,20 +197,21 @@ def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str |
 def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
     graph = snapshot.graph
     until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
-    how: StepTransformation | str = "no writer accounts for this column"
-    source: Column | None = None
+    how: StepTransformation | str = NOT_MASKED if each.tagged else NOBODY_SAYS
+    name = graph.names[each.dataset]
+    column = None if each.key is None else snapshot.columns(name).shown(each.key)
+    source = Column(*name.parts, column) if each.tagged else None
     via: SurfaceVia | None = None
     if each.hit is not None:
         reached = show.via(each.hit)
         how, via = reached.transformation, SurfaceVia(**structs.asdict(reached))
-        source = Column(*show.place(_source(each.hit, found.ways)))
+        source = source or Column(*show.place(_source(each.hit, found.ways)))
     elif each.opaque is not None:
-        job_output, lineage = graph.sets[each.opaque]
-        how = _LEFT_OUT if lineage.carries else "written without column lineage"
-        via = SurfaceVia(job=Job(*snapshot.job(job_output.job).parts), unread=lineage.unread or UNSET)
-    name = graph.names[each.dataset]
-    column = None if each.key is None else snapshot.columns(name).shown(each.key)
-    return SurfaceItem(*name.parts, column, each.exposure, iso(until), how, source, via)
+        output, lineage = graph.sets[each.opaque]
+        carried = NOT_NAMED if each.tagged else _LEFT_OUT
+        how = carried if lineage.carries else NOT_COVERED
+        via = SurfaceVia(job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET)
+    return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via)
 
 
 _LEFT_OUT = "its job does not say what feeds this column"

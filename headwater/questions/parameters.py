@@ -53,8 +53,8 @@ Origins = Annotated[
 ]
 Strict = Annotated[bool, Help("a batch job that read it and wrote nothing may have used any column.")]
 Exposure = Annotated[
-    Literal["exposed", "unknown", "masked", "once_exposed"] | None,
-    Help("Only these; once_exposed: masked now, and written in the clear before."),
+    Literal["exposed", "unknown", "masked", "once_exposed", "tagged"] | None,
+    Help("Only these; once_exposed: masked now, and written in the clear before; tagged: columns that have the tag."),
 ]
 Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
 Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]

@@ -53,6 +53,7 @@ MASKING_SURFACE = Table(
         "dataset": "string",
         "column": "string",
         "exposure": "string",
+        "tagged": "boolean",
         "distance": "int",
         "via_namespace": "string",
         "via_dataset": "string",

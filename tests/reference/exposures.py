@@ -25,6 +25,65 @@ def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column,
     return lineage.shown(Past(lineage, found).until, found.tagged)
 
 
+def tagged_states(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
+    """Return for the tagged columns themselves whether every write of them masks (docs/lineage.md: 8.5)."""
+    tagged = Tagged(lineage, sources)
+    return lineage.shown({node: "masked" if tagged.is_masked(node) else "exposed" for node in tagged.listed}, ())
+
+
+def tagged_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column, int]:
+    """Return until when masked tagged columns were written in the clear, where that may still be there."""
+    tagged = Tagged(lineage, sources)
+    masked = [node for node in tagged.listed if tagged.is_masked(node)]
+    return lineage.shown({node: max(times) for node in masked if (times := tagged.clear_times(node))}, ())
+
+
+class Tagged:
+    """The writes of the tagged columns themselves."""
+
+    def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
+        self.lineage, there = lineage, lineage.nesting.there
+        every = Surface(lineage, sources).tagged
+        counting = [*lineage.current, *lineage.current_readers]
+        mentioned = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
+        mentioned |= {dataset for each in lineage.working if not each.writings for dataset in each.content.inputs}
+        known = {node for node in every if node[:3] in mentioned}
+        self.listed = {node for node in known if not lineage.schemas.columns(node[:3]) or node[3] in there[node[:3]]}
+        described = {event.event_id for event in lineage.events if "dataset" in event.event}
+        self.writers = [writing for writing in lineage.current if writing.run not in described]
+
+    def is_masked(self, node: Node) -> bool:
+        """Tell whether all that writes a column masks it: each writer names it, one masks, and none writes clear."""
+        steps = [step for writing in self.lineage.current for step in self._steps(writing, node)]
+        writers = [writing for writing in self.writers if writing.output == node[:3]]
+        named = all(any(self._is_whole(step, node) for step in self._steps(each, node, own=True)) for each in writers)
+        masks = any(step.is_masked and self._is_whole(step, node) for step in steps)
+        return named and masks and all(step.is_masked for step in steps)
+
+    def clear_times(self, node: Node) -> list[int]:
+        """Return when clear values were written that no whole rewrite has replaced."""
+        past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
+        accounts = self.lineage.accounts
+        return [each.time_us for each in past if not any(rewrites(account, each, NEVER) for account in accounts)]
+
+    def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
+        """Return the DIRECT edges into a column, into what is around it and into what is within.
+
+        own: with the edges from a column to itself, which only keep what is there.
+        """
+        edges = [edge for edge in self.lineage.edges_of([writing]) if edge[8] == "DIRECT" and edge[4:7] == node[:3]]
+        steps = [Step(edge[:4], edge[4:8], True, edge[9]) for edge in edges if own or edge[:4] != edge[4:8]]
+        return [each for each in steps if self._is_whole(each, node) or self._is_in(each.target, node)]
+
+    def _is_whole(self, step: Step, node: Node) -> bool:
+        """Tell whether an edge leads into a column or what is around it, not only into a part of it."""
+        return step.target == node or self._is_in(node, step.target)
+
+    def _is_in(self, node: Node, parent: Node) -> bool:
+        column, around = node[3], parent[3]
+        return column is not None and around is not None and self.lineage.schemas.is_nested(node[:3], column, around)
+
+
 class Surface:
     """The way of tagged values, by column of a generation."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.reference.exposures import exposed_until, surface
+from tests.reference.exposures import exposed_until, surface, tagged_states, tagged_until
 from tests.reference.generations import Dataset
 from tests.reference.nesting import Nesting, Node, Step, Way, below
 from tests.reference.records import Delivered, Facets, facets_of
@@ -17,6 +17,8 @@ __all__ = [
     "impact",
     "surface",
     "tagged",
+    "tagged_states",
+    "tagged_until",
     "unused",
     "unused_reasons",
     "upstream",

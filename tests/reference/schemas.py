@@ -68,7 +68,7 @@ def plain(path: tuple[str, ...], maps: set[str]) -> str:
     """Return a path without what stands for the elements of an array and for the values of a map."""
     told = path[0]
     for part in path[1:]:
-        if part != "_element" and (part != "_value" or told.casefold() not in maps):
+        if part.casefold() != "_element" and (part.casefold() != "_value" or told.casefold() not in maps):
             told = f"{told}.{part}"
     return told
 

@@ -53,6 +53,16 @@ def exposed(about: str, *columns: str) -> Ask:
     return surface(about, dict.fromkeys(columns, "exposed"))
 
 
+def tagged(about: str, expected: Mapping[str, str]) -> Ask:
+    """Ask for the exposure of the columns that have a tag (`#tag`) of the story themselves."""
+    return Ask("tagged", about, dict(expected))
+
+
+def tagged_until(about: str, expected: Mapping[str, float]) -> Ask:
+    """Ask until which second masked columns that have a tag themselves were written in the clear."""
+    return Ask("tagged_until", about, dict(expected))
+
+
 def until(about: str, expected: Mapping[str, float]) -> Ask:
     """Ask until which second columns were written in the clear."""
     return Ask("until", about, dict(expected))

@@ -24,7 +24,9 @@ WHOLE = ListPage(limit=10_000)
 class Index(Judge):
     """Answers what the index answers over HTTP."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "stops", "links"})
+    answers = frozenset(
+        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "stops", "links"}
+    )
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -37,10 +39,23 @@ class Index(Judge):
         self._opened.close()
 
     def surface(self, ask: Ask) -> Any:
-        return {told(self.here, item): item.exposure for item in self._exposures(ask)}
+        return self._by_column(ask, tagged=False)
 
     def until(self, ask: Ask) -> Any:
-        found = {told(self.here, item): item.exposed_until for item in self._exposures(ask)}
+        return self._until(ask, tagged=False)
+
+    def tagged(self, ask: Ask) -> Any:
+        return self._by_column(ask, tagged=True)
+
+    def tagged_until(self, ask: Ask) -> Any:
+        return self._until(ask, tagged=True)
+
+    def _by_column(self, ask: Ask, *, tagged: bool) -> Any:
+        return {told(self.here, item): item.exposure for item in self._exposures(ask) if item.tagged is tagged}
+
+    def _until(self, ask: Ask, *, tagged: bool) -> Any:
+        items = [item for item in self._exposures(ask) if item.tagged is tagged]
+        found = {told(self.here, item): item.exposed_until for item in items}
         return {column: seconds(time) for column, time in found.items() if time is not None}
 
     def unused(self, ask: Ask) -> Any:

@@ -56,7 +56,9 @@ class Judge:
 class Oracle(Judge):
     """The brute-force reading of the rules."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "links", "dropped", "edges"})
+    answers = frozenset(
+        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "links", "dropped", "edges"}
+    )
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)
@@ -67,6 +69,14 @@ class Oracle(Judge):
 
     def until(self, ask: Ask) -> Any:
         found = questions.exposed_until(self.lineage, self._sources(ask))
+        return {told(each): second(time_us) for each, time_us in found.items()}
+
+    def tagged(self, ask: Ask) -> Any:
+        found = questions.tagged_states(self.lineage, questions.tagged(self.lineage, ask.tag))
+        return {told(each): exposure for each, exposure in found.items()}
+
+    def tagged_until(self, ask: Ask) -> Any:
+        found = questions.tagged_until(self.lineage, questions.tagged(self.lineage, ask.tag))
         return {told(each): second(time_us) for each, time_us in found.items()}
 
     def unused(self, ask: Ask) -> Any:
@@ -107,7 +117,9 @@ class Oracle(Judge):
 class Memory(Judge):
     """The product, deriving all at once."""
 
-    answers = frozenset({"surface", "until", "unused", "impact", "upstream", "links", "dropped", "edges"})
+    answers = frozenset(
+        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "links", "dropped", "edges"}
+    )
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)
@@ -123,6 +135,12 @@ class Memory(Judge):
             return {told(each): second(time_us) for each, time_us in self.lineage.behind_tag(tag)[1].items()}
         found = self.lineage.exposed_until(column_of(ask.about))
         return {column: second(time_us) for column, time_us in found.items()}
+
+    def tagged(self, ask: Ask) -> Any:
+        return {told(each): exposure for each, exposure in self.lineage.tagged_themselves(ask.tag)[0].items()}
+
+    def tagged_until(self, ask: Ask) -> Any:
+        return {told(each): second(us) for each, us in self.lineage.tagged_themselves(ask.tag)[1].items()}
 
     def unused(self, ask: Ask) -> Any:
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)

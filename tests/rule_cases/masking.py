@@ -1,7 +1,7 @@
 """R2 and R7: exposed before unknown before masked; masked code is not masked data."""
 
 from tests.reference.world_events import Json
-from tests.rule_cases.case import Ask, Case, case, exposed, impact, stops, surface, until
+from tests.rule_cases.case import Ask, Case, case, exposed, impact, stops, surface, tagged, tagged_until, until
 from tests.rule_cases.events import (
     changes,
     declared,
@@ -9,6 +9,7 @@ from tests.rule_cases.events import (
     drop,
     rename,
     table,
+    tagging,
     writes,
 )
 
@@ -309,4 +310,117 @@ UNTIL = [
     ),
 ]
 
-CASES: list[Case] = [*EXPOSURES, *UNTIL]
+PII = tagging(30, "b.h")
+B = table("b", "h")
+
+TAGGED = [
+    case(
+        "R8.5 the example of the text: a source that no job writes is readable, and so is a clear copy",
+        [
+            done(1, 1, writes("b", {"h": "a.x"}), of=[A]),
+            done(2, 2, writes("c", {"h": "b.h#"}), of=[B]),
+            tagging(30, "a.x", by="a"),
+            tagging(30, "b.h", by="b"),
+            tagging(30, "c.h", by="c"),
+        ],
+        tagged("#pii", {"a.x": "exposed", "b.h": "exposed", "c.h": "masked"}),
+        surface("#pii", {}),
+    ),
+    case("R8.5 a tagged column that all its writers mask is masked", [HASH, PII], tagged("#pii", {"b.h": "masked"})),
+    case(
+        "R8.5 one input in the clear is enough",
+        [done(1, 1, writes("b", {"h": "a.x# a.y"}), of=[A]), PII],
+        tagged("#pii", {"b.h": "exposed"}),
+    ),
+    case(
+        "R8.5 an opaque writer beside a masking one leaves it readable",
+        [HASH, BLIND, PII],
+        tagged("#pii", {"b.h": "exposed"}),
+    ),
+    case(
+        "R8.5 a writer that does not name it leaves it readable",
+        [HASH, done(2, 2, writes("b", {"k": "a.y"}, columns="h k"), of=[A]), PII],
+        tagged("#pii", {"b.h": "exposed"}),
+    ),
+    case(
+        "R8.5 a filter on it or a constant is no mask",
+        [
+            done(1, 1, writes("b", {"h": "a.x?"}), of=[A]),
+            done(2, 2, writes("c", {"k": ""}), of=[A]),
+            PII,
+            tagging(30, "c.k", by="c"),
+        ],
+        tagged("#pii", {"b.h": "exposed", "c.k": "exposed"}),
+    ),
+    case(
+        "R8.5 a MERGE keeps its own rows beside masked ones",
+        [done(1, 1, writes("b", {"h": "a.x# b.h"}), of=[A, B]), PII],
+        tagged("#pii", {"b.h": "masked"}),
+    ),
+    case(
+        "R8.5 a job that only masks its own rows in place does not show what others wrote",
+        [done(1, 1, writes("b", {"h": "b.h#"}), of=[B]), PII],
+        tagged("#pii", {"b.h": "exposed"}),
+    ),
+    case(
+        "R8.5 the newest execution counts, with the time of older clear rows",
+        [
+            done(1, 1, writes("b", {"h": "a.x"}), of=[A], job="load"),
+            done(2, 11, writes("b", {"h": "a.x#"}), of=[A], job="load"),
+            PII,
+        ],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {"b.h": 1}),
+    ),
+    case(
+        "R8.5 a whole rewrite replaces older clear rows",
+        [
+            done(1, 1, writes("b", {"h": "a.x"}), of=[A], job="load"),
+            done(2, 11, writes("b", {"h": "a.x#"}, says="OVERWRITE"), of=[A], job="load"),
+            PII,
+        ],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {}),
+    ),
+    case(
+        "R8.5 a tag on a struct lists what is nested in it; a clear part leaves the struct readable",
+        [
+            done(1, 1, writes("b", {"s.t": "a.x#", "s.u": "a.y"}, columns="s.t s.u"), of=[A]),
+            tagging(30, "b.s"),
+        ],
+        tagged("#pii", {"b.s": "exposed", "b.s.t": "masked", "b.s.u": "exposed"}),
+    ),
+    case(
+        "R8.5 a masked struct masks what is nested in it",
+        [done(1, 1, writes("b", {"s": "a.x#"}, columns="s.t s.u"), of=[A]), tagging(30, "b.s")],
+        tagged("#pii", {"b.s": "masked", "b.s.t": "masked", "b.s.u": "masked"}),
+    ),
+    case(
+        "R8.5 a tag on a dataset lists all its columns, or the dataset if none is known",
+        [done(1, 1, table("b"), of=[A]), tagging(30, "a", by="a"), tagging(30, "b", by="b")],
+        tagged("#pii", {"a.x": "exposed", "a.y": "exposed", "b.None": "exposed"}),
+    ),
+    case(
+        "R8.5 a dropped dataset is not listed",
+        [HASH, drop(3, 3, "b"), PII],
+        tagged("#pii", {}),
+    ),
+    case(
+        "R8.5 of a re-created dataset only the new generation is listed and judged",
+        [
+            done(1, 1, writes("b", {"h": "a.x"}), of=[A], job="load"),
+            drop(2, 2, "b"),
+            done(3, 3, writes("b", {"h": "a.x#"}), of=[A], job="load"),
+            PII,
+        ],
+        tagged("#pii", {"b.h": "masked"}),
+        tagged_until("#pii", {}),
+    ),
+    case(
+        "R8.5 a tag on a column that the dataset lacks is not listed",
+        [HASH, tagging(30, "b.gone")],
+        tagged("#pii", {}),
+    ),
+]
+
+CASES: list[Case] = [*EXPOSURES, *UNTIL, *TAGGED]

@@ -291,6 +291,12 @@ CASES: list[Case] = [
         for read in ("i.t", f"i.{around}.t")
     ),
     case(
+        "R3 lineage may write the part of an array in another case",
+        [done(1, 1, writes("b", {"x": "a.I._ELEMENT.T"}), of=[table("a", "i._element.t i._element.u")])],
+        unused("a", {"i": "used", "i.t": "used", "i.u": "unused"}),
+        exposed("a.i.t", "b.x"),
+    ),
+    case(
         "R3 a struct may have a field by the name of what a map holds",
         [done(1, 1, writes("b", {"x": "a.i._value"}), of=[table("a", "i._value i.unit")])],
         unused("a", {"i": "used", "i._value": "used", "i.unit": "unused"}),

@@ -54,7 +54,8 @@ def _without_elements(column: str, exact: Collection[str]) -> str:
     first, *parts = column.split(".")
     kept = [first]
     for part in parts:
-        if part != _ELEMENT and (part != _VALUE or _MAP + ".".join(kept).casefold() not in exact):
+        folded = part.casefold()
+        if folded != _ELEMENT and (folded != _VALUE or _MAP + ".".join(kept).casefold() not in exact):
             kept.append(part)
     return ".".join(kept)
 

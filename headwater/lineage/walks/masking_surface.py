@@ -16,7 +16,8 @@ Exposure = Literal["exposed", "masked", "unknown"]
 class Surfaced(NamedTuple):
     """A column of the masking surface; `key` None stands for a dataset whose columns are not known.
 
-    hit: how it was reached, None where no column edge says; opaque: the edge set that hides how.
+    hit: how it was reached, None where no column edge says; opaque: the edge set that hides how; tagged: it has the
+    tag itself (`tagged_columns`).
     """
 
     dataset: int
@@ -24,6 +25,7 @@ class Surfaced(NamedTuple):
     exposure: Exposure
     hit: Hit | None
     opaque: int | None
+    tagged: bool = False
 
 
 class MaskingSurface(NamedTuple):

@@ -33,12 +33,14 @@ class SurfaceVia(AnswerStruct, kw_only=True):
 
 
 class SurfaceItem(Column):
-    """A column that may hold a tagged value; `how` is a reason in words where nobody says.
+    """A column that has the tag or may hold a tagged value; `how` is a reason in words where nobody says.
 
+    tagged: the column has the tag itself, and `exposure` is the state of its own writes.
     exposed_until: it is masked now, and rows written in the clear up to then may still be there.
     """
 
     exposure: Literal["exposed", "unknown", "masked"]
+    tagged: bool
     exposed_until: Time | None
     how: StepTransformation | str
     source: Column | None
@@ -46,12 +48,16 @@ class SurfaceItem(Column):
 
 
 class Exposures(AnswerStruct):
-    """How many columns there are of each exposure, whichever of them are listed; once_exposed are masked ones, too."""
+    """How many columns there are of each exposure, whichever of them are listed.
+
+    once_exposed: of the masked ones; tagged: of all, those that have the tag themselves.
+    """
 
     exposed: Count
     unknown: Count
     masked: Count
     once_exposed: Count
+    tagged: Count
 
 
 class Surface(ListAnswer):

@@ -22,6 +22,7 @@ def surface(
 ) -> column_answers.Surface:  # fmt: skip
     """List where tagged columns, or one column, end up: exposed, masked, or unknown.
 
+    The tagged columns come first (`tagged`): one is exposed unless every write of it masks.
     Masked code is not masked data: `exposed_until` names when a column was last written without a mask.
     With `since` only what was not exposed then and is now.
     """

@@ -8,6 +8,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.walks.masking_surface import Surfaced, surface
+from headwater.lineage.walks.tagged_columns import tagged_columns
 from headwater.questions.exposure import all_tags, tagged_sources
 from headwater.questions.verdicts import dataset_verdicts, reasons_of
 from headwater.spark.delta.arrow_rows import Row
@@ -44,8 +45,9 @@ class Answers:
             yield from self._unused(now, dataset)
 
     def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
-        found = surface(now.graph, *tagged_sources(now, self.rules, now.counted(), tag), now.counted())
-        yield from ((tag, *row, *_NO_VERDICT) for row in surfaced_rows(now, found.columns))
+        sources, counted = tagged_sources(now, self.rules, now.counted(), tag), now.counted()
+        columns = [*tagged_columns(now.graph, *sources, counted), *surface(now.graph, *sources, counted).columns]
+        yield from ((tag, *row, *_NO_VERDICT) for row in surfaced_rows(now, columns))
 
     def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
         columns, reason_of = now.shown_columns(dataset), reasons_of(now)
@@ -59,10 +61,10 @@ class Answers:
 
 def surfaced_rows(now: SnapshotOfRows, columns: Iterable[Surfaced]) -> Iterator[Row]:
     """Yield columns of a masking surface as rows of `masking_surface`, without the tag and the hash of the rules."""
-    return ((*_shown(now, each.dataset, each.key), each.exposure, *_via(now, each)) for each in columns)
+    return ((*_shown(now, each.dataset, each.key), each.exposure, each.tagged, *_via(now, each)) for each in columns)
 
 
-_NO_EXPOSURE = (None,) * 7
+_NO_EXPOSURE = (None,) * 8
 _NO_VERDICT = (None,) * 6
 
 

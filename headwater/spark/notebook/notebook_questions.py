@@ -74,14 +74,19 @@ class Questions:
     ) -> pd.DataFrame:  # fmt: skip
         """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked.
 
+        `tagged`: the column has the tag itself.
         With `dataset` and `column` where that column ends up, whatever its tags. `without_surface` says what an empty
         answer means. Raises NotKnown, naming what is near.
         """
         if dataset:
             return self._surface_of(Subject(namespace or None, dataset, column or None), read_as(Limit, "limit", limit))
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
+        if "tagged" not in found.columns:  # gold of an older release, in force until the next refresh
+            found = found.withColumn("tagged", F.lit(False))
         worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
-        rows = found.orderBy(worst, "namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
+        rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
+            read_as(Limit, "limit", limit)
+        )
         return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name in _SURFACE)))
 
     def without_surface(self, tag: str = "pii", dataset: str | None = None, column: str | None = None) -> str:

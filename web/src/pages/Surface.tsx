@@ -12,6 +12,7 @@ import { useAddressState } from '../parts/useAddressState';
 type Item = Schemas['SurfaceItem'];
 
 const ONCE = 'once_exposed'; // masked now, and written in the clear before
+const TAGGED = 'tagged'; // has the tag itself
 
 export function Surface() {
   const state = useAddressState();
@@ -22,7 +23,7 @@ export function Surface() {
   return (
     <Page
       title="Masking surface"
-      hint={one.dataset ? <>Where <ColumnLink column={one} /> ends up.</> : <>Where columns tagged <b>{tag}</b> end up. Exposed: some way there does not mask.</>}
+      hint={one.dataset ? <>Where <ColumnLink column={one} /> ends up.</> : <>Where data tagged <b>{tag}</b> is readable: the tagged columns, and where their values end up. A column is exposed if some way there does not mask.</>}
       tools={
         <>
           <label>Tag <input value={one.dataset ? '' : tag} disabled={Boolean(one.dataset)} onChange={(event) => state.set({ tag: event.target.value }, true)} /></label>{' '}
@@ -37,7 +38,7 @@ export function Surface() {
         question="surface" asked={{ ...one, tag: one.dataset ? '' : tag, since: state.get('since'), exposure: only }} usual="exposure" instead={untagged}
         empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
         columns={[
-          { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.exposure, width: '8rem', show: (row) => <Chip kind={row.exposure}>{row.exposure}</Chip> },
+          { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.tagged ? `${row.exposure} ${TAGGED}` : row.exposure, width: '10rem', show: (row) => <><Chip kind={row.exposure}>{row.exposure}</Chip>{row.tagged && <> <Chip kind={TAGGED}>{TAGGED}</Chip></>}</> },
           { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '12rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
           { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
@@ -47,7 +48,7 @@ export function Surface() {
       >
         {({ exposures }) => (
           <div className="filters" role="group" aria-label="Show only">
-            {([['exposed', 'exposed', ''], ['unknown', 'unknown', ''], ['masked', 'masked', ''], [ONCE, 'masked now, clear before', 'Masked now; rows written in the clear before may still be there.']] as const).map(([each, said, title]) => (
+            {([['exposed', 'exposed', ''], ['unknown', 'unknown', ''], ['masked', 'masked', ''], [ONCE, 'masked now, clear before', 'Masked now; rows written in the clear before may still be there.'], [TAGGED, 'tagged', 'Columns that have the tag themselves.']] as const).map(([each, said, title]) => (
               <button key={each} type="button" title={title || undefined} aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
                 <Chip kind={each}>{said}</Chip> {count(exposures[each])}
               </button>

@@ -13,7 +13,7 @@ import { routesOf } from '../shell/routes';
 const ONE = '?namespace=n&dataset=d&name=d&column=c&id=1&q=x&job=d&run=1&sink=s';
 const MORE = [
   '/?window=7d', '/lineage?since=2026-03-01', '/lineage?dataset=d&up=1&since=2026-03-01T00:00:00Z', `/lineage${ONE}&toDataset=e`,
-  '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed', '/unused?verdict=used', '/unused?strict=true',
+  '/surface?exposure=unknown&since=never', '/surface?exposure=once_exposed', '/surface?exposure=tagged', '/unused?verdict=used', '/unused?strict=true',
   '/diff?from=never', '/diff?from=last_green:load', '/connect?producer=curl', '/diff?from=2026-03-01&to=2026-04-01', '/health?status=late', '/nowhere',
   '/datasets?owner=x&state=FAIL&sort=-columns', '/jobs?tag=pii', '/runs?state=LOST&since=never', '/coverage?kind=job&text=x',
 ]; // prettier-ignore

@@ -53,8 +53,14 @@ class ExposedColumn(msgspec.Struct):
         return hashlib.sha256(told).hexdigest()[:16]
 
 
+class _Item(msgspec.Struct):
+    """What of an item tells whether the column has the tag itself; older servers list no such columns."""
+
+    tagged: bool = False
+
+
 class _SurfaceAnswer(msgspec.Struct):
-    items: list[ExposedColumn]
+    items: list[msgspec.Raw]
     truncated: bool
 
 
@@ -74,31 +80,47 @@ class ExposedColumns:
     def by_tag(self) -> dict[str, list[ExposedColumn]]:
         """Return the columns that hold a tag's values in the clear, each once: all of them.
 
+        Columns that have the tag themselves are left out: whoever tagged them knows them.
         Raises Retry where it does not answer, or not with all.
         """
         return {tag: self._of(tag) for tag in self._tags}
 
     def _of(self, tag: str) -> list[ExposedColumn]:
-        asked = urlencode({"tag": tag, "exposure": "exposed", "limit": _MOST})
+        # In this order, tagged columns are last and take no place from the others.
+        asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
         answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", most=_MOST_BYTES)
         if answer.status == 404 and _reads(answer.body, _UnknownTag) is not None:
             return []  # Headwater says 404 of a tag only if no event that may bring it waits
         found = _reads(answer.body, _SurfaceAnswer) if answer.status == 200 else None
-        if found is None:
+        reached = None if found is None else _untagged(found.items)
+        if found is None or reached is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()
             raise Retry(f"{self._url} does not say which columns are exposed, status {answer.status}: {why}")
-        if found.truncated:
+        if found.truncated and len(reached) == len(found.items):
             raise Retry(
                 f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}: new ones are not told."
             )
-        return list({each.id_of(tag): each for each in found.items}.values())
+        return list({each.id_of(tag): each for each in reached}.values())
 
     def close(self) -> None:
         """Close the connection."""
         self._poster.close()
 
 
-def _reads(body: bytes, kind: type[_T]) -> _T | None:
+def _untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
+    """Return the items without the tag, None if an item is not one."""
+    found = []
+    for each in items:
+        if (item := _reads(each, _Item)) is None:
+            return None
+        if not item.tagged:
+            if (column := _reads(each, ExposedColumn)) is None:
+                return None
+            found.append(column)
+    return found
+
+
+def _reads(body: bytes | msgspec.Raw, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,0 +1,136 @@
+"""Rule 8.5: the state of the tagged columns themselves. A tagged column is readable unless every write of it masks."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_history import EVER_US
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.exposed_until import WrittenOf
+from headwater.lineage.walks.masking_surface import Surfaced
+from headwater.lineage.walks.wave import Hit
+
+
+class _Step(NamedTuple):
+    """A DIRECT edge that counts and that writes a column, a struct around it, or a part of it."""
+
+    source: int
+    target: int
+    transformation: int
+    edge_set: int
+
+
+def tagged_columns(
+    graph: Graph, nodes: Collection[int], whole: Collection[int], counted: CountedEdges
+) -> list[Surfaced]:
+    """Return the state of each tagged column in the newest generation of its dataset.
+
+    nodes: tagged columns, also of older generations; whole: datasets that have the tag and no known column.
+    """
+    shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node)]
+    found = [_state(graph, counted, node) for node in shown]
+    found += (
+        Surfaced(each, None, "exposed", None, None, tagged=True) for each in whole if _is_newest(graph, counted, each)
+    )
+    return found
+
+
+def tagged_until(
+    graph: Graph, columns: Collection[Surfaced], written_of: WrittenOf
+) -> Mapping[tuple[int, str | None], int]:
+    """Return (dataset, column) → microseconds of masked tagged columns that still hold rows written in the clear."""
+    found: dict[tuple[int, str | None], int] = {}
+    for each in columns:
+        if each.tagged and each.exposure == "masked" and each.key is not None:
+            until_us = _clear_until(graph.names[each.dataset], each.key, written_of)
+            if until_us is not None:
+                found[each.dataset, each.key] = until_us
+    return found
+
+
+def _is_newest(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
+    return dataset not in counted.hidden and counted.lifetimes.newest(graph.names[dataset].plain) == dataset
+
+
+def _is_listed(graph: Graph, counted: CountedEdges, node: int) -> bool:
+    """Tell whether a column exists: in the newest schema or in an edge that counts; without a schema, always."""
+    dataset, key = graph.columns[node]
+    if not _is_newest(graph, counted, dataset):
+        return False
+    by_key = counted.nesting.columns_of(dataset).by_key
+    if not by_key or key in by_key:
+        return True
+    ends = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
+    return any(counted.live[number] for edges in ends for _, _, number in triples(edges))
+
+
+def _state(graph: Graph, counted: CountedEdges, node: int) -> Surfaced:
+    dataset, key = graph.columns[node]
+    around = [node, *(parent for parent, _ in counted.nesting.lies_in(node))]
+    steps = [step for target in around for step in _steps(graph, counted, target)]
+    parts = [step for part in counted.nesting.within(node).values() for step in _steps(graph, counted, part)]
+    changes = [step for step in (*steps, *parts) if step.source != step.target]
+    clear = [step for step in changes if not graph.transformations[step.transformation].masked]
+    if clear:
+        return Surfaced(dataset, key, "exposed", _hit(graph, node, clear, masked=False), None, tagged=True)
+    named = {step.edge_set for step in steps}
+    silent = [number for number in _writers(graph, counted, dataset) if number not in named]
+    if silent:
+        number = min(silent, key=lambda each: graph.sets[each][0].job)
+        return Surfaced(dataset, key, "exposed", None, number, tagged=True)
+    masks = [step for step in steps if step.source != step.target]
+    if masks:
+        return Surfaced(dataset, key, "masked", _hit(graph, node, masks, masked=True), None, tagged=True)
+    return Surfaced(dataset, key, "exposed", None, None, tagged=True)
+
+
+def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
+    for source, transformation, number in triples(graph.into.get(target, NO_EDGES)):
+        if counted.live[number] and graph.transformations[transformation].direct:
+            yield _Step(source, target, transformation, number)
+
+
+def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
+    """Yield what the current and newest executions say of a dataset; a DatasetEvent does not write."""
+    for number in graph.fed_by.get(dataset, ()):
+        if counted.says(number) and graph.sets[number][0].has_job:
+            yield number
+
+
+def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> Hit:
+    """Return the step that decides, the same one in whatever order events came."""
+
+    def rank(step: _Step) -> tuple[Name, str, Name, str]:
+        dataset, key = graph.columns[step.source]
+        job = graph.sets[step.edge_set][0].job
+        return graph.names[dataset], key or "", job, repr(graph.transformations[step.transformation])
+
+    first = min(steps, key=rank)
+    return Hit(node, 0, masked, first.source, first.transformation, first.edge_set)
+
+
+def _clear_until(name: Name, key: str, written_of: WrittenOf) -> int | None:
+    """Return when a run last wrote clear values into a column, None if a whole rewrite replaced them."""
+    written = written_of(name)
+    times = (
+        wrote
+        for writer in written.writers
+        if any(
+            edge.target is not None
+            and _overlap(edge.target, key)
+            and edge.transformation.direct
+            and not edge.transformation.masked
+            and (edge.source, edge.column) != (name, edge.target)
+            for edge in writer.lineage.edges
+        )
+        and (wrote := writer.wrote(EVER_US)) is not None
+    )
+    newest = max(times, default=None)
+    return None if newest is None or written.rewritten(newest) is not None else newest[0]
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Tell whether one column is the other, or a struct around it."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

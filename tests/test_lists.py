@@ -73,7 +73,10 @@ def events() -> Iterator[Json]:
         owners = {"ownership": facet(owners=[{"name": f"team {job % 3}"}])} if job % 2 else {}
         tags = {"tags": facet(tags=[{"key": "pii", "value": "true", "field": "x"}])} if job == 0 else {}
         column = "xy"[number // JOBS % 2] if job == 2 else "x"  # what feeds t3 changes
-        fields = {"x": [source((LAKE, f"t{job}"), column, CLEAR)]}
+        fields = {
+            "x": [source((LAKE, f"t{job}"), column, CLEAR)],
+            "y": [source(("file", "/landing/orders"), "id", CLEAR)],
+        }
         output = made((LAKE, f"t{job + 1}"), fields, columns="x y", **owners, **tags)
         told: Json = {"outputs": [output], "inputs": [], "job_facets": {"jobType": facet(**SPARK), **owners}}
         kind = "FAIL" if job % 5 == 0 and number >= JOBS * (RUNS - 1) else "COMPLETE"

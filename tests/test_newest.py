@@ -19,8 +19,9 @@ from headwater.identity.callers import Access
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
-from headwater.lineage.runs.merged_run import fold
+from headwater.lineage.runs.merged_run import fold, in_order
 from headwater.lineage.runs.newest_first import newest_events_first, order_of, order_text, time_of
+from headwater.lineage.runs.run_facts import attempts_of
 from headwater.lineage.time.as_of import AsOf
 from headwater.paging import ListPage
 from headwater.questions.facet_values import newest_facets
@@ -155,10 +156,15 @@ def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
     facts, contents = read_facts(delivered)
     found = {}
     for name in NAMES:
-        run = fold([fact for fact in facts if fact.content.job.name == name], Naming())
+        own = [fact for fact in facts if fact.content.job.name == name]
+        if len(attempts_of(in_order(own))) > 1:
+            continue  # what a run writes is told by its complete attempt, whatever its newest schema
+        run = fold(own, Naming())
         both = run.inputs | run.outputs
         found[name] = ["".join(path) for path in contents.schema(both[Name(*place(name))].schema or "")]
-    assert found == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+    newest = {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+    assert newest.keys() - found.keys() == {"the later, whatever its type", "what is no time is the receipt"}
+    assert found == {name: newest[name] for name in found}
 
 
 def _dataset(lake: Lake, name: str, query: Json) -> Any:

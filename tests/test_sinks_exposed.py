@@ -260,7 +260,7 @@ def test_a_tag_that_nobody_knows_yet_has_an_empty_baseline_and_only_keeps_back_j
     reads = [dataset((LAKE, "exposed/late/raw"), schema=schema(["pay"]), tags=late)]
     events = [
         run(
-            530 + number,
+            630 + number,
             300,
             made(name, {"pay": [source((LAKE, "exposed/late/raw"), "pay", CLEAR)]}),
             reads=reads,

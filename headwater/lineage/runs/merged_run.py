@@ -110,7 +110,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     processing = newest_of(said, "processing") or "BATCH"
     counted = _counted(ordered, processing)
     speaking = _speaking(counted.facts, processing)
-    end = end_of(attempts_of(ordered)[-1] if _is_batch(newest, processing) else ordered)
+    end = counted.end
     started_us = min(fact.time_us for fact in ordered)
     who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
     outputs = _datasets(_outputs(speaking, who, naming))
@@ -141,24 +141,25 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
 
 
 class _Counted(NamedTuple):
-    """The events of a run that say what it reads and writes; completed: the end of its newest COMPLETE attempt."""
+    """The events of a run that report what it reads and writes.
+
+    completed: the end of its newest COMPLETE attempt; end: of its newest attempt.
+    """
 
     facts: Sequence[RunFacts]
     completed: RunFacts | None
+    end: RunFacts | None
 
 
 def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
     """Leave out the attempts of a batch run behind its newest COMPLETE one: they take nothing of it back."""
-    attempts = attempts_of(ordered) if _is_batch(ordered[-1], processing) else [ordered]
-    for number in range(len(attempts), 0, -1):
-        end = end_of(attempts[number - 1])
+    is_batch = ordered[-1].kind == "RUN" and processing == "BATCH"
+    attempts = attempts_of(ordered) if is_batch else [ordered]
+    ends = [end_of(attempt) for attempt in attempts]
+    for number, end in reversed([*enumerate(ends, 1)]):
         if end is not None and end.type == "COMPLETE":
-            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end)
-    return _Counted(ordered, None)
-
-
-def _is_batch(fact: RunFacts, processing: str) -> bool:
-    return fact.kind == "RUN" and processing == "BATCH"
+            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end, ends[-1])
+    return _Counted(ordered, None, ends[-1])
 
 
 def _script(

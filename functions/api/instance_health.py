@@ -16,6 +16,7 @@ from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.index.reading.index_growth import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
+from headwater.runtime.index_metrics import INDEX_TROUBLE
 from headwater.runtime.indexes import open_index_home
 from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Settings
@@ -23,7 +24,6 @@ from headwater.settings import Settings
 BYTES = Gauge("headwater_index_bytes", "Bytes of the index on this instance's disk.")
 LIMIT = Gauge("headwater_index_disk_bytes", "Bytes of temporary storage that an instance has.")
 DAYS_LEFT = Gauge("headwater_index_days_left", "Days until index and snapshot copy fill the disk; NaN if unknown.")
-INDEX_TROUBLE = Gauge("headwater_index_in_trouble", "1 while the index of this instance does not go on.")
 SNAPSHOT_TROUBLE = Gauge("headwater_snapshot_in_trouble", "1 while no snapshot of the index can be made.")
 
 _MEASURE_EVERY_S = 600.0

@@ -22,6 +22,7 @@ from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
+from headwater.runtime.index_metrics import INDEX_TROUBLE
 from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Station
 
@@ -33,9 +34,6 @@ BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions ca
 SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
 PARSER_TROUBLE = Gauge(
     "headwater_parser_in_trouble", "1 while the parser cannot go on, as its log line and `headwater audit` say."
-)
-INDEX_TROUBLE = Gauge(
-    "headwater_index_in_trouble", "1 while the index cannot go on, as its log line and `headwater audit` say."
 )
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 

@@ -120,7 +120,7 @@ class _ColumnDrawing:
         asked, name = self._asked, self._graph.names[number].plain
         facets = asked.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(asked.catalog.versions.newest(name)[0])
+        version = version_text(asked.catalog.versions.newest(name, asked.names_of(name))[0])
         return _DrawnDataset(*name.parts, version, asked.view.snapshot.shown_columns(name), types)
 
     def _label(self, node: int) -> tuple[str, _DrawnDataset, str]:

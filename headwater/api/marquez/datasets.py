@@ -29,9 +29,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     facets = asked.catalog.dataset_facets(name, without=() if lineage else OF_COLUMNS)
     span = asked.catalog.span(DATASET, names) or (None, None)
     tags = asked.catalog.tags(name, names)
-    version, written_us = asked.catalog.versions.newest(name)
-    if written_us is None and (versions := _unwritten(asked, name)):
-        version = versions[0].version  # one of those that are listed: a renamed dataset may know other schemas
+    version, written_us = asked.catalog.versions.newest(name, names)
     return {
         "id": name.shown,
         **_type_and_name(name, facets),

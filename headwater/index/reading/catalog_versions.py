@@ -46,17 +46,16 @@ class CatalogVersions:
         query = "SELECT count(*) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
 
-    def newest(self, dataset: Name) -> tuple[bytes, int | None]:
+    def newest(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
         """Return a dataset's version and when it was last written (us).
 
-        None: no run is seen to write it, and its version is that of its newest schema.
+        names: all that it goes by. None: no run is seen to write it, and its version is the first of `unwritten`.
         """
-        number = self._names.known(dataset) or 0
-        rows = self.listed(DATASET, number, 1)
+        rows = self.listed(DATASET, self._names.known(dataset) or 0, 1)
         if rows:
             return rows[0].version, rows[0].last_us
-        row = self._sql.execute("SELECT schema FROM datasets WHERE name = ?", (number,)).fetchone()
-        return dataset_version(dataset, row[0] if row else None, None, None), None
+        unwritten = self.unwritten(dataset, names)
+        return unwritten[0].version if unwritten else undescribed(dataset), None
 
     def at(self, dataset: Name, time_us: int) -> bytes:
         """Return the version that a dataset had at a time; of one that nobody is seen to write by its schema then."""

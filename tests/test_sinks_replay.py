@@ -42,6 +42,19 @@ def received_us(world: SinkWorld, made: Any) -> int:
     return int(found[0]["received_at"].timestamp() * 1e6)
 
 
+def break_off(world: SinkWorld, server: SinkServer) -> None:
+    """Begin a replay that stops after a few requests; from then on the target takes everything again."""
+    server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
+
+    def stop(settled: int, total: int, status: Any) -> None:
+        if status.trouble:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(world, server.url).run(stop)
+    server.answer = lambda _: Said()
+
+
 def test_all_of_it_arrives_in_order_with_the_key_each_time_it_is_asked_for(
     world: SinkWorld, server: SinkServer
 ) -> None:
@@ -122,15 +135,7 @@ def test_one_that_was_broken_off_begins_anew_where_events_were_removed(world: Si
     """Its place is a row number, and rows have moved: it may repeat events, and omits none."""
     made = [at(f"01T00:00:{second:02}") for second in range(10)]
     world.store(*bodies(made))
-    server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
-
-    def stop(settled: int, total: int, status: Any) -> None:
-        if status.trouble:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        opened(world, server.url).run(stop)
-    server.answer = lambda _: Said()
+    break_off(world, server)
     server.taken.clear()
     open_bronze(world.settings).events.delete(f"run_id = '{runs(made)[0]}'")
     replay = opened(world, server.url)
@@ -229,15 +234,7 @@ def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: Sink
 def test_one_that_was_broken_off_goes_on_without_what_came_meanwhile(world: SinkWorld, server: SinkServer) -> None:
     made = events(10)
     world.store(*bodies(made))
-    server.answer = lambda _: Said() if len(server.asked) < 5 else Said(503)
-
-    def stop(settled: int, total: int, status: Any) -> None:
-        if status.trouble:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        opened(world, server.url).run(stop)
-    server.answer = lambda _: Said()
+    break_off(world, server)
     more = events(2)
     world.store(*bodies(more))
     replay = opened(world, server.url)

@@ -1,5 +1,7 @@
 """R4: every column that a run may have written is accounted for, else what it read may be in it."""
 
+from collections.abc import Sequence
+
 from tests.reference.world_events import Json, column_lineage, facet
 from tests.reference.world_gaps import DBT, DECLARE
 from tests.rule_cases.case import Case, case, edges, stops, surface, unused, upstream
@@ -13,6 +15,11 @@ OPEN = unused("a", {"x": "used", "y": "unknown: unaccounted"})
 
 def says(query: str) -> dict[str, Json]:
     return {"sql": facet(query=query, dialect="spark")}
+
+
+def copied_by(query: str, columns: str = "x at", of: Sequence[Json] = (A,)) -> Json:
+    """Return a run whose lineage names a.x → b.x alone, and whose SQL may say more."""
+    return done(1, 1, writes("b", COPY, columns=columns), of=of, job_facets=says(query))
 
 
 def of_dbt(event: Json) -> Json:
@@ -158,28 +165,12 @@ FACETS = [
 WITH_SQL = [
     case(
         "R4 SQL shows that a column is made of none",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns="x at"),
-                of=[A],
-                job_facets=says("INSERT INTO b (`x`, `at`) SELECT s0.`x`, 1 FROM a AS s0"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`x`, `at`) SELECT s0.`x`, 1 FROM a AS s0")],
         *PROVEN,
     ),
     case(
         "R4 SQL says what a column is made of",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns="x z"),
-                of=[A, C],
-                job_facets=says("INSERT INTO b (`x`, `z`) SELECT s0.`x`, s1.`k` FROM a AS s0, c AS s1"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`x`, `z`) SELECT s0.`x`, s1.`k` FROM a AS s0, c AS s1", columns="x z", of=[A, C])],
         *PROVEN,
         unused("c", {"k": "used", "l": "unused"}),
         surface("c.k", {"b.z": "exposed"}),
@@ -201,56 +192,24 @@ WITH_SQL = [
     ),
     case(
         "R4 SQL that lists the columns takes the place of a list",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns=""),
-                of=[A],
-                job_facets=says("INSERT INTO b (`x`, `at`) SELECT s0.`x`, 1 FROM a AS s0"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`x`, `at`) SELECT s0.`x`, 1 FROM a AS s0", columns="")],
         *PROVEN,
     ),
     case(
         "R4 SQL that does not write the columns of the lineage is about something else",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns="x at"),
-                of=[A],
-                job_facets=says("INSERT INTO b (`at`) SELECT 1 FROM a AS s0"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`at`) SELECT 1 FROM a AS s0")],
         OPEN,
         surface("a.y", {"b.at": "unknown"}),
     ),
     case(
         "R4 SQL that makes a column of something else than the lineage is about something else",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns="x at"),
-                of=[A],
-                job_facets=says("INSERT INTO b (`x`, `at`) SELECT s0.`y`, 1 FROM a AS s0"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`x`, `at`) SELECT s0.`y`, 1 FROM a AS s0")],
         OPEN,
         surface("a.y", {"b.at": "unknown"}),
     ),
     case(
         "R4 SQL that reads a view explains no column",
-        [
-            done(
-                1,
-                1,
-                writes("b", COPY, columns="x at"),
-                of=[A, C],
-                job_facets=says("INSERT INTO b (`x`, `at`) SELECT s0.`x`, s1.`k` FROM a AS s0, t99 AS s1"),
-            )
-        ],
+        [copied_by("INSERT INTO b (`x`, `at`) SELECT s0.`x`, s1.`k` FROM a AS s0, t99 AS s1", of=[A, C])],
         OPEN,
     ),
 ]

@@ -2,6 +2,7 @@
 
 import json
 import resource
+from collections import UserDict
 from collections.abc import Iterator, KeysView, Sequence
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.highest_mb < MOST_MB
 
 
-class CountedKeys(dict[Name, Sequence[LocationAt]]):
+class CountedKeys(UserDict[Name, Sequence[LocationAt]]):
     """Counts how often all its keys are asked for."""
 
     asked = 0

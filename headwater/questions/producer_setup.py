@@ -20,13 +20,19 @@ KEY = "YOUR_KEY"
 FABRIC = (
     "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
     "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
+    "spark.sql.sources.partitionOverwriteMode",
 )  # fmt: skip
 """What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
 
 `headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
 """
 
-DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
+DATABRICKS = (
+    "spark.master",
+    "spark.app.name",
+    "spark.databricks.clusterUsageTags.clusterName",
+    "spark.sql.sources.partitionOverwriteMode",
+)
 
 _COMPRESSION = "spark.openlineage.transport.compression"
 _JAR = "openlineage-spark_2.12-1.53.0.jar"

@@ -126,6 +126,7 @@ EDGE_SETS = Table(
         "origin": "string",
         "landed": "boolean",
         "rewrites": "boolean",
+        "unless_parts": "boolean",
         "asks": "string",
         "kin": "string",
         **CHANGED,

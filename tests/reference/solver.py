@@ -11,6 +11,7 @@ from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
 from tests.reference.schemas import Schemas
+from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
@@ -41,6 +42,8 @@ class Reference:
         self.run_states = {run.key: run.state for run in self.runs}
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
+        renamed = [(old, new) for old, moves in self.generations.renames.items() for _, _, new in moves]
+        self.write_kinds = WriteKinds(self.events, self.names, renamed)
         self.accounts = [self._account(run) for run in self.runs if run.counts]
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
         self.observed = [writing for account in self.working for writing in account.writings]

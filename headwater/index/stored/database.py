@@ -78,6 +78,7 @@ CREATE TABLE seen(
   PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
 CREATE TABLE lenders(name INTEGER PRIMARY KEY);
+CREATE TABLE parted(name INTEGER PRIMARY KEY);
 CREATE TABLE bindings(
   id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
 CREATE TABLE lives(

@@ -22,7 +22,7 @@ from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key as shown_job
 from headwater.lineage.runs.run_derivation import Derived
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class _Before(NamedTuple):
@@ -52,6 +52,7 @@ class SqliteStore:
         self._used: set[tuple[int, int]] = set()
         self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
         self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
+        self._parted = {number for (number,) in connection.execute("SELECT name FROM parted")}
         self._facts = RunFactsTable(connection, self._numbers)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
@@ -66,7 +67,14 @@ class SqliteStore:
         self._seen.begin()
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
+        self._note_parts(fresh)
         return fresh
+
+    def _note_parts(self, facts: Sequence[RunFacts]) -> None:
+        """Remember the names of which events mention parts."""
+        fresh = {self._names.number(name) for name in names_of_parts(facts)} - self._parted
+        self._sql.executemany("INSERT INTO parted VALUES (?)", [(number,) for number in fresh])
+        self._parted |= fresh
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

@@ -27,7 +27,7 @@ class Candidate(NamedTuple, Generic[T]):
 
     started_us, last_us: of the run's first and last event.
     weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
-    rows_confirmed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
+    rows_confirmed: rows are known to have been written. rewrites: its kind, see `write_kinds`; it began at started_us.
     lineage: stands for its edges.
     """
 
@@ -39,7 +39,7 @@ class Candidate(NamedTuple, Generic[T]):
     last_us: int
     weight: int
     rows_confirmed: bool
-    rewrites: bool
+    rewrites: int
     lineage: T
 
     @property

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, contributions
+from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
@@ -102,9 +103,20 @@ def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
     """Return what a run says of one of its outputs, without what differs from run to run."""
-    written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.completed and written is not None and written.lifecycle in _REWRITES
-    return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
+    return RecurringCandidate(
+        job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
+    )
+
+
+def _write_kind(run: Run, found: OutputLineage) -> int:
+    """Return one of `WRITE_KINDS`."""
+    written = run.outputs.get(found.output) if found.output and run.completed else None
+    if written is None:
+        return ADDS
+    alone = len(run.outputs) == 1
+    return write_kind(
+        Write(run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.failed)
+    )
 
 
 def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
@@ -129,6 +141,3 @@ def weight_of(found: OutputLineage) -> int:
         return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
     return OPAQUE if any(name != found.output for name in few) else SILENT
-
-
-_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

@@ -1,0 +1,45 @@
+"""What the facets of a run show of how it writes: Spark's properties, and how dbt makes a model."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from headwater.events.decode import decode
+from headwater.lineage.edges.write_kinds import MATERIALIZED, PART
+
+_MODE = "spark.sql.sources.partitionOverwriteMode"
+_WORDS = (_MODE, "materialized")
+_ANEW = ("table", "view")
+
+
+def properties_signs(run_facets: str | None) -> tuple[str, ...]:
+    """Return what the text of the facets of a run shows, sorted."""
+    if not run_facets or not any(word in run_facets for word in _WORDS):
+        return ()
+    return _read(run_facets)
+
+
+@lru_cache(maxsize=256)
+def _read(run_facets: str) -> tuple[str, ...]:
+    value = decode(run_facets.encode())
+    return tuple(sorted(set(_signs(value)))) if isinstance(value, dict) else ()
+
+
+def _signs(facets: dict[str, Any]) -> Iterator[str]:
+    properties = _object(_object(facets.get("spark_properties")).get("properties"))
+    if str(properties.get(_MODE)).lower() == "dynamic":
+        yield PART
+    of_dbt = [_object(facet) for name, facet in facets.items() if name.startswith("dbt")]
+    full_refresh = any(_in(facet, "full_refresh") is True for facet in of_dbt)
+    for facet in of_dbt:
+        materialized = _in(facet, "materialized")
+        if materialized in _ANEW or (materialized == "incremental" and full_refresh):
+            yield MATERIALIZED
+
+
+def _in(facet: dict[str, Any], key: str) -> Any:
+    return facet.get(key, _object(facet.get("config")).get(key))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

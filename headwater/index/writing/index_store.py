@@ -11,6 +11,7 @@ from headwater.index.stored.event_table import EventTable
 from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.newest_run_table import NewestRunTable
+from headwater.index.stored.nominal_time_table import NominalTimeTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.schema_use_table import SchemaUseTable
@@ -54,6 +55,7 @@ class SqliteStore:
         self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
         self._parted = {number for (number,) in connection.execute("SELECT name FROM parted")}
         self._facts = RunFactsTable(connection, self._numbers)
+        self._nominal = NominalTimeTable(connection, runs, self._facts_of)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
         self.history = VersionTable(connection, names)
@@ -68,7 +70,19 @@ class SqliteStore:
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
         self._note_parts(fresh)
+        self._nominal.add(fresh)
         return fresh
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        return self._nominal.dated_anew()
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        return self._nominal.of(run_key)
+
+    def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
+        return self._facts.enough([run_key]).get(run_key, ())
 
     def _note_parts(self, facts: Sequence[RunFacts]) -> None:
         """Remember the names of which events mention parts."""

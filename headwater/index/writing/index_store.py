@@ -138,8 +138,9 @@ class SqliteStore:
         )
         found: set[str] = set()
         for span in spans:
-            row = (self._names.known(span.name), span.until_us, span.since_us)
-            found.update(run for (run,) in self._sql.execute(query, row))
+            number = self._names.known(span.name)
+            if number is not None and not self._names.is_new(number):  # no earlier batch used a name that is new
+                found.update(run for (run,) in self._sql.execute(query, (number, span.until_us, span.since_us)))
         return found
 
     def lends(self, dataset: Name) -> bool:

@@ -13,6 +13,7 @@ from tests.rule_cases import (
     attempts,
     generations,
     masking,
+    moved,
     nested,
     opaque,
     plain,
@@ -27,7 +28,7 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
     case
-    for part in (attempts, generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
+    for part in (attempts, generations, moved, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
     for case in part.CASES
 ]
 JUDGES = [

@@ -47,11 +47,18 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     """100,000 runs of one job that say the same 2 KB of one dataset are 200 MB of text, one by one."""
     row = CandidateRow(
         "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
-        origin="observed", landed=True, rewrites=False, asks=None, kin=None, content="x" * 2_000,
+        origin="observed", landed=True, rewrites=False, unless_parts=False, period_us=0,
+        asks=None, kin=None, content="x" * 2_000,
     )  # fmt: skip
     columns = {name: F.lit(value) for name, value in asdict(row).items()}
     told_apart = {name: F.format_string("%010d", "id") for name in ("run_key", "execution", "tie")}
-    made = {**columns, **told_apart, "time_us": F.col("id"), "gone": F.lit(False), "replaced": F.lit(False)}
+    made = {
+        **columns,
+        **told_apart,
+        **dict.fromkeys(("time_us", "period_us"), F.col("id")),
+        "gone": F.lit(False),
+        "replaced": F.lit(False),
+    }
     frame = spark.range(CANDIDATES).select(*(each.alias(name) for name, each in made.items()))
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
     every = frame.withColumns(more)

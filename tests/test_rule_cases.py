@@ -18,6 +18,7 @@ from tests.rule_cases import (
     plain,
     settled,
     sql,
+    unlisted,
     unused,
 )
 from tests.rule_cases.case import Ask, Case
@@ -27,7 +28,20 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
     case
-    for part in (attempts, generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
+    for part in (
+        attempts,
+        generations,
+        opaque,
+        accounts,
+        unlisted,
+        airflow,
+        nested,
+        masking,
+        unused,
+        settled,
+        plain,
+        sql,
+    )
     for case in part.CASES
 ]
 JUDGES = [

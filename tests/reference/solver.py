@@ -11,6 +11,7 @@ from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
 from tests.reference.schemas import Schemas
+from tests.reference.unlisted import known_datasets
 from tests.reference.writings import Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
@@ -48,6 +49,20 @@ class Reference:
         self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
+        self.opacity.is_known = self._known
+
+    @cached_property
+    def _known(self) -> Callable[[Dataset], bool]:
+        """What tells whether lineage in force knows a dataset, be it only as an input of a job that writes nothing."""
+        writings = [*self.current, *self.current_readers]
+        reading = [account for account in self.working if account.run and not account.writings]
+        newest = {}
+        for account in sorted(reading, key=lambda each: (each.run.time_us, each.key) if each.run else (0, "")):
+            newest[account.run.job_key if account.run else ""] = account.run.execution if account.run else ""
+        reading = [each for each in reading if each.run and newest[each.run.job_key] == each.run.execution]
+        mentioned = [output for each in self.declarations for output in each.content.outputs]
+        mentioned += [dataset for each in reading for dataset in each.content.inputs]
+        return known_datasets(((each.output, each.reads, each.doubts) for each in writings), mentioned)
 
     # Accounts
 

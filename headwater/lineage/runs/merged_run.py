@@ -46,7 +46,10 @@ class Script(NamedTuple):
 
 
 class RunDataset(Struct, gc=False):
-    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
+    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
+
+    aliases: other names by which the run's events know it, symlinks included.
+    """
 
     name: Name
     schema: str | None = None
@@ -56,6 +59,12 @@ class RunDataset(Struct, gc=False):
     lifecycle: str | None = None
     rows_confirmed: bool = False
     version: str | None = None
+    aliases: frozenset[Name] = frozenset()
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """All names by which the run's events know it."""
+        return self.aliases | {self.name.plain}
 
 
 class Run(Struct):
@@ -327,3 +336,5 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     dataset.lifecycle = use.lifecycle or dataset.lifecycle
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
+    if use.symlinks or use.name != dataset.name:
+        dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}

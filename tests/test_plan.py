@@ -15,7 +15,7 @@ from headwater.planning.dbt_manifest import take_manifest
 from headwater.planning.listed_changes import take_yaml
 from headwater.planning.plan_findings import PlanFinding, plan_findings
 from headwater.planning.plan_markdown import change_text, column_text, plan_markdown
-from headwater.planning.planned_schema import PlannedSchema
+from headwater.planning.planned_schema import PlannedSchema, PresentTable
 from headwater.planning.present_tables import PresentTables
 from headwater.planning.sql_changes import take_sql
 from tests.commanding import commanded
@@ -173,6 +173,15 @@ def test_a_column_that_is_not_there_is_told_apart_from_a_table_that_is_not(plan:
     assert (column.outcome, table.outcome) == (UNKNOWN, UNKNOWN)
     assert (column.note or "").endswith("no column of this name at this point; the nearest: amount.")
     assert (table.note or "").startswith("Nothing of this name is known")
+
+
+@pytest.mark.parametrize("asked", ["orde_rid", "orderid", "ordre_id"])
+def test_the_nearest_column_is_named_for_a_slip_in_a_name_of_several_words(asked: str) -> None:
+    table = PresentTable("db", "sales.orders", {"id": "int", "order_id": "int", "amount": "int"})
+    schema = PlannedSchema(lambda _: table)
+    take_sql(f"ALTER TABLE sales.orders DROP COLUMN {asked}", "spark", schema, "it")
+    (change,) = schema.changes()
+    assert "the nearest: order_id" in (change.why or "")
 
 
 LIST = """

@@ -1,9 +1,10 @@
 """Tables as they are and as they would be after a change: what differs is what is planned (pure)."""
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from headwater.nearest_names import nearest
 
 ChangeKind = Literal["drop_column", "rename_column", "retype_column", "drop_table", "rename_table", "not_understood"]
 
@@ -208,7 +209,7 @@ def _lacks(table: PlannedTable | None, column: str) -> str | None:
     """Say that a table by then has no such column, and what is like it; None where its columns are not known."""
     if table is None or table.columns is None:
         return None
-    names = {each.name.casefold(): each.name for each in table.columns}
-    near = [names[each] for each in difflib.get_close_matches(column.casefold(), list(names), 3, 0.5)]
-    likely = f"the nearest: {', '.join(near)}" if near else f"it has {', '.join([*names.values()][:10])}"
+    names = [each.name for each in table.columns]
+    near = nearest(column, names, 3)
+    likely = f"the nearest: {', '.join(near)}" if near else f"it has {', '.join(names[:10])}"
     return f"It has no column of this name at this point; {likely}."

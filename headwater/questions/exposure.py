@@ -1,6 +1,5 @@
 """The masking surface as an answer: where tagged columns end up, and how."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from headwater.lineage.walks.exposed_until import exposed_until
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
+from headwater.nearest_names import NEAREST, nearest
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
@@ -178,7 +178,7 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
-        near = difflib.get_close_matches(key, known, 5, 0.4) or sorted(known)[:5]
+        near = nearest(key, known) or sorted(known)[:NEAREST]
         raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
     return TaggedSources(list(nodes), list(whole))
 

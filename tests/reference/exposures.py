@@ -10,8 +10,6 @@ from tests.reference.solver import Column, Reference
 from tests.reference.walks import carried, reached
 from tests.reference.writings import Writing
 
-REWRITES = {"OVERWRITE", "TRUNCATE", "CREATE"}
-
 
 def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
     """Return the exposure of every column behind the tagged ones, which are left out themselves."""
@@ -64,7 +62,11 @@ class Tagged:
         """Return when clear values were written that no whole rewrite has replaced."""
         past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
         accounts = self.lineage.accounts
-        return [each.time_us for each in past if not any(rewrites(account, each, NEVER) for account in accounts)]
+        return [
+            each.time_us
+            for each in past
+            if not any(rewrites(self.lineage, account, each, NEVER) for account in accounts)
+        ]
 
     def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
         """Return the DIRECT edges into a column, into what is around it and into what is within.
@@ -201,16 +203,15 @@ class Past:
         ]
 
     def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
-        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
+        return any(rewrites(self.lineage, account, writing, until_us) for account in self.lineage.accounts)
 
 
-def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
-    """Tell whether another run took away what a run wrote, before a time."""
-    run, facets = account.run, account.content.outputs.get(writing.output, {})
-    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    if run is None or not run.completes or change not in REWRITES or run.key == writing.run:
+def rewrites(lineage: Reference, account: Account, writing: Writing, until_us: int) -> bool:
+    """Tell whether another run took away what a run wrote, before a time: it began after that had ended."""
+    run = account.run
+    if run is None or run.key == writing.run or not writing.time_us < run.first_us <= run.time_us < until_us:
         return False
-    return writing.time_us <= run.time_us < until_us
+    return lineage.write_kinds.replaces_all(account, writing.output)
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

@@ -14,9 +14,9 @@ LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
 
 
 def canonical_form(namespace: str, name: str) -> Name:
-    """Return as much of the form as worlds need: no slash in front, names of some systems in one case."""
+    """Return as much of the form as worlds need: no slash in front, no partition, names of some systems in one case."""
     if namespace.startswith("abfss://"):
-        return namespace, name.removeprefix("/")
+        return namespace, re.sub("(?<=.)(/[^/=]+=[^/]+)+$", "", name.removeprefix("/"))
     if namespace.startswith("oracle://"):
         return namespace, "".join(part if at % 2 else part.upper() for at, part in enumerate(re.split('(".*?")', name)))
     return namespace, name.lower() if namespace.startswith(LOWER) else name
@@ -50,3 +50,14 @@ class Names:
             alias, location = (name, other) if each.get("type") == "LOCATION" else (other, name)
             if alias != location:
                 self.bindings[alias].add((time_us, location))
+
+
+def is_part(named: dict[str, Any], names: Names) -> bool:
+    """Tell whether the canonical form of a name has lost its last folder."""
+    folder = named["name"].rstrip("/").rpartition("/")[0]
+    forms = [names.canonical(named["namespace"], name) for name in (folder, named["name"])]
+    return bool(folder.strip("/")) and forms[0] == forms[1]
+
+
+def is_subset(named: dict[str, Any]) -> bool:
+    return bool((named.get("outputFacets") or {}).get("subset") or facets_of(named).get("subset"))

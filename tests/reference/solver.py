@@ -9,9 +9,10 @@ from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
-from tests.reference.records import Delivered, Run, job_key, runs_of, stored
+from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.unlisted import known_datasets
+from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
@@ -35,6 +36,7 @@ class Reference:
     ) -> None:
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
+        self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)
         self.generations = Generations(self.runs, self.names)
         self.schemas = Schemas(self.events, self.about)
@@ -42,6 +44,8 @@ class Reference:
         self.run_states = {run.key: run.state for run in self.runs}
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
+        renamed = [(old, new) for old, moves in self.generations.renames.items() for _, _, new in moves]
+        self.write_kinds = WriteKinds(self.events, self.names, renamed)
         self.accounts = [self._account(run) for run in self.runs if run.counts]
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
         self.observed = [writing for account in self.working for writing in account.writings]
@@ -79,6 +83,7 @@ class Reference:
         made = self.reader.writings(content, run.time_us, run, run.first_us, run.events[-1].event["producer"])
         for writing in made:
             writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
+            writing.period_us = period_of(run, self.by_key)
         return Account(run.key, content, made, run)
 
     def _declaration(self, event: Delivered) -> Account:
@@ -191,5 +196,6 @@ def counting(group: list[Writing]) -> list[Writing]:
     """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
     carrying = [each for each in group if each.carries and not each.is_inferred]
     carrying = carrying or [each for each in group if each.carries] or group
-    executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
+    newest = [max(among, key=lambda each: (each.period_us, each.time_us, each.run)) for among in (carrying, group)]
+    executions = {each.execution for each in newest}
     return [each for each in group if each.execution in executions]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name
+from tests.reference.names import Name, is_part, is_subset
 from tests.reference.records import (
     Delivered,
     Facets,
@@ -32,6 +32,8 @@ class Content:
     entries: dict[Dataset, list[tuple[Facets, Delivered]]]
     inferred: Statement | None = None
     listed: Listed = field(default_factory=Listed)
+    parts: set[Dataset] = field(default_factory=set)
+    """The outputs that a folder or a `subset` shows to be written in part."""
 
     @property
     def is_self_loop(self) -> bool:
@@ -49,6 +51,7 @@ class Writing:
     job: tuple[str, str] = ("", "")
     run: str = ""
     execution: str = ""
+    period_us: int = 0
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The columns that it says anything of."""
@@ -118,13 +121,14 @@ class Reader:
         inputs: set[Dataset] = set()
         said: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
-        drops = False
+        drops, parts = False, set[Dataset]()
         for event in events:
             inputs |= {dataset for each in event.datasets("inputs") if (dataset := self._source(each, event, run))}
             for each in event.datasets("outputs", "dataset"):
                 drops = drops or self._is_dropped(each, event, run)
                 if dataset := self._output(each, event, run):
                     said[dataset].append((facets_of(each), event))
+                    parts |= {dataset} if is_part(each, self.generations.names) or is_subset(each) else set()
                     add_lineage(lineage["output", dataset], facets_of(each), event)
             for entity in ("run", "job"):
                 add_lineage(lineage[entity, None], event.facets(entity), event)
@@ -138,7 +142,7 @@ class Reader:
                 if (dataset := self._source(each, event, run)) in called:
                     called[dataset] |= self._called(each)
         listed = Listed(called, set(outputs), defined_by(self._sql(events, run) or "") if run else set())
-        return Content(inputs, outputs, entries, inferred, listed)
+        return Content(inputs, outputs, entries, inferred, listed, parts)
 
     def _sql(self, events: Iterable[Delivered], run: Run) -> str | None:
         """Return the SQL of a run, unless none of its events needs it."""

@@ -10,7 +10,7 @@ from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
@@ -18,6 +18,7 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.runs.job_identity import job_key
@@ -264,11 +265,19 @@ class LiveGraph(Snapshot):
 
     def _rewritten(self, dataset: int, by: Wrote) -> int | None:
         query = (
-            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
-            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> (SELECT id FROM run_keys WHERE key = ?)"
+            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites AND v.rewrites >= ?1 "
+            "WHERE g.output = ?2 AND v.time_us > ?3 AND v.started_us > ?3 "
+            "AND v.run <> (SELECT id FROM run_keys WHERE key = ?4)"
         )
-        found: int | None = self.sql.execute(query, (dataset, *by)).fetchone()[0]
+        least = WHOLE if self.is_written_by_parts(self.names.name(dataset)) else UNLESS_PARTS
+        found: int | None = self.sql.execute(query, (least, dataset, *by)).fetchone()[0]
         return found
+
+    def is_written_by_parts(self, dataset: Name) -> bool:
+        """Tell whether some event mentions a part of a dataset, or writes its partitions."""
+        known = [number for name in self.naming.names_of(dataset) if (number := self.names.known(name)) is not None]
+        query = f"SELECT 1 FROM parted WHERE name IN ({marks(known)}) LIMIT 1"
+        return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""

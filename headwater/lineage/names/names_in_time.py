@@ -118,7 +118,11 @@ class Naming:
         """Return the names that are bound to another or were renamed."""
         return {*self.bindings, *self.generations.renamed}
 
-    def bind(self, alias: Name, at_us: LocationAt) -> bool:
+    def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
+        """Keep some bindings; returns the aliases that mean something else now."""
+        return {alias for alias, at_us in links if self._bind(alias, at_us)}
+
+    def _bind(self, alias: Name, at_us: LocationAt) -> bool:
         """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
         time_us, location = at_us
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
@@ -135,7 +139,8 @@ class Naming:
     def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
         for span in moved:
             yield span
-            yield from (span._replace(name=alias) for alias in self._names.get(span.name, ()) if alias in self.bindings)
+            aliases = (alias for alias in self._names.get(span.name, ()) if alias in self.bindings)
+            yield from (Span(alias, span.since_us, span.until_us) for alias in aliases)
 
 
 def bindings_of(use: DatasetUse) -> Iterable[tuple[Name, Name]]:

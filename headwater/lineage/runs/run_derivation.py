@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, contributions
+from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
@@ -39,8 +40,8 @@ class RunDerivation:
         self._lenders: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
-    def derive(self, facts: Sequence[RunFacts]) -> Derived:
-        """Take all facts of a run, at least one."""
+    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
+        """Take all facts of a run, at least one; nominal_us: its nominal time, or that of a run above it."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
@@ -53,7 +54,7 @@ class RunDerivation:
             candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
             lenders = frozenset(self._lenders)
-        said = {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}
+        said = {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in shape.candidates}
         return Derived(run, said, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
@@ -102,12 +103,23 @@ def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
     """Return what a run says of one of its outputs, without what differs from run to run."""
-    written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.completed and written is not None and written.lifecycle in _REWRITES
-    return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
+    return RecurringCandidate(
+        job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
+    )
 
 
-def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
+def _write_kind(run: Run, found: OutputLineage) -> int:
+    """Return one of `WRITE_KINDS`."""
+    written = run.outputs.get(found.output) if found.output and run.completed else None
+    if written is None:
+        return ADDS
+    alone = len(run.outputs) == 1
+    return write_kind(
+        Write(run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.failed)
+    )
+
+
+def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,
@@ -119,6 +131,7 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
         weight,
         rows_confirmed,
         rewrites,
+        run.time_us if nominal_us is None or run.kind != "RUN" else min(nominal_us, run.time_us),
         lineage,
     )
 
@@ -129,6 +142,3 @@ def weight_of(found: OutputLineage) -> int:
         return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
     return OPAQUE if any(name != found.output for name in few) else SILENT
-
-
-_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

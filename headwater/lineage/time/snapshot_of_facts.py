@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import Candidates
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
 from headwater.lineage.edges.schema_history import seen_schemas
+from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import newest_tags, tags_facets
@@ -13,7 +15,7 @@ from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 from headwater.lineage.time.snapshot import Remask, as_said
 from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 
@@ -35,8 +37,10 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
         self.parents = {run.key: run.parent for run in runs if run.parent}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
-        for candidates in by_output(self.store.candidates).values():
-            self.take(candidates, relations)
+        parts = names_of_parts(facts)
+        for output, candidates in by_output(self.store.candidates).items():
+            by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
+            self.take(counted_rewrites(candidates, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
 
@@ -47,6 +51,16 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     def is_in_events(self, dataset: Name) -> bool:
         """Tell whether some event names a dataset, also if no run that names it completed."""
         return not self.store.names().isdisjoint(self.naming.names_of(dataset))
+
+
+def counted_rewrites(
+    candidates: Candidates[OutputLineage], *, by_parts: bool
+) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
+    """Return candidates of which only whole rewrites say that they rewrite."""
+    return {
+        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
+        for job_output, own in candidates.items()
+    }
 
 
 def by_output(

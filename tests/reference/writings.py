@@ -135,7 +135,8 @@ class Reader:
         outputs = {dataset: merged(each) for dataset, each in said.items()}
         entries = self._by_target(lineage, run)
         inputs = set() if drops and not outputs and not entries else inputs
-        inferred = self._statement(events, run, inputs, outputs) if run and not entries else None
+        inferred = self._statement(events, run, inputs, outputs) if run else None
+        inferred = None if inferred and inferred.target in entries else inferred
         called: dict[Dataset, set[Name]] = {dataset: {dataset[:2]} for dataset in inputs}
         for event in events:
             for each in event.datasets("inputs"):
@@ -210,8 +211,8 @@ class Reader:
         made = [Writing(output, time_us, inputs=content.inputs) for output in outputs]
         for writing in made:
             facets = content.outputs.get(writing.output, {})
-            if content.entries:
-                self._read_entries(writing, content.entries.get(writing.output, []), run)
+            if writing.output in content.entries:
+                self._read_entries(writing, content.entries[writing.output], run)
             elif "columnLineage" in facets:
                 facet, event = facets["columnLineage"]
                 said = content.inferred if content.inferred and content.inferred.target == writing.output else None
@@ -221,21 +222,22 @@ class Reader:
         declares = producer.startswith("urn:headwater:declare")
         reads = bool(content.inputs) or any(each.column_sources or each.bare for each in made)
         for writing in made:
-            if not content.entries:
+            is_explicit = writing.output in content.entries
+            if not is_explicit:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
             other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
             writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
             if not writing.carries:
                 itself = {writing.output} & content.inputs
-                writing.opaque = writing.bare | itself if content.entries else content.inputs
-            if not content.entries and (len(outputs) == 1 or not writing.carries):
+                writing.opaque = writing.bare | itself if is_explicit else content.inputs
+            if not is_explicit and (len(outputs) == 1 or not writing.carries):
                 writing.tables |= content.inputs
             writing.tables.discard(writing.output)
             writing.tables |= writing.column_sources
             self._spread(writing, content.outputs.get(writing.output, {}))
         read = content.inputs.union(*(each.tables for each in made))
         for writing in made:
-            is_whole = writing.is_inferred or (declares and not content.entries)
+            is_whole = writing.is_inferred or (declares and writing.output not in content.entries)
             if reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:

@@ -282,6 +282,22 @@ INPUTS = [
         surface("a.y", {"d.p": "unknown"}),
     ),
     case(
+        "R4 a lineage facet takes precedence for its own output only",
+        [
+            done(
+                1,
+                1,
+                writes("b", {"x": "a.y"}),
+                writes("d", {"x": "a.y"}),
+                table("e"),
+                of=[A],
+                run_facets=lineage(entry("b", {"x": "a.x"})),
+            )
+        ],
+        surface("a.x", {"b.x": "exposed", "e.None": "unknown"}),
+        surface("a.y", {"d.x": "exposed", "e.None": "unknown"}),
+    ),
+    case(
         "R4 a lineage facet with a source without a field",
         [done(1, 1, table("b", "x"), of=[A], run_facets=lineage(entry("b", {}, "a")))],
         unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),

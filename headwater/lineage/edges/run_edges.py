@@ -124,19 +124,11 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not run.makes_edges:
         return []
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
-    if explicit is not None:
-        every = {**dict.fromkeys(run.outputs, ()), **explicit}
-        context = _OutputContext((), read, empty_counts=True)
-        return _settled(
-            run,
-            [_read(run, output, lines, context, rules) for output, lines in every.items()],
-            explicit.values(),
-        )
-    observed = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
+    observed = {name: _observed_lines(each, rules) for name, each in run.outputs.items() if name not in explicit}
     sql = _RunSql(run, rules)
     unlisted = {name: _unlisted(run, name, own, sql, rules) for name, own in observed.items()}
     observed = {name: unlisted[name].lines for name in observed}
-    reads = bool(run.inputs) or any(line.source for own in observed.values() for line, _ in own)
+    reads = bool(run.inputs) or any(line.source for own in (*observed.values(), *explicit.values()) for line, _ in own)
     declares = names_its_columns(run.producer)
     empty_counts = declares or not reads
     silent = {
@@ -145,11 +137,13 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
-    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any((*lines.values(), *observed.values())):
+    says_nothing = not explicit and not any((*lines.values(), *observed.values()))
+    if run.inputs and run.inputs.keys() == run.outputs.keys() and says_nothing:
         return []  # rule 11: RDD jobs report what they read as written, too
-    if not run.outputs:
+    outputs = {*run.outputs, *explicit}
+    if not outputs:
         return _only_reads(run)
-    alone = len(run.outputs) == 1
+    alone = len(outputs) == 1
     contexts = {
         output: _OutputContext(
             read if alone or not own else (),
@@ -161,9 +155,10 @@ def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
         )
         for output, own in lines.items()
     }
-    found = [_read(run, output, own, contexts[output], rules) for output, own in lines.items()]
-    found = [replace(each, doubts=unlisted[each.output].doubts) if each.output else each for each in found]
-    settled = [_with_ends(each, unlisted, run) for each in _settled(run, found, lines.values())]
+    contexts.update(dict.fromkeys(explicit, _OutputContext((), read, empty_counts=True)))
+    every = {**explicit, **lines}
+    found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
+    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     return [_marked(each, inferred) for each in settled]
 
 
@@ -212,13 +207,17 @@ class _Unlisted(NamedTuple):
     ends: tuple[Name, ...] = ()
 
 
-def _with_ends(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
-    """Let a name that is the end of one input mean, perhaps, an input of which the run reports no column."""
-    ends = unlisted[lineage.output].ends if lineage.output else ()
-    hidden = tuple(name for name in lineage.opaque if name in run.inputs)
-    if not ends or not hidden:
+def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
+    """Add the names that may mean inputs.
+
+    A name that is the end of one input may also mean an input of which the run reports no column.
+    """
+    names = unlisted.get(lineage.output) if lineage.output else None
+    if names is None or not (names.doubts or names.ends):
         return lineage
-    return replace(lineage, doubts=(*lineage.doubts, *(Doubt(name, hidden) for name in ends)))
+    hidden = tuple(name for name in lineage.opaque if name in run.inputs)
+    ends = [Doubt(name, hidden) for name in names.ends] if hidden else []
+    return replace(lineage, doubts=(*names.doubts, *ends))
 
 
 def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: EdgeRules) -> _Unlisted:
@@ -323,11 +322,9 @@ def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
     return [(line, dataset.lineage_us) for line in rules.contents.lineage(dataset.lineage)] if dataset.lineage else []
 
 
-def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | None:
-    """Return the lines of all `lineage` facets by the dataset they lead to; None without such a facet."""
+def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]]:
+    """Return the lines of all `lineage` facets by the dataset they lead to."""
     own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared]
-    if not run.declared and not own:
-        return None
     found: dict[Name, list[Dated]] = {}
     for content_hash, time_us in run.declared:
         for line in rules.contents.lineage(content_hash):

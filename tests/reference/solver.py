@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -9,7 +10,7 @@ from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
-from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
+from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.unlisted import known_datasets
 from tests.reference.write_kinds import WriteKinds
@@ -100,9 +101,14 @@ class Reference:
         return [account for account in accounts if not account.content.is_self_loop]
 
     def _declared_by_datasets(self) -> list[Account]:
-        newest = {}
+        told = defaultdict(list)
         for event in self.events:
-            if "dataset" in event.event and (name := self.generations.declared(event.event["dataset"], event)):
+            if "dataset" in event.event:
+                sent = event.event["dataset"]
+                told[event.event["producer"], self.names.canonical(sent["namespace"], sent["name"])].append(event)
+        newest = {}
+        for event in sorted(map(_with_facets, told.values()), key=lambda event: event.order):
+            if name := self.generations.declared(event.event["dataset"], event):
                 newest[event.event["producer"], name] = event
         return [self._declaration(event) for event in newest.values()]
 
@@ -182,6 +188,13 @@ class Reference:
 
     def _is_recent(self, seen_us: int) -> bool:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
+
+
+def _with_facets(events: list[Delivered]) -> Delivered:
+    """Return the newest of some DatasetEvents with the newest value of each facet."""
+    facets = {name: value for name, (value, _) in merged((facets_of(e.event["dataset"]), e) for e in events).items()}
+    newest = events[-1]
+    return replace(newest, event={**newest.event, "dataset": {**newest.event["dataset"], "facets": facets}})
 
 
 def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) -> list[list[Writing]]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Edge, OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, Edge, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
 
@@ -61,6 +61,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     inferred: bool = False
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
+    doubts: list[tuple[int, list[int], int | None]] = []
 
 
 encode = msgpack.Encoder().encode
@@ -128,6 +129,9 @@ def pack_edges(said: OutputLineage) -> bytes:
         "named": places(said.named),
         "also_read": places(said.also_read),
         "opaque": tables if said.opaque is said.tables else places(said.opaque),
+        "doubts": [
+            (place(doubt.source), places(doubt.inputs), doubt.dataset and place(doubt.dataset)) for doubt in said.doubts
+        ],
     }
     return encode(
         PackedEdges(
@@ -163,6 +167,10 @@ def unpack_edges(value: bytes) -> OutputLineage:
         inferred=packed.inferred,
         unread=packed.unread,
         unaccounted=packed.unaccounted,
+        doubts=tuple(
+            Doubt(names[source], tuple(names[each] for each in inputs), None if known is None else names[known])
+            for source, inputs, known in packed.doubts
+        ),
     )
 
 

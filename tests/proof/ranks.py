@@ -152,6 +152,8 @@ def unsafe_answers(
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
+            if mutation.moved is None and not _is_named(subject, now):
+                continue  # no other event names the column that is asked
             lost = _lost(question, one, other, was, now, moved=moved)
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [
@@ -159,6 +161,11 @@ def unsafe_answers(
                 for column in lost
             ]
     return found
+
+
+def _is_named(column: Column, mentions: Mentions) -> bool:
+    name = mentions.bound(canonical(*column[:2]))
+    return (*name, folded_column(column[2] or "")) in mentions.columns
 
 
 def _unsafe_use(

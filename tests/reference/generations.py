@@ -173,8 +173,9 @@ class Generations:
     def _outputs(self) -> list[tuple[int, str, Dataset]]:
         return [
             (event.time_us, run.key, self.meant(name, event.time_us))
-            for run in self.runs
-            if run.counts
+            for each in self.runs
+            for run in (each, each.attempted)
+            if run
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"

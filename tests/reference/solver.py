@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tests.reference.attempts import Attempts
 from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
@@ -48,6 +49,8 @@ class Reference:
         self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
+        attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
+        self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
 
     # Accounts
 
@@ -129,8 +132,9 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that are written, or written from."""
-        return {each for writing in self.current for each in (writing.output, *writing.reads)}
+        """The generations that are written, or written from, if only by a run that did not complete."""
+        written = {each for writing in self.current for each in (writing.output, *writing.reads)}
+        return written | self.attempts.mentioned
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""

@@ -23,13 +23,19 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     datasets = {node[:3] for node in reached_backwards(steps, asked)} | {node[:3] for node in asked}
     writings = [each for each in lineage.current if each.output in datasets]
-    return {each.output[:2] for each in writings if _is_unsaid(lineage, each)}
+    attempts = [each for dataset in datasets for each in lineage.attempts.writing(dataset)]
+    left_open = [each.writing for each in attempts if each.writing and (each.written_from or not each.writing.reads)]
+    return {each.output[:2] for each in [*(each for each in writings if _is_unsaid(lineage, each)), *left_open]}
 
 
 def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
     others = lineage.generations.of_name(dataset[:2]) - {dataset}
     here = [(writing, {dataset}) for writing in lineage.current]
     there = [(writing, others) for writing in [*lineage.current_readers, *lineage.declared]]
+    meant = {dataset} | others
+    attempts = [each for each in lineage.attempts.counting if each.written_from & meant]
+    if any(each.writing and _goes_on(lineage, each.writing.output) for each in attempts):
+        return True
     return any(
         _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
     )

@@ -58,6 +58,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     inferred: bool = False
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
+    attempt: str | None = None
 
 
 encode = msgpack.Encoder().encode
@@ -115,7 +116,7 @@ def pack_edges(said: OutputLineage) -> bytes:
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
             carries=said.carries, shows=said.shows, borrowed=False,
-            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, **packed,
+            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, attempt=said.attempt, **packed,
         )
     )  # fmt: skip
 
@@ -145,6 +146,7 @@ def unpack_edges(value: bytes) -> OutputLineage:
         inferred=packed.inferred,
         unread=packed.unread,
         unaccounted=packed.unaccounted,
+        attempt=packed.attempt,
     )
 
 

@@ -56,6 +56,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
+    attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     """
 
     output: Name | None
@@ -72,16 +73,33 @@ class OutputLineage(Struct, frozen=True, gc=False):
     inferred: bool = False
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
+    attempt: str | None = None
 
     @property
     def asks(self) -> bool:
         """Whether other runs may explain what this one leaves open."""
-        return bool(self.opaque or self.unaccounted)
+        return bool(self.hidden)
 
     @property
     def hidden(self) -> tuple[Name, ...]:
         """The inputs of which it does not tell all that became of their columns."""
-        return (*self.opaque, *self.tables, *self.also_read) if self.unaccounted else self.opaque
+        return self.reads if self.unaccounted or self.attempt else self.opaque
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """All that it may be made of."""
+        return (*self.opaque, *self.tables, *self.also_read)
+
+    @property
+    def proven(self) -> frozenset[object]:
+        """What it would prove as lineage that counts, for comparison: without subtypes, versions and reasons."""
+        edges = {
+            (edge.source, edge.column, target, edge.transformation.direct, edge.transformation.masked)
+            for edge in self.edges
+            for target in ((edge.target,) if edge.target is not None else self.columns)
+        }
+        parts = {"reads": frozenset(self.reads), "bare": self.bare, "left out": self.unaccounted}
+        return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
 
 class EdgeRules(NamedTuple):
@@ -95,8 +113,15 @@ class EdgeRules(NamedTuple):
 
 def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
-    if not run.makes_edges:
-        return []
+    return _contributions(run, rules) if run.makes_edges else []
+
+
+def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+    """Return what a run, or an attempt of one, reports that did not complete."""
+    return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
+
+
+def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     if explicit is not None:
         every = {**dict.fromkeys(run.outputs, ()), **explicit}
@@ -383,5 +408,5 @@ def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str
 
 def others_read(lineage: OutputLineage) -> Iterable[Name]:
     """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    own = lineage.output.plain if lineage.output is not None else None
+    own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
     return (name for name in (*lineage.tables, *lineage.also_read) if own is not None and name.plain != own)

@@ -1,6 +1,5 @@
 """The variables `HEADWATER_*`: settings, those that something else reads, and misspelt ones, which are refused."""
 
-import difflib
 import json
 from collections.abc import Mapping
 from typing import Any, get_origin
@@ -64,8 +63,9 @@ def _refuse_unknown(known: set[str], environment: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: set[str]) -> str:
-    endings = sorted(each.removeprefix(PREFIX) for each in known)
-    return PREFIX + difflib.get_close_matches(name.removeprefix(PREFIX), endings, n=1, cutoff=0)[0]
+    from headwater.nearest_names import nearest  # noqa: PLC0415 - 10 ms of a cold start that only an error needs
+
+    return nearest(name, known, limit=1, least=0)[0]
 
 
 def _value(name: str, field: FieldInfo, text: str) -> Any:

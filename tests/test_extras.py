@@ -116,7 +116,7 @@ def test_each_module_imports_what_its_rooms_extras_name_and_each_extra_names_no_
 
 
 def test_the_wheel_alone_has_no_server_no_delta_rs_and_pins_nothing_that_a_runtime_ships() -> None:
-    assert {"google-re2", "httpx", "msgspec", "pyarrow", "pyyaml", "sqlglot"} == BASE
+    assert {"google-re2", "httpx", "msgspec", "pyarrow", "pyyaml", "rapidfuzz", "sqlglot"} == BASE
     assert [each for each in PROJECT["dependencies"] if each.startswith("pyarrow")] == ["pyarrow"]
 
 

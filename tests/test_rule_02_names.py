@@ -123,6 +123,67 @@ def test_rule_2_systems_that_fold_case_know_a_table_by_one_name(one: tuple[str, 
     assert default_rules().canonical(*one) == default_rules().canonical(*other)
 
 
+TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521)))(CONNECT_DATA=(SID=o)))"
+
+
+@pytest.mark.parametrize(
+    ("form", "spellings"),
+    [
+        (
+            Name("oracle://db", "O.H.T"),
+            [
+                ("jdbc:oracle:thin:@db:1521:o", "h.t"),
+                ("oracle:thin:@db:o", "h.t"),
+                ("oracle:thin:@//db:1521/o", "h.t"),
+                ("oracle:thin:@db/o?wallet=x", "h.t"),
+                ("oracle:thin:scott/tiger@//DB:1521/o:dedicated/i", "h.t"),
+                ("oracle:oci:@tcps://db:1521/o", "h.t"),
+                ("oracle:thin:@ldap://db/o,cn=OracleContext", "h.t"),
+                (f"oracle:thin:@{TNS}", "h.t"),
+                ("oracle://db", "1521/o.h.t"),
+                ("oracle://db:1521/o", "h.t"),
+                ("oracle://db", '"O"."H"."T"'),
+            ],
+        ),
+        (
+            Name("mysql://m1,m2", "d.t"),
+            [
+                ("jdbc:mysql:replication://m2:3306,m1:3306/d", "t"),
+                ("mysql+srv:loadbalance://m1,m2/d", "t"),
+                ("jdbc:mariadb:sequential://m1,m2:3306/d?user=u", "t"),
+                ("jdbc:aws-wrapper:mysql://m1,m2,m1/d", "t"),
+            ],
+        ),
+        (Name("mssql://db", "d.dbo.t"), [("sqlserver://db,1433;database=D", "[dbo].[T]"), ("mssql://DB", "d.dbo.t")]),
+        (Name("postgres://p1,p2", "d.s.t"), [("jdbc:postgresql://p2:5432,p1:5432/d?currentSchema=s", "s.t")]),
+        (Name("hive://m1,m2", "a.b"), [("hive://m2:9083,m1:9083", "A.B")]),
+        (
+            Name("s3://b", "raw/orders"),
+            [("s3a://b", "raw/2026/11/20/07/orders/*"), ("s3://b", "raw/dt=20261120/orders")],
+        ),
+    ],
+)
+def test_rule_2_every_spelling_of_a_drivers_address_is_one_name(form: Name, spellings: list[tuple[str, str]]) -> None:
+    for spelling in spellings:
+        assert default_rules().canonical(*spelling) == form
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        Name("s3://b", "raw/2026"),
+        Name("s3://b", "report_2025"),
+        Name("s3://b", "2026-11-20/orders"),
+        Name("s3://b", "2026/11/20"),
+        Name("s3://b", "raw/20261340"),
+        Name("mysql://m1,m2:3307", "d.t"),
+        Name("snowflake://a", '"d"."s"."t"'),
+    ],
+)
+def test_rule_2_what_is_no_date_or_default_stays(name: Name) -> None:
+    assert default_rules().canonical(*name.parts) == name
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

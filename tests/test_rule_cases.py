@@ -13,9 +13,12 @@ from tests.rule_cases import (
     attempts,
     generations,
     masking,
+    moved,
     nested,
     opaque,
+    periods,
     plain,
+    rewriting,
     settled,
     sql,
     unused,
@@ -27,7 +30,22 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
     case
-    for part in (attempts, generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
+    for part in (
+        attempts,
+        generations,
+        moved,
+        opaque,
+        accounts,
+        airflow,
+        nested,
+        masking,
+        rewriting,
+        periods,
+        unused,
+        settled,
+        plain,
+        sql,
+    )
     for case in part.CASES
 ]
 JUDGES = [
@@ -40,7 +58,7 @@ TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
 
 @pytest.mark.parametrize("judge", JUDGES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *periods.ABOVE], ids=lambda case: case.name)
 def test_case(case: Case, judge: type[Judge]) -> None:
     assert judge is Index or wrong_answers(case, list(case.events), judge) == [], case.doubt
     assert wrong_answers(case, shuffled(case), judge) == [], "order and repetition matter"

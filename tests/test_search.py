@@ -14,6 +14,7 @@ from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, Asker, up
 pytestmark = pytest.mark.slow  # a Headwater
 
 WORKS = ("s3://lake", "works/dimCustomerAddress")
+CRM, DAILY = ("postgres://db", "shop.crm.subscribers"), ("s3://lake", "works/deliveries_daily")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,8 @@ def shop(folder: Path) -> Iterator[Asker]:
         asker.post(*EVENTS)
         wide = made(WORKS, {"street": [source(("s3://lake", "raw/streets"), "street", CLEAR)]}, columns="street city")
         asker.post(run(20, 110, wide, job="load_addresses"))
+        crm = made(CRM, {"subscriber_phone": [source(DAILY, "recipient_phone", CLEAR)]}, columns="subscriber_phone")
+        asker.post(run(22, 115, crm, job="load_subscribers"))
         yield asker
 
 
@@ -115,7 +118,7 @@ def test_columns_that_went_and_datasets_that_were_dropped_are_not_found(shop: As
     assert found(shop, "postcode") == [f"column {WORKS[1]} postcode"]
     assert found(shop, "city") == []
     shop.post(DROPPED)
-    assert found(shop, "gold/mailing") == []
+    assert found(shop, "gold/mailing") == ["dataset other/mailing"]
 
 
 def test_the_command_line_finds_the_same(shop: Asker, folder: Path) -> None:
@@ -126,15 +129,45 @@ def test_the_command_line_finds_the_same(shop: Asker, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "column"),
-    [("emial_key", "email_key"), ("silver/custmers", None), ("lading/customers", None)],
+    ("text", "name"),
+    [
+        ("silver/custmers", "s3://lake/silver/customers"),
+        ("lading/customers", "s3://lake/landing/customers"),
+        ("works/deliveries_dialy", "s3://lake/works/deliveries_daily"),
+        ("deliveriesdaily", "s3://lake/works/deliveries_daily"),
+        ("deliveries_d_aily", "s3://lake/works/deliveries_daily"),
+        ("s3://lake/works/deliverys_daily", "s3://lake/works/deliveries_daily"),
+        ("crm.subscirbers", "postgres://db/shop.crm.subscribers"),
+        ("crm/subscribres", "postgres://db/shop.crm.subscribers"),
+        ("shop.crmsubscribers", "postgres://db/shop.crm.subscribers"),
+        ("shop.custmers", "hive://meta/shop.customers"),
+    ],
 )
-def test_a_slip_in_a_name_of_several_words_is_found_as_impact_finds_it(
-    shop: Asker, text: str, column: str | None
-) -> None:
-    items = shop.ask("search", q=text)["items"]
-    if column:
-        assert column in {item["column"] for item in items}
-    elif "/" in text:
-        nearest = shop.get("impact", dataset=text).json()["nearest"]
-        assert nearest[0] in {f"{item['namespace']}/{item['name']}" for item in items}
+def test_search_and_impact_find_the_same_name_for_a_slip(shop: Asker, text: str, name: str) -> None:
+    items = shop.ask("search", q=text, kinds="dataset,alias")["items"]
+    assert name in [f"{item['namespace']}/{item['name']}" for item in items]
+    assert {item["match"] for item in items} == {"similar"}
+    assert shop.refused("impact", 404, dataset=text)["nearest"][0] == name
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("emial_key", "email_key"),
+        ("emailkey", "email_key"),
+        ("subscriber_phnoe", "subscriber_phone"),
+        ("subscriber-phone", "subscriber_phone"),
+        ("subs_criber_phone", "subscriber_phone"),
+        ("crm.subscribers.subscribr_phone", "subscriber_phone"),
+    ],
+)
+def test_a_slip_in_a_column_of_several_words_is_found(shop: Asker, text: str, column: str) -> None:
+    assert shop.ask("search", q=text, kinds="column")["items"][0]["column"] == column
+
+
+def test_a_graph_names_the_group_nearest_to_one_with_a_slip(shop: Asker) -> None:
+    for text, group in (
+        ("group:s3://lake/wroks", "group:s3://lake/works"),
+        ("group:shop.cmr", "group:postgres://db/shop.crm"),
+    ):
+        assert shop.refused("graph", 404, expand=text)["nearest"][0] == group

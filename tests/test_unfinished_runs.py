@@ -1,4 +1,4 @@
-"""Rule 6.7: a run that did not complete proves nothing and hides nothing."""
+"""Rule 6.10: a run that did not complete proves nothing and hides nothing."""
 
 from typing import Any
 

@@ -25,6 +25,7 @@ from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
 
 PROVES_ROWS = "outputStatistics"
+SUBSET = "subset"
 EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"})
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -141,7 +142,7 @@ def _dataset(
     wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
 ) -> SentDataset:
     mentioned = _mentioned(wire, facets, read_of, written_of)
-    shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, read_of.known)
+    shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, mentioned.counted)
     return SentDataset(
         b"",
         wire.namespace,
@@ -192,8 +193,13 @@ def _mentioned(
         previous_name=facets.lifecycle.previous_name,
         landed=PROVES_ROWS in written_of.names or "version" in facets.names,
         facets=facets.facets,
-        counted=read_of.known,
+        counted=_counted(read_of, written_of),
     )
+
+
+def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
+    """Return the names of input facets, and of the output facets the one that the rules read."""
+    return (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
 
 
 def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:

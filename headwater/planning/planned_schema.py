@@ -1,9 +1,10 @@
 """Tables as they are and as they would be after a change: what differs is what is planned (pure)."""
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from headwater.nearest_names import nearest
 
 ChangeKind = Literal["drop_column", "rename_column", "retype_column", "drop_table", "rename_table", "not_understood"]
 
@@ -183,7 +184,8 @@ def _of_columns(called: str, now: PresentTable, then: PlannedTable) -> Iterator[
     left = {each.name.casefold(): each for each in then.columns or ()}
     renamed = {each.was.casefold(): each for each in then.columns or () if each.was is not None}
     for name, kind in now.columns.items():
-        if "." in name and name.rpartition(".")[0] in now.columns:
+        around = name.rpartition(".")[0]
+        if around in now.columns and (then.was != now or around.casefold() not in left):
             continue  # nested: what it is nested in speaks for it
         same = left.get(name.casefold())
         other = renamed.get(name.casefold()) if then.was == now else None
@@ -208,7 +210,7 @@ def _lacks(table: PlannedTable | None, column: str) -> str | None:
     """Say that a table by then has no such column, and what is like it; None where its columns are not known."""
     if table is None or table.columns is None:
         return None
-    names = {each.name.casefold(): each.name for each in table.columns}
-    near = [names[each] for each in difflib.get_close_matches(column.casefold(), list(names), 3, 0.5)]
-    likely = f"the nearest: {', '.join(near)}" if near else f"it has {', '.join([*names.values()][:10])}"
+    names = [each.name for each in table.columns]
+    near = nearest(column, names, 3)
+    likely = f"the nearest: {', '.join(near)}" if near else f"it has {', '.join(names[:10])}"
     return f"It has no column of this name at this point; {likely}."

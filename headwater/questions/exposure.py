@@ -1,6 +1,5 @@
 """The masking surface as an answer: where tagged columns end up, and how."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from headwater.lineage.walks.exposed_until import exposed_until
 from headwater.lineage.walks.masking_surface import Surfaced, surface
 from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
+from headwater.nearest_names import NEAREST, nearest
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
@@ -153,9 +153,8 @@ def _one(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Su
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
     found = [_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
-    return TaggedSources(
-        [node for each in found for node in each.nodes], [number for each in found for number in each.whole]
-    )
+    nodes = [node for each in found for node in each.nodes]
+    return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
 
 
 def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
@@ -180,13 +179,28 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
-        near = difflib.get_close_matches(key, known, 5, 0.4) or sorted(known)[:5]
+        near = nearest(key, known) or sorted(known)[:NEAREST]
         raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
-    return TaggedSources(list(nodes), list(whole))
+    return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
+
+
+def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
+    """Return tagged columns with those that hold their values after a name moved (rule 10.11)."""
+    every = counted.nesting.whole(set(nodes))
+    return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
 def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
-    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
+    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file.
+
+    A tag also holds in the other locations that the names of its dataset have meant.
+    """
+    for dataset, column, tag in _own_tags(snapshot, rules):
+        for location in (dataset, *snapshot.naming.moved.others(dataset)):
+            yield location, column, tag
+
+
+def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
     for dataset, tags in snapshot.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
     if rules.tags:

@@ -1,6 +1,5 @@
 """What a question's words mean: datasets by any alias or unique suffix, columns, or the nearest ones there are."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -10,8 +9,7 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, split_location
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-
-_NEAREST = 5
+from headwater.nearest_names import NEAREST, nearest
 
 
 class Subject(NamedTuple):
@@ -49,13 +47,13 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
         raise NeverWritten("/".join(without_lineage[0].parts))
     found = found or without_lineage
     if len(found) > 1:
-        shown = ", ".join(repr("/".join(name.parts)) for name in found[:_NEAREST])
+        shown = ", ".join(repr("/".join(name.parts)) for name in found[:NEAREST])
         wanted = f"{asked.dataset[:200]!r}"
         raise WrongQuestion(f"{wanted} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, _nearest_names(asked.dataset, snapshot.datasets()))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot)))
 
 
 def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
@@ -106,6 +104,12 @@ def cut_name(text: str) -> Callable[[str], bool] | None:
     return lambda name: pattern.fullmatch(name) is not None
 
 
+def _accepted(snapshot: Snapshot) -> set[str]:
+    """Return the names by which datasets can be asked for: their own and their aliases."""
+    aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
+    return {"/".join(name.parts) for name in (*snapshot.datasets(), *aliases)}
+
+
 def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
@@ -147,19 +151,6 @@ def _unescaped(text: str) -> str:
     return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
-def _nearest_names(asked: str, known: Iterable[Name]) -> list[str]:
-    by_text = {"/".join(name.parts): name for name in known}
-    by_end: dict[str, str] = {}
-    for whole in sorted(by_text):
-        by_end.setdefault(_end(whole), whole)
-    near = difflib.get_close_matches(_end(asked), list(by_end), _NEAREST, 0.5)
-    return [by_end[end] for end in near]
-
-
-def _end(text: str) -> str:
-    return "/".join(text.casefold().replace(".", "/").rstrip("/").split("/")[-2:])
-
-
 def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str) -> Name:
     """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant."""
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
@@ -172,10 +163,10 @@ def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, na
             {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
         )
     if len(found) > 1:
-        whole = ", ".join(repr("/".join(job.parts)) for job in found[:_NEAREST])
+        whole = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
         raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {whole}. Write one of them, or its namespace.")
     if not found:
-        near = difflib.get_close_matches(name, sorted({parts[1] for _, parts in shown}), _NEAREST, 0.5)
+        near = nearest(name, {parts[1] for _, parts in shown})
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
     return found[0]
 
@@ -184,7 +175,8 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
-    numbers = graph.generations.get(dataset, ())
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset.plain))
+    numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
     if any(graph.is_attempted(number, key) for number in numbers):
@@ -201,10 +193,9 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     if len(fitting) == 1:
         return columns.key(fitting[0])
     if fitting:
-        shown = ", ".join(repr(known[each]) for each in fitting[:_NEAREST])
+        shown = ", ".join(repr(known[each]) for each in fitting[:NEAREST])
         raise WrongQuestion(f"{column[:200]!r} may be {len(fitting)} columns: {shown}. Write one of them.")
-    near = difflib.get_close_matches(column.casefold(), list(known), _NEAREST, 0.4)
-    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, [known[each] for each in near])
+    raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest(column, set(known.values())))
 
 
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:

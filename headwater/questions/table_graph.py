@@ -1,6 +1,5 @@
 """The graph of tables, folded: by namespace, lakehouse or schema, each group opened where one asks for it."""
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import get_args
@@ -11,6 +10,7 @@ from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.runs.job_hierarchy import Fold, as_it_is
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.nearest_names import nearest
 from headwater.questions.answers.picture_answers import GraphAnswer, GraphEdge, GraphNode, Kind, Level
 
 _LEVELS = get_args(Level)
@@ -111,7 +111,7 @@ def _check(expand: Collection[str], datasets: Sequence[Name]) -> None:
     known = set(_ids(datasets))
     for each in expand:
         if each not in known:
-            raise NotKnown("group", each, difflib.get_close_matches(each, sorted(known), 5, 0.4))
+            raise NotKnown("group", each, nearest(each, known))
 
 
 def _ids(datasets: Sequence[Name]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What runs report that did not complete (docs/lineage.md: rule 6.7)."""
+"""What runs report that did not complete (docs/lineage.md: rule 6.10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +25,9 @@ class Attempt:
     """What its output may be made of."""
 
     @property
-    def time_us(self) -> tuple[int, str]:
-        return (self.account.run.time_us if self.account.run else 0), self.account.key
+    def newness(self) -> tuple[int, int, str]:
+        period_us = self.writing.period_us if self.writing else 0
+        return period_us, self.account.run.time_us if self.account.run else 0, self.account.key
 
 
 class Attempts:
@@ -38,7 +39,7 @@ class Attempts:
     @cached_property
     def counting(self) -> list[Attempt]:
         newest: dict[Any, Attempt] = {}
-        for attempt in sorted(self.every, key=lambda each: each.time_us):
+        for attempt in sorted(self.every, key=lambda each: each.newness):
             newest[self._reported(attempt)] = attempt
         return [attempt for attempt in newest.values() if not self._is_proven(attempt)]
 

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import NEVER, Dataset
+from tests.reference.moves import moved_steps, with_moved
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
 from tests.reference.walks import carried, reached
 from tests.reference.writings import Writing
-
-REWRITES = {"OVERWRITE", "TRUNCATE", "CREATE"}
 
 
 def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
@@ -44,11 +43,7 @@ class Tagged:
     def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
         self.lineage, there = lineage, lineage.nesting.there
         every = Surface(lineage, sources).tagged
-        counting = [*lineage.current, *lineage.current_readers]
-        mentioned = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
-        mentioned |= lineage.attempts.mentioned
-        mentioned |= {dataset for each in lineage.working if not each.writings for dataset in each.content.inputs}
-        known = {node for node in every if node[:3] in mentioned}
+        known = {node for node in every if node[:3] in lineage.mentioned}
         self.listed = {node for node in known if not lineage.schemas.columns(node[:3]) or node[3] in there[node[:3]]}
         described = {event.event_id for event in lineage.events if "dataset" in event.event}
         self.writers = [writing for writing in lineage.current if writing.run not in described]
@@ -66,7 +61,11 @@ class Tagged:
         """Return when clear values were written that no whole rewrite has replaced."""
         past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
         accounts = self.lineage.accounts
-        return [each.time_us for each in past if not any(rewrites(account, each, NEVER) for account in accounts)]
+        return [
+            each.time_us
+            for each in past
+            if not any(rewrites(self.lineage, account, each, NEVER) for account in accounts)
+        ]
 
     def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
         """Return the DIRECT edges into a column, into what is around it and into what is within.
@@ -94,8 +93,9 @@ class Surface:
         self.lineage = lineage
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
-        self.tagged = {node for each in asked for node in self.nesting.about(each)}
-        self.direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.tagged = with_moved(lineage, {node for each in asked for node in self.nesting.about(each)})
+        direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.direct = moved_steps(lineage, direct)
         self.clear = [step for step in self.direct if not step.is_masked]
         sure = [step for step in self.clear if step.way is not Way.MAY]
         self.exposed = reached(sure, self.tagged).keys() - self.tagged
@@ -117,14 +117,27 @@ class Surface:
         """Return all that is unknown, and more, with what is known to be so."""
         starts, found = known, known
         while True:
-            leaking = datasets(self.exposed | found | self.tagged)
+            leaking = self._moved_on(datasets(self.exposed | found | self.tagged))
             touched = datasets(self.exposed | self.reached | (found - self.tagged))
-            starts = starts | self._not_named(touched) | self._opaque(leaking)
+            starts = self._moved(starts | self._not_named(touched) | self._opaque(leaking))
             behind = [step.source for step in self.clear if self._is_nameless(step.source, leaking)]
             more = starts | reached(self.clear, starts.union(behind)).keys()
             if more <= found:
                 return found
             found = found | more
+
+    def _moved_on(self, leaking: set[Dataset]) -> set[Dataset]:
+        """Return datasets with those to which names moved on from them."""
+        return leaking | {each for one in leaking for each in self.lineage.moved_on(one, forward=True)}
+
+    def _moved(self, nodes: set[Node]) -> set[Node]:
+        """Return unknown columns also where names moved on to with them; without known columns, all there."""
+        found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
+        for dataset in self._moved_on({node[:3] for node in nodes if node[3] is None}):
+            if not any(node[:3] == dataset for node in nodes if node[3] is None):
+                columns = self.lineage.schemas.columns(dataset)
+                found |= {(*dataset, column) for column in columns or [None]}
+        return found | nodes
 
     def _not_named(self, touched: set[Dataset]) -> set[Node]:
         """(a) without what is opaque: columns that no current writer names."""
@@ -168,7 +181,8 @@ class Surface:
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
         """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
-        said = [writing for writing in self.lineage.current if writing.output == dataset]
+        earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
+        said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
@@ -207,16 +221,15 @@ class Past:
         ]
 
     def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
-        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
+        return any(rewrites(self.lineage, account, writing, until_us) for account in self.lineage.accounts)
 
 
-def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
-    """Tell whether another run took away what a run wrote, before a time."""
-    run, facets = account.run, account.content.outputs.get(writing.output, {})
-    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    if run is None or not run.completes or change not in REWRITES or run.key == writing.run:
+def rewrites(lineage: Reference, account: Account, writing: Writing, until_us: int) -> bool:
+    """Tell whether another run took away what a run wrote, before a time: it began after that had ended."""
+    run = account.run
+    if run is None or run.key == writing.run or not writing.time_us < run.first_us <= run.time_us < until_us:
         return False
-    return writing.time_us <= run.time_us < until_us
+    return lineage.write_kinds.replaces_all(account, writing.output)
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
+from tests.reference.names import is_part, is_subset
 from tests.reference.records import (
     Delivered,
     Facets,
@@ -29,6 +30,8 @@ class Content:
     outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]]
     entries: dict[Dataset, list[tuple[Facets, Delivered]]]
     inferred: Statement | None = None
+    parts: set[Dataset] = field(default_factory=set)
+    """The outputs that a folder or a `subset` shows to be written in part."""
 
     @property
     def is_self_loop(self) -> bool:
@@ -46,6 +49,7 @@ class Writing:
     job: tuple[str, str] = ("", "")
     run: str = ""
     execution: str = ""
+    period_us: int = 0
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The columns that it says anything of."""
@@ -109,13 +113,14 @@ class Reader:
         inputs: set[Dataset] = set()
         said: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
-        drops = False
+        drops, parts = False, set[Dataset]()
         for event in events:
             inputs |= {dataset for each in event.datasets("inputs") if (dataset := self._source(each, event, run))}
             for each in event.datasets("outputs", "dataset"):
                 drops = drops or self._is_dropped(each, event, run)
                 if dataset := self._output(each, event, run):
                     said[dataset].append((facets_of(each), event))
+                    parts |= {dataset} if is_part(each, self.generations.names) or is_subset(each) else set()
                     add_lineage(lineage["output", dataset], facets_of(each), event)
             for entity in ("run", "job"):
                 add_lineage(lineage[entity, None], event.facets(entity), event)
@@ -123,7 +128,7 @@ class Reader:
         entries = self._by_target(lineage, run)
         inputs = set() if drops and not outputs and not entries else inputs
         inferred = self._statement(events, run, inputs, outputs) if run and not entries else None
-        return Content(inputs, outputs, entries, inferred)
+        return Content(inputs, outputs, entries, inferred, parts)
 
     def _statement(
         self,

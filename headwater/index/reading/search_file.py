@@ -13,12 +13,13 @@ from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.nearest_names import nearest
 from headwater.opening import or_closed
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LOOKED_AT = 60
-"""Most things of a kind that are ranked; an answer that met this says `truncated`."""
+"""Most things of a kind that are ranked; beyond them the answer is `truncated`."""
 
 Match = Literal["exact", "prefix", "word", "part", "parent", "similar"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
@@ -27,6 +28,12 @@ _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
 _FEW = 20
 """Slips are looked for where nothing better fills a page."""
+
+_SIMILAR = 10
+"""What a hit of another name than the asked one ranks below those of the asked one."""
+
+_COMPARED = 100_000
+"""Most names of a kind that are compared as a whole, where nothing else was found; each costs about 2 µs."""
 
 _TRIGRAM = 3
 _LAST_CHARACTER = "\U0010ffff"
@@ -82,11 +89,24 @@ class SearchFile:
                 for corrected in self._corrected(terms):
                     for kind in stored:
                         ids = set(islice(self._ids(corrected, kind), _FEW))
-                        more = self._hits(ids, corrected, kinds, similar=True)
+                        more = self._hits(ids, corrected, kinds, below=_SIMILAR)
                         fresh = [hit for hit in more if hit[4:8] not in known]
                         known.update(hit[4:8] for hit in fresh)
                         found.update(fresh)
+                if len(terms) == 1 and all(hit.match == "similar" for hit in found):
+                    found.update(hit for hit in self._like(terms[0], stored, kinds) if hit[4:8] not in known)
             return found, self._cut
+
+    def _like(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
+        """Yield what is called most like a term as a whole: a slip may join, part or replace words."""
+        for kind in stored:
+            rows = self.sql.execute(
+                "SELECT DISTINCT last FROM things WHERE kind = ? LIMIT ?", (kind, _COMPARED)
+            ).fetchall()
+            self._cut = self._cut or len(rows) == _COMPARED
+            for place, last in enumerate(nearest(term, (last for (last,) in rows)), 1):
+                ids = list(self._each("SELECT id FROM things WHERE kind = ? AND last = ?", kind, last))
+                yield from self._hits(ids, (last,), kinds, below=_SIMILAR + place)
 
     def _refresh(self) -> None:
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
@@ -164,7 +184,7 @@ class SearchFile:
                 yield "".join(chosen)
 
     def _hits(
-        self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, similar: bool = False
+        self, ids: Iterable[int], terms: Sequence[str], kinds: Sequence[str], *, below: int = 0
     ) -> Iterator[SearchHit]:
         numbers = list(ids)
         for kind, namespace, name, part, own, parent, last, uses, time_us in self.sql.execute(
@@ -179,8 +199,8 @@ class SearchFile:
             shown = "alias" if is_alias else kind
             if shown not in kinds:
                 continue
-            score = sum(rank for rank in ranks if rank is not None) + (10 if similar else 0)
-            match: Match = "similar" if similar else MATCHES[min(rank for rank in ranks if rank is not None)]
+            score = sum(rank for rank in ranks if rank is not None) + below
+            match: Match = "similar" if below else MATCHES[min(rank for rank in ranks if rank is not None)]
             yield SearchHit(
                 score, KINDS.index(shown), -uses, -(time_us or 0),
                 means if kind in ("column", "tag") and means else whole,

@@ -1,18 +1,11 @@
 """Words that are nearly what was typed: a bounded number of letters wrong, too many, missing or swapped."""
 
-import re
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from rapidfuzz.distance import OSA
+from headwater.nearest_names import slips_between
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _ROUGH, _SURE = 4, 8
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a name, casefolded: `dimCustomer_v2` is dim, customer, v, 2."""
-    return [word.casefold() for word in _WORDS.findall(text)]
 
 
 def slips(term: str) -> int:
@@ -23,12 +16,9 @@ def slips(term: str) -> int:
 
 
 def distance(term: str, word: str, most: int) -> int | None:
-    """Return the slips between a term and the nearest beginning of a word; None if they are more than `most`.
-
-    A slip is a letter changed, left out, put in, or swapped with its neighbour.
-    """
+    """Return the slips between a term and the nearest beginning of a word; None if they are more than `most`."""
     lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
-    found = min((OSA.distance(term, word[:length], score_cutoff=most) for length in lengths), default=most + 1)
+    found = min((slips_between(term, word[:length], most) for length in lengths), default=most + 1)
     return found if found <= most else None
 
 

@@ -33,6 +33,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     parent: str | None = None
     leads_to: tuple[Name, ...] = ()
     sql: str | None = None
+    write_signs: tuple[str, ...] = ()
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -79,7 +80,7 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
             tuple(outputs), said.declared, said.producer, None, said.leads_to,
-            said.sql,
+            said.sql, said.write_signs,
         )
     )  # fmt: skip
 

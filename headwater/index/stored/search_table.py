@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from headwater.index.reading.spelling import words_of
 from headwater.index.stored.index_packing import tags_from
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.facet_contents import Path
@@ -12,6 +11,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import tags_facets
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.nearest_names import words_of
 
 _PARTING = "/.:"
 _KNOWN = 200_000

@@ -30,8 +30,8 @@ class Candidate(NamedTuple, Generic[T]):
 
     started_us, last_us: of the run's first and last event.
     weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
-    rows_confirmed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
-    lineage: stands for its edges.
+    rows_confirmed: rows are known to have been written. rewrites: its kind, see `write_kinds`; it began at started_us.
+    period_us: what it was run for (rule 6.1), never later than its time. lineage: stands for its edges.
     """
 
     time_us: int
@@ -42,7 +42,8 @@ class Candidate(NamedTuple, Generic[T]):
     last_us: int
     weight: int
     rows_confirmed: bool
-    rewrites: bool
+    rewrites: int
+    period_us: int
     lineage: T
 
     @property
@@ -91,7 +92,7 @@ def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]])
     return [candidate for candidate in candidates if newest and candidate.execution == newest.execution]
 
 
-CANDIDATE_ORDER = ("time_us", "tie")
+CANDIDATE_ORDER = ("period_us", "time_us", "tie")
 """What orders the candidates of a job output, in tables, too; the greatest is the newest."""
 
 newness = attrgetter(*CANDIDATE_ORDER)

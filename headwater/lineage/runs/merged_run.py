@@ -56,6 +56,7 @@ class RunDataset(Struct, gc=False):
     lifecycle: str | None = None
     rows_confirmed: bool = False
     version: str | None = None
+    is_part: bool = False
 
 
 class Run(Struct):
@@ -69,6 +70,7 @@ class Run(Struct):
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
     script: its SQL, where an event leaves open what columns of an output are made of.
+    write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
     """
 
     key: str
@@ -91,6 +93,8 @@ class Run(Struct):
     producer: str
     newest: str
     script: Script | None = None
+    write_signs: frozenset[str] = frozenset()
+    failed: bool = False
 
     @property
     def speaker(self) -> Speaker:
@@ -136,6 +140,8 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         drops=len(written) < len(outputs),
         producer=newest.content.producer,
         script=_script(speaking, who, naming, inputs, written),
+        write_signs=frozenset(sign for fact in counted.facts for sign in fact.content.write_signs),
+        failed=counted.failed,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
 
@@ -150,12 +156,13 @@ def later_attempts(facts: Iterable[RunFacts]) -> Sequence[RunFacts]:
 class _Counted(NamedTuple):
     """The events of a run that report what it reads and writes.
 
-    completed: the end of its newest COMPLETE attempt; end: of its newest attempt.
+    completed: the end of its newest COMPLETE attempt, failed: that has a FAIL, too; end: of its newest attempt.
     """
 
     facts: Sequence[RunFacts]
     completed: RunFacts | None
     end: RunFacts | None
+    failed: bool = False
 
 
 def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
@@ -165,7 +172,8 @@ def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
     ends = [end_of(attempt) for attempt in attempts]
     for number, end in reversed([*enumerate(ends, 1)]):
         if end is not None and end.type == "COMPLETE":
-            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end, ends[-1])
+            failed = any(fact.type == "FAIL" for fact in attempts[number - 1])
+            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end, ends[-1], failed)
     return _Counted(ordered, None, ends[-1])
 
 
@@ -342,3 +350,4 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     dataset.lifecycle = use.lifecycle or dataset.lifecycle
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
+    dataset.is_part = dataset.is_part or use.is_part

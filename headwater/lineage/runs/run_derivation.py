@@ -16,6 +16,7 @@ from headwater.lineage.edges.current_candidates import (
     JobOutput,
 )
 from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, attempted_contributions, contributions
+from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, later_attempts, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
@@ -47,8 +48,8 @@ class RunDerivation:
         self._lenders: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
-    def derive(self, facts: Sequence[RunFacts]) -> Derived:
-        """Take all facts of a run, at least one."""
+    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
+        """Take all facts of a run, at least one; nominal_us: its nominal time, or that of a run above it."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
@@ -62,10 +63,10 @@ class RunDerivation:
             candidates = _recurring(run, self._rules)
             if events := later_attempts(facts):  # then it is no run that recurs
                 attempt = fold(events, self._rules.naming)
-                later = _said(attempt, _recurring(attempt, self._rules))
+                later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
             lenders = frozenset(self._lenders)
-        return Derived(run, {**_said(run, shape.candidates), **later}, shape.used, shape, lenders)
+        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
         """Answer by the rules, and note whose schema was asked for."""
@@ -116,18 +117,29 @@ def _recurring(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
     return [recurring_candidate(run, found) for found in every]
 
 
-def _said(run: Run, candidates: Iterable[RecurringCandidate]) -> Said:
-    return {candidate.job_output: _candidate(run, candidate) for candidate in candidates}
+def _said(run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None) -> Said:
+    return {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in candidates}
 
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
     """Return what a run says of one of its outputs, without what differs from run to run."""
-    written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.completed and written is not None and written.lifecycle in _REWRITES
-    return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
+    return RecurringCandidate(
+        job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
+    )
 
 
-def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
+def _write_kind(run: Run, found: OutputLineage) -> int:
+    """Return one of `WRITE_KINDS`."""
+    written = run.outputs.get(found.output) if found.output and run.completed else None
+    if written is None:
+        return ADDS
+    alone = len(run.outputs) == 1
+    return write_kind(
+        Write(run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.failed)
+    )
+
+
+def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,
@@ -139,6 +151,7 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
         weight,
         rows_confirmed,
         rewrites,
+        run.time_us if nominal_us is None or run.kind != "RUN" else min(nominal_us, run.time_us),
         lineage,
     )
 
@@ -151,6 +164,3 @@ def weight_of(found: OutputLineage) -> int:
         return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
     return OPAQUE if any(name != found.output for name in few) else SILENT
-
-
-_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

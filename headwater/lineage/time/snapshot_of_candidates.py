@@ -96,13 +96,13 @@ class SnapshotOfCandidates(Snapshot):
             if job_output.output == dataset
             for candidate in own
         ]
-        rewrites = sorted((candidate.time_us, candidate.run_key) for _, candidate in of_it if candidate.rewrites)
+        rewrites = sorted((each.time_us, each.started_us, each.run_key) for _, each in of_it if each.rewrites)
 
         def wrote(candidate: Candidate[OutputLineage], upto_us: int) -> Wrote | None:
             return (candidate.time_us, candidate.run_key) if candidate.time_us <= upto_us else None
 
         def rewritten(by: Wrote) -> int | None:
-            return next((at for at, run_key in rewrites if at >= by[0] and run_key != by[1]), None)
+            return next((at for at, begun, run_key in rewrites if begun > by[0] and run_key != by[1]), None)
 
         return Written(
             [

@@ -1,5 +1,6 @@
 """Rule 6.10: a run that did not complete proves nothing and hides nothing."""
 
+from random import Random
 from typing import Any
 
 import msgspec
@@ -7,7 +8,13 @@ import pytest
 
 from headwater.cli import agent_answers, lineage_commands
 from headwater.errors import NeverWritten
+from headwater.events.times import iso
+from headwater.index.reading.known_moments import last_green_us
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.written_times import WrittenTimes
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.exposure import exposures, look_for
@@ -16,7 +23,8 @@ from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import RULES, LineageWorld, world
 from tests.reference.small_events import CLEAR, HASHED, A, B, C, changed, made, run, with_schema
-from tests.reference.world_events import Json, at, dataset, dataset_event, facet, parent, schema, source, uuid
+from tests.reference.world_events import Json, at, dataset, dataset_event, deliver, facet, parent, schema, source, uuid
+from tests.test_index_reference import indexed
 
 TWO = with_schema(A, "x y")
 COPIES = made(B, {"x": [source(A, "x", CLEAR)]})
@@ -55,7 +63,7 @@ def test_what_a_run_without_a_complete_reads_is_unknown_and_a_stop(state: str) -
     assert seen.unused(A) == {"x": "used", "y": "unknown"}
     [item] = [each for each in verdicts(seen.scene, RULES, seen.counted, asked=Subject(*A, "y"), page=ListPage()).items
               if each.column == "y"]  # fmt: skip
-    assert item.reason.endswith(f"(wait for its end, or run the job again): run {uuid(2)} of nightly is {told}")
+    assert (item.reason or "").endswith(f"(wait for its end, or run the job again): run {uuid(2)} of nightly is {told}")
     assert stops(seen, A, forward=True) == [("a", "not_completed", [f"nightly {told}"])]
     assert stops(seen, C, forward=False) == [("c", "not_completed", [f"nightly {told}"])]
 
@@ -157,3 +165,16 @@ def test_command_and_agents_name_the_run_and_what_to_do(capsys: pytest.CaptureFi
     printed = capsys.readouterr().out
     assert "Runs that did not complete" in printed
     assert "nightly" in printed
+
+
+def test_a_job_whose_newest_attempt_failed_has_the_end_of_its_completed_one_as_its_last_success() -> None:
+    events = [DONE, run(1, 2, kind="START"), run(1, 3, kind="FAIL")]
+    with indexed(deliver(events), Random(1)) as open_views:
+
+        def question(live: LiveGraph, _: UserRules) -> tuple[int, list[int]]:
+            job = live.names.known(Name("jobs", "job")) or 0
+            return last_green_us(live, "job"), [each.time_us for each in WrittenTimes(live, EVER_US).completed(job)]
+
+        green_us, completed_us = open_views.now(question)
+    assert completed_us == [green_us]
+    assert iso(green_us) == at(1)

@@ -14,6 +14,7 @@ from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
 from headwater.lineage.walks.wave import Hit, Wave
 from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
+from headwater.questions.attempts import unfinished_runs
 from headwater.questions.showing import shown_column
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
@@ -120,12 +121,14 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
         [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in said})],
         sorted({lineage.unread for _, lineage in said if lineage.unread}),
         [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
+        unfinished_runs(snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt})),
     )
 
 
 def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
     """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
     graph = snapshot.graph
+    yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
         read = {
@@ -141,6 +144,26 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
             yield _Gap(number, reason)
         for link in _possible_links(snapshot, number, counted, forward=forward):
             yield _Gap(number, reason, link=link)
+
+
+def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+    """Yield the gaps that runs leave which did not complete: what they read may be in what they write."""
+    graph = snapshot.graph
+    if forward:
+        for each in (dataset, *counted.lifetimes.others(dataset)):
+            for number in counted.attempted.intersection(graph.attempts_on.get(each, ())):
+                output = graph.sets[number][1].output
+                if output is not None and graph.may_have_written(number, each):
+                    yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
+        return
+    for number in counted.attempted.intersection(graph.attempts_at.get(dataset, ())):
+        reads = graph.sets[number][1].reads
+        for name in reads:
+            source = graph.dataset(name)
+            if source is not None and graph.may_have_written(number, source):
+                yield _Gap(number, "not_completed", name)
+        if not reads:
+            yield _Gap(number, "not_completed")
 
 
 def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
@@ -256,4 +279,4 @@ def _unsourced(
     while wave.front:
         nodes.update(hit.node for hit in wave.advance())
     stops = _stops(snapshot, target, nodes, counted, forward=False)
-    return [stop for stop in stops if stop.reason == "no_input"]
+    return [stop for stop in stops if stop.reason == "no_input" or (stop.runs and not stop.onward)]

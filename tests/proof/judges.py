@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf
@@ -111,6 +111,8 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
     asked, names = Subject(*column), default_rules()
     try:
         found = reach(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
+    except NeverWritten:
+        return Reached(stops=frozenset({snapshot.resolve(names.canonical(*column[:2])).parts}))
     except (NotKnown, WrongQuestion):
         return Reached()
     return Reached(

@@ -165,6 +165,8 @@ def unsafe_answers(
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
             if was.is_end_of_a_name(was.bound(subject[:2])):
                 continue
+            if mutation.moved is None and not _is_named(subject, now):
+                continue  # no other event names the column that is asked
             lost = _lost(question, one, other, was, now, moved=moved)
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [
@@ -172,6 +174,11 @@ def unsafe_answers(
                 for column in lost
             ]
     return found
+
+
+def _is_named(column: Column, mentions: Mentions) -> bool:
+    name = mentions.bound(canonical(*column[:2]))
+    return (*name, folded_column(column[2] or "")) in mentions.columns
 
 
 def _unsafe_use(

@@ -98,6 +98,17 @@ class Opacity:
             source for source in writing.also_read if not self._is_writing_explained(account, writing.output, source)
         }
 
+    def below(self, account: Account) -> list[Account]:
+        """Return the runs below a run, as far as they count."""
+        return self._below(account)
+
+    def explained(self, account: Account, writing: Writing, *, itself: bool = False) -> set[Dataset]:
+        """Return what a run leaves open about an output and other runs explain; itself: also for the output itself."""
+        asked = writing.reads | writing.opaque if writing.left_out else account.opaque_for(writing)
+        if itself:
+            return {each for each in asked if self._is_writing_explained(account, writing.output, each)}
+        return {each for each in asked if self._is_explained(account, each)}
+
     def _is_explained(self, account: Account, source: Dataset) -> bool:
         if any(source in each.covered for each in self._below(account)):
             return True

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tests.reference.attempts import Attempts
 from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
@@ -55,6 +56,8 @@ class Reference:
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
         self.opacity.is_known = self._known
+        attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
+        self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
 
     @cached_property
     def _known(self) -> Callable[[Dataset], bool]:
@@ -155,15 +158,16 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that are written, or written from."""
-        return {each for writing in self.current for each in (writing.output, *writing.reads)}
+        """The generations that are written, written from, or only read, if only by a run that did not complete."""
+        return self.mentioned.union(each for writing in self.current for each in (writing.output, *writing.reads))
 
     @cached_property
     def mentioned(self) -> set[Dataset]:
-        """The generations that lineage in force mentions, be it as what a run only reads."""
+        """The generations that lineage in force or an attempt mentions, be it as what a run only reads."""
         counting = [*self.current, *self.current_readers]
         found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
-        return found | {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+        found |= {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+        return found | self.attempts.mentioned
 
     def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
         """Return to where names of a generation moved on later, or (backward) where they were before."""

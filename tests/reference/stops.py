@@ -25,12 +25,15 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
     nodes = {*reached_backwards(steps, starts), *asked}
     datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
-    return {
-        each.output[:2]
+    attempts = [each for dataset in datasets for each in lineage.attempts.writing(dataset)]
+    left_open = [each.writing for each in attempts if each.writing and (each.written_from or not each.writing.reads)]
+    unsaid = [
+        each
         for each in writings
         if _is_unsaid(lineage, each)
         or _leaves_open(lineage, each, {node[3] or "" for node in nodes if node[:3] == each.output})
-    }
+    ]
+    return {each.output[:2] for each in [*unsaid, *left_open]}
 
 
 def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset]:
@@ -43,6 +46,10 @@ def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
     others = lineage.generations.of_name(dataset[:2]) - {dataset}
     here = [(writing, {dataset}) for writing in lineage.current]
     there = [(writing, others) for writing in [*lineage.current_readers, *lineage.declared]]
+    meant = {dataset} | others
+    attempts = [each for each in lineage.attempts.counting if each.written_from & meant]
+    if any(each.writing and _goes_on(lineage, each.writing.output) for each in attempts):
+        return True
     return any(
         _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
     )

@@ -52,6 +52,7 @@ class Verdicts:
     def collects(self, name: Name) -> set[tuple[str, int]]:
         """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
         readers = self._newest_that_only_read(is_streaming=False)
+        readers += [each.account for each in self.lineage.attempts.counting if not each.writing]
         return {
             (account.run.key, account.run.time_us)
             for account in readers
@@ -130,8 +131,8 @@ class Verdicts:
             return "unaccounted"
         if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
             return "no_transformations"
-        if not self._is_read(name):
-            return "never_read"
+        if self.lineage.attempts.reading(meant) or not self._is_read(name):
+            return "attempted" if self.lineage.attempts.reading(meant) else "never_read"
         return "collected" if self.strict and self.collects(name) else ""
 
     def _is_read(self, name: Name) -> bool:

@@ -62,6 +62,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
     doubts: list[tuple[int, list[int], int | None]] = []
+    attempt: str | None = None
 
 
 encode = msgpack.Encoder().encode
@@ -137,7 +138,7 @@ def pack_edges(said: OutputLineage) -> bytes:
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
             carries=said.carries, shows=said.shows, borrowed=False,
-            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, **packed,
+            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, attempt=said.attempt, **packed,
         )
     )  # fmt: skip
 
@@ -171,6 +172,7 @@ def unpack_edges(value: bytes) -> OutputLineage:
             Doubt(names[source], tuple(names[each] for each in inputs), None if known is None else names[known])
             for source, inputs, known in packed.doubts
         ),
+        attempt=packed.attempt,
     )
 
 

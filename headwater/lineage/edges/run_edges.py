@@ -71,6 +71,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
     doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
+    attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     """
 
     output: Name | None
@@ -88,17 +89,18 @@ class OutputLineage(Struct, frozen=True, gc=False):
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    attempt: str | None = None
 
     @property
     def asks(self) -> bool:
         """Whether other runs may explain what this one leaves open."""
-        return bool(self.opaque or self.unaccounted or self.doubts)
+        return bool(self.hidden)
 
     @property
     def hidden(self) -> tuple[Name, ...]:
         """The inputs of which it does not tell all that became of their columns."""
-        if self.unaccounted:
-            return (*self.opaque, *self.tables, *self.also_read)
+        if self.unaccounted or self.attempt:
+            return self.reads
         return (*self.opaque, *(name for doubt in self.doubts for name in doubt.inputs))
 
     def columns_from(self, dataset: Name) -> set[str]:
@@ -108,6 +110,27 @@ class OutputLineage(Struct, frozen=True, gc=False):
             for edge in self.edges
             if edge.source == dataset and edge.target is not None and edge.transformation.direct
         }
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """All that it may be made of."""
+        return (*self.opaque, *self.tables, *self.also_read)
+
+    @property
+    def proven(self) -> frozenset[object]:
+        """What it would prove as lineage that counts, for comparison: without subtypes, versions and reasons."""
+        edges = {
+            (edge.source, edge.column, target, edge.transformation.direct, edge.transformation.masked)
+            for edge in self.edges
+            for target in ((edge.target,) if edge.target is not None else self.columns)
+        }
+        parts = {
+            "reads": frozenset(self.reads),
+            "bare": self.bare,
+            "left out": self.unaccounted,
+            "doubts": frozenset(self.doubts),
+        }
+        return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
 
 class EdgeRules(NamedTuple):
@@ -121,8 +144,15 @@ class EdgeRules(NamedTuple):
 
 def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
-    if not run.makes_edges:
-        return []
+    return _contributions(run, rules) if run.makes_edges else []
+
+
+def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+    """Return what a run, or an attempt of one, reports that did not complete."""
+    return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
+
+
+def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     observed = {name: _observed_lines(each, rules) for name, each in run.outputs.items() if name not in explicit}
     sql = _RunSql(run, rules)
@@ -532,5 +562,5 @@ def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str
 
 def others_read(lineage: OutputLineage) -> Iterable[Name]:
     """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    own = lineage.output.plain if lineage.output is not None else None
+    own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
     return (name for name in (*lineage.tables, *lineage.also_read) if own is not None and name.plain != own)

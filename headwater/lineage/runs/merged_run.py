@@ -156,6 +156,13 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     )
 
 
+def later_attempts(facts: Iterable[RunFacts]) -> Sequence[RunFacts]:
+    """Return the events of a batch run behind its newest COMPLETE attempt; none where no attempt is COMPLETE."""
+    ordered, processing = _ordered(facts)
+    counted = _counted(ordered, processing)
+    return ordered[len(counted.facts) :] if counted.completed else ()
+
+
 class _Counted(NamedTuple):
     """The events of a run that report what it reads and writes.
 
@@ -231,17 +238,25 @@ def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
 
 
 def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
+    """Yield (time, name as sent) of the outputs of a run, other than those it drops last, or renames.
+
+    A run or attempt that did not complete may have written them, too.
+    """
     ordered, processing = _ordered(facts)
-    counted = _counted(ordered, processing)
-    if ordered[-1].kind == "RUN" and (processing != "BATCH" or counted.completed):
-        lifecycles = {each.name: each.lifecycle for fact in counted.facts for each in fact.outputs if each.lifecycle}
-        for fact in _speaking(counted.facts, processing):
-            for each in fact.outputs:
-                renames = counted.completed and each.lifecycle == "RENAME" and each.previous
-                if lifecycles.get(each.name) != "DROP" and not renames:
-                    yield fact.time_us, each.name
-            yield from ((fact.time_us, name) for name in fact.content.leads_to)
+    if ordered[-1].kind == "RUN":
+        counted = _counted(ordered, processing)
+        yield from _sent_writes(counted.facts, processing, completed=counted.completed is not None)
+        yield from _sent_writes(ordered[len(counted.facts) :], processing, completed=False)
+
+
+def _sent_writes(facts: Sequence[RunFacts], processing: str, *, completed: bool) -> Iterator[tuple[int, Name]]:
+    lifecycles = {each.name: each.lifecycle for fact in facts for each in fact.outputs if each.lifecycle}
+    for fact in _speaking(facts, processing) if facts else ():
+        for each in fact.outputs:
+            renames = completed and each.lifecycle == "RENAME" and each.previous
+            if lifecycles.get(each.name) != "DROP" and not renames:
+                yield fact.time_us, each.name
+        yield from ((fact.time_us, name) for name in fact.content.leads_to)
 
 
 def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:

@@ -18,6 +18,7 @@ OPAQUE = "a reader reports no column lineage"
 UNLISTED = "a reader's lineage names a dataset that it does not list and that may mean this one"
 UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
+ATTEMPT = "a run that did not complete reads this dataset (wait for its end, or run the job again)"
 NO_READER = "no reader of this dataset reports"
 SHOWN = "a job read this dataset to show it, and does not say which columns"
 UNUSED = "every reader reports its columns, and none reads this one"
@@ -110,7 +111,16 @@ class _VerdictRules:
         self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
         self._open = _sets(each for each in readers if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
-        self._shown = _sets(each for each in readers if only_shows(graph, *each))
+        attempts = [
+            (number, dataset)
+            for dataset in subject.numbers
+            for number in counted.attempted.intersection(graph.attempts_on.get(dataset, ()))
+            if graph.may_use(number, dataset)
+        ]
+        only_read = {number for number, _ in attempts if graph.sets[number][1].output is None}
+        self._attempts = tuple(sorted({number for number, _ in attempts} - only_read))
+        shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
+        self._shown = tuple(sorted(shown | only_read))
         self._reading = _sets(readers)
 
     def verdicts(self) -> list[ColumnVerdict]:
@@ -132,6 +142,7 @@ class _VerdictRules:
             (UNLISTED, self._unlisted),
             (UNACCOUNTED, self._open),
             (NO_STEPS, self._silent),
+            (ATTEMPT, self._attempts),
         )
         for why, numbers in reasons:
             if numbers:

@@ -6,6 +6,7 @@ from tests.rule_cases.events import (
     STREAM,
     begun,
     below,
+    changes,
     declared,
     done,
     drop,
@@ -211,8 +212,8 @@ VERDICTS = [
         unused("a", {"x": "used", "y": "used"}),
     ),
     case(
-        "R4 columns of the newest schema are judged",
-        [COPY, done(2, 2, table("a", "y z"))],
+        "R4 columns of the base list are judged",
+        [COPY, done(2, 2, changes("a", "OVERWRITE", "y z"))],
         unused("a", {"y": "unused", "z": "unused"}),
     ),
     case(
@@ -301,7 +302,7 @@ VERDICTS = [
         "rule 12 twins of an older schema are one by now",
         [
             done(1, 1, writes("b", {"k": "a.ID"}), of=[table("a", "ID id")]),
-            done(2, 2, table("a", "id")),
+            done(2, 2, changes("a", "OVERWRITE", "id")),
         ],
         unused("a", {"id": "used"}),
         exposed("a.id", "b.k"),

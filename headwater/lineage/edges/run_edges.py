@@ -16,7 +16,8 @@ from headwater.lineage.edges.accounting import (
     names_all,
     names_its_columns,
 )
-from headwater.lineage.edges.facet_contents import Contents, Path, SentEdge, Transformation
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming

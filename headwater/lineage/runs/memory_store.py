@@ -11,7 +11,7 @@ from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import Derived, Said
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class MemoryStore:
@@ -26,6 +26,8 @@ class MemoryStore:
         self._job_outputs: dict[str, Said] = {}
         self._lenders: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+        self._parted: set[Name] = set()
+        self._new_parts: set[Name] = set()
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Keep facts; returns those that are new."""
@@ -35,7 +37,17 @@ class MemoryStore:
             if fact.event_id not in known:
                 known[fact.event_id] = fact
                 fresh.append(fact)
+        self._new_parts = names_of_parts(fresh) - self._parted
+        self._parted |= self._new_parts
         return fresh
+
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        return self._new_parts
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        return name in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

@@ -9,7 +9,7 @@ from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
-from tests.reference.records import Delivered, Run, job_key, runs_of, stored
+from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
@@ -35,6 +35,7 @@ class Reference:
     ) -> None:
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
+        self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)
         self.generations = Generations(self.runs, self.names)
         self.seen_since_us, self.view = seen_since_us, view
@@ -67,6 +68,7 @@ class Reference:
         made = self.reader.writings(content, run.time_us, run, run.first_us, run.events[-1].event["producer"])
         for writing in made:
             writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
+            writing.period_us = period_of(run, self.by_key)
         return Account(run.key, content, made, run)
 
     def _declaration(self, event: Delivered) -> Account:
@@ -135,11 +137,27 @@ class Reference:
         """The generations that are written, or written from."""
         return {each for writing in self.current for each in (writing.output, *writing.reads)}
 
+    @cached_property
+    def mentioned(self) -> set[Dataset]:
+        """The generations that lineage in force mentions, be it as what a run only reads."""
+        counting = [*self.current, *self.current_readers]
+        found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
+        return found | {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        """Return to where names of a generation moved on later, or (backward) where they were before."""
+        found, front = set[Dataset](), {dataset} & self.mentioned
+        while front:
+            every = {each for one in front for each in self.generations.moved_on(one, forward=forward)}
+            front = (every & self.mentioned) - found - {dataset}
+            found |= front
+        return found
+
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
         return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.nesting_with([])
 
@@ -179,5 +197,6 @@ def counting(group: list[Writing]) -> list[Writing]:
     """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
     carrying = [each for each in group if each.carries and not each.is_inferred]
     carrying = carrying or [each for each in group if each.carries] or group
-    executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
+    newest = [max(among, key=lambda each: (each.period_us, each.time_us, each.run)) for among in (carrying, group)]
+    executions = {each.execution for each in newest}
     return [each for each in group if each.execution in executions]

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, READ, UNLESS_PARTS, authority_of
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.joined_lists import joined_hash, lists_in
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -180,7 +180,7 @@ class Schemas:
         """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
         self._lists.clear()
         for dataset in begun:
-            self._columns.setdefault(dataset, Columns(()))
+            self._columns.setdefault(dataset, NO_COLUMNS)
 
     def part(self, names: Iterable[Name]) -> set[Name]:
         """Look again at what is mentioned in parts under some names; returns these datasets."""
@@ -259,8 +259,8 @@ class Schemas:
 
     def _look(self, dataset: Name) -> Columns:
         schema = self.newest(dataset)
-        self._columns[dataset] = Columns(self._contents.schema(schema) if schema else ())
-        return self._columns[dataset]
+        columns = self._columns[dataset] = Columns(self._contents.schema(schema)) if schema else NO_COLUMNS
+        return columns
 
     def _keys(self, schema: str | None, dataset: Name) -> frozenset[str]:
         if schema is None:
@@ -286,8 +286,7 @@ class Schemas:
     def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
         for span in self._naming.uses(dataset):
-            upto_its_end = span._replace(until_us=min(span.until_us + 1, until_us))
-            yield self._mentions(upto_its_end, dataset)
+            yield self._mentions(Span(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset)
 
     def _mentions(self, span: Span, dataset: Name) -> Iterator[SeenSchema]:
         kept = self._kept.newest_first(span)

@@ -7,7 +7,7 @@ from typing import Any
 from tests.reference.generations import Dataset
 from tests.reference.names import Name, Names, is_part, is_subset
 from tests.reference.opacity import Account
-from tests.reference.records import Delivered, Run, attempts_of, facets_of, is_own_table, terminal
+from tests.reference.records import Delivered, Run, attempts_of, event_has_lineage, facets_of, is_own_table, terminal
 
 REPLACES = re.compile(r"(atomic_|execute_)?(replace_table(_as_select)?|create_table_as_select)(_command|_exec(_v\d)?)?")
 EMPTIES = re.compile(r"TRUNCATE TABLE [^ ]+ *$|DELETE FROM [^ ]+ *$|CREATE OR REPLACE TABLE .* AS ")
@@ -57,6 +57,15 @@ class WriteKinds:
         is_rewrite = facet.get("lifecycleStateChange") in ("OVERWRITE", "TRUNCATE")
         return is_rewrite and not _shows_part(run.counted, job, sql, output) and not self.is_by_parts(output)
 
+    def _is_echo(self, event: Delivered) -> bool:
+        """Tell whether an event names the same datasets as read and written, without column lineage."""
+        read, written = (
+            {self.names.canonical(each["namespace"], each["name"]) for each in event.datasets(role)}
+            for role in ("inputs", "outputs")
+        )
+        own = {name for names in (read, written) for name in names if is_own_table(name[1])}
+        return read - own == written - own and not event_has_lineage(event)
+
     def lists_all_columns(self, named: dict[str, Any], event: Delivered, dataset: Dataset) -> bool:
         """Tell whether what one event says of an output are all columns of the table (12.6)."""
         body, outputs = event.event, event.datasets("outputs")
@@ -70,6 +79,8 @@ class WriteKinds:
         ):
             return False
         if is_part(named, self.names) or is_subset(named):
+            return False
+        if self._is_echo(event):
             return False
         job, sql = body["job"]["name"].lower().split("."), _sql(event).upper()
         change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")

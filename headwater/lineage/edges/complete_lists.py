@@ -20,12 +20,21 @@ def authority_of(content: EventContent, output: DatasetUse) -> int:
         return ADDED
     if lists_some_columns(content.producer) or output.is_part:
         return ADDED
+    if _is_echo(content):
+        return READ
     if output.lifecycle == "ALTER" or any(map(_OF_TABLE.fullmatch, content.job.name.lower().split(".")[1:])):
         return COMPLETE
     alone = len(content.outputs) == 1
     write = Write(content.job.name, output.name, output.lifecycle, content.write_signs, output.is_part, alone)
     kind = write_kind(write)
     return ADDED if kind == ADDS else COMPLETE if kind == WHOLE else UNLESS_PARTS
+
+
+def _is_echo(content: EventContent) -> bool:
+    """Tell whether an event names what is read as written, without column lineage, as Spark's RDD jobs do."""
+    if content.declared or any(use.lineage or use.declared for use in content.outputs):
+        return False
+    return {use.name for use in content.inputs} == {use.name for use in content.outputs}
 
 
 _OF_TABLE = re.compile(

@@ -71,24 +71,17 @@ class WriteKinds:
         body, outputs = event.event, event.datasets("outputs")
         job_type = event.facets("job").get("jobType") or {}
         is_stream = job_type.get("processingType") in {"STREAMING", "SERVICE"} or job_type.get("integration") == "FLINK"
-        if (
-            "run" not in body
-            or body.get("eventType") != "COMPLETE"
-            or is_stream
-            or "integration/dbt" in body["producer"]
-        ):
+        if "run" not in body or body.get("eventType") != "COMPLETE" or is_stream or self._is_echo(event):
             return False
-        if is_part(named, self.names) or is_subset(named):
-            return False
-        if self._is_echo(event):
+        if "integration/dbt" in body["producer"] or is_part(named, self.names) or is_subset(named):
             return False
         job, sql = body["job"]["name"].lower().split("."), _sql(event).upper()
         change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
         if str(change).upper() == "ALTER" or any(OF_TABLE.fullmatch(node) for node in job[1:]):
             return True
-        if sum(not is_own_table(each["name"]) for each in outputs) == 1 and EMPTIES.search(sql):
-            return True
-        if any(REPLACES.fullmatch(part) for part in job) and "IF NOT EXISTS" not in sql:
+        alone = sum(not is_own_table(each["name"]) for each in outputs) == 1
+        replaces = any(REPLACES.fullmatch(part) for part in job) and "IF NOT EXISTS" not in sql
+        if replaces or (alone and EMPTIES.search(sql)):
             return True
         name = self.names.canonical(named["namespace"], named["name"])
         shows_part = _shows_part([event], job, sql, name) or _writes_partitions(event)

@@ -270,14 +270,25 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         {edge(A, B, "INDIRECT", y="y"), edge(A, B, "INDIRECT", y="z")},
     ),
     (
-        "4 without a schema the newest before counts",
+        "4 without a schema of its own all lists count if none is complete",
         [
             run(2, 0, with_schema(B, "k")),
             run(3, 9, with_schema(B, "l")),
             run(1, 1, made(B, {}, source(A, "x")), job="2"),
         ],
         columns,
-        {edge(A, B, "INDIRECT", y="k")},
+        {edge(A, B, "INDIRECT", y="k"), edge(A, B, "INDIRECT", y="l")},
+    ),
+    (
+        "4 a complete list before the run removes what older lists have",
+        [
+            run(2, 0, with_schema(B, "k")),
+            run(3, 1, with_schema(B, "l"), job="3.append_data_exec_v1"),
+            run(4, 9, with_schema(B, "m"), job="4"),
+            run(1, 2, made(B, {}, source(A, "x")), job="2"),
+        ],
+        columns,
+        {edge(A, B, "INDIRECT", y="l"), edge(A, B, "INDIRECT", y="m")},
     ),
     (
         "4 else the earliest later one",
@@ -519,7 +530,7 @@ FEATURES: dict[str, Question] = {
     "nested": lambda r: any("." in edge[3] and r.nesting.above(edge[:4]) for edge in r.column_edges),
     "arrays and maps": lambda r: (
         {"_element", "_value"}
-        <= {part for known in r.schemas.known.values() for _, paths in known for path in paths for part in path}
+        <= {part for known in r.schemas.known.values() for each in known for path in each.paths for part in path}
     ),
     "child edges": lambda r: any(r.nesting.above(edge[:4]) and r.nesting.above(edge[4:8]) for edge in r.column_edges),
     "struct copies": lambda r: any(

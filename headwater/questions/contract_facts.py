@@ -87,7 +87,8 @@ class ContractReader:
         for key, shown in [*every.items()][:COLUMNS]:
             sources, more = self._lineage.sources(name, key)
             called = shown or key
-            kind, said = ages.types.get(called, (None, None))
+            described = ages.types.get(called)
+            kind, said = (described.type, described.description) if described else (None, None)
             found.append(
                 ContractColumn(
                     called, kind, said, self._tags(name, called, tags), exposures.get(key, []), sources,

@@ -41,13 +41,13 @@ class Reference:
         self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)
         self.generations = Generations(self.runs, self.names)
-        self.schemas = Schemas(self.events, self.about)
         self.seen_since_us, self.view = seen_since_us, view
         self.run_states = {run.key: run.state for run in self.runs}
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
         renamed = [(old, new) for old, moves in self.generations.renames.items() for _, _, new in moves]
         self.write_kinds = WriteKinds(self.events, self.names, renamed)
+        self.schemas = Schemas(self.events, self.about, self.write_kinds.lists_all_columns)
         self.accounts = [self._account(run) for run in self.runs if run.counts]
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
         self.observed = [writing for account in self.working for writing in account.writings]

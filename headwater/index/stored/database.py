@@ -79,7 +79,7 @@ CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) 
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
-  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
+  authority INTEGER, PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema, authority)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
 CREATE TABLE lenders(name INTEGER PRIMARY KEY);
 CREATE TABLE parted(name INTEGER PRIMARY KEY);

@@ -53,6 +53,7 @@ class SqliteStore:
         self._used: set[tuple[int, int]] = set()
         self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
         self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
+        self._new_parts: set[Name] = set()
         self._parted = {number for (number,) in connection.execute("SELECT name FROM parted")}
         self._facts = RunFactsTable(connection, self._numbers)
         self._nominal = NominalTimeTable(connection, runs, self._facts_of)
@@ -86,9 +87,19 @@ class SqliteStore:
 
     def _note_parts(self, facts: Sequence[RunFacts]) -> None:
         """Remember the names of which events mention parts."""
-        fresh = {self._names.number(name) for name in names_of_parts(facts)} - self._parted
+        mentioned = names_of_parts(facts)
+        self._new_parts = {name for name in mentioned if self._names.number(name) not in self._parted}
+        fresh = {self._names.number(name) for name in self._new_parts}
         self._sql.executemany("INSERT INTO parted VALUES (?)", [(number,) for number in fresh])
         self._parted |= fresh
+
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        return self._new_parts
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        return self._names.known(name) in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.facet_contents import Path, SentEdge
-from headwater.lineage.edges.schema_columns import parents
+from headwater.lineage.edges.facet_contents import SentEdge
+from headwater.lineage.edges.schema_columns import Path, parents
 
 ALL_COLUMNS = "*"
 """Stands for the columns of an output of which no column is known."""

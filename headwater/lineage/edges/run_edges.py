@@ -17,7 +17,8 @@ from headwater.lineage.edges.accounting import (
     names_all,
     names_its_columns,
 )
-from headwater.lineage.edges.facet_contents import Contents, Path, SentEdge, Transformation
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.inferring.inferred_lines import Inferred, defined_names, inferred_lines
 from headwater.lineage.inferring.known_tables import parts_of
 from headwater.lineage.inferring.name_ends import Parts

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from headwater.lineage.edges.facet_contents import Path
+Path = tuple[str, ...]
+"""A column of a schema: its name, behind the names of the structs it is nested in."""
 
 
 class Columns:

@@ -43,6 +43,9 @@ class Store(SeenSchemas, Protocol):
     def lends(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from the schemas of other runs."""
 
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+
     def dated_anew(self) -> Iterable[str]:
         """Return the runs of earlier batches whose period may be another one since the last `add`."""
 
@@ -128,15 +131,17 @@ class Derivation:
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(self._borrowers(Span(dataset) for dataset in looked_at if self._store.lends(dataset)))
+        if parted := self.schemas.part(self._store.new_parts()):
+            looked_at |= parted
+            found.update(self._borrowers(Span(dataset) for dataset in parted if self._store.lends(dataset)))
         uses: dict[Name, list[SeenSchema]] = {}
         for fact in self._fresh:
             for name, seen in seen_schemas(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
-            newest = self.schemas.newest_of(name, seen_here)
-            if any(map(self._store.lends, newest)):
+            if any(map(self._store.lends, self.schemas.by_dataset(name, seen_here))):
                 found.update(self._borrowers(self.schemas.renewed(name, seen_here)))
-            looked_at |= self.schemas.see(name, seen_here, newest)
+            looked_at |= self.schemas.see(name, seen_here)
         changed = self.schemas.settle(looked_at)
         names = self.naming.names_of_any(changed)
         if changed or moved:

@@ -12,7 +12,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.nominal_times import NominalTimes
 from headwater.lineage.runs.run_derivation import Derived, Said
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class MemoryStore:
@@ -27,6 +27,8 @@ class MemoryStore:
         self._job_outputs: dict[str, Said] = {}
         self._lenders: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+        self._parted: set[Name] = set()
+        self._new_parts: set[Name] = set()
         self._nominal = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
@@ -38,6 +40,8 @@ class MemoryStore:
                 known[fact.event_id] = fact
                 fresh.append(fact)
         self._nominal.add(fresh)
+        self._new_parts = names_of_parts(fresh) - self._parted
+        self._parted |= self._new_parts
         return fresh
 
     def dated_anew(self) -> Iterable[str]:
@@ -47,6 +51,14 @@ class MemoryStore:
     def nominal(self, run_key: str) -> int | None:
         """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
         return self._nominal.of(run_key)
+
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        return self._new_parts
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        return name in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

@@ -29,6 +29,7 @@ def impact(
     lineage: Reference, namespace: str, name: str, column: str, mode: str
 ) -> dict[Column, tuple[int, bool, bool]]:
     """Return what a column reaches, as (distance, masked, read_before_recreation)."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
     steps = {step for step in steps if mode == "any" or step.is_direct}
@@ -42,6 +43,7 @@ def impact(
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     found = reached_backwards(steps, asked)

@@ -1,5 +1,6 @@
 """Every answer straight from docs/lineage.md, worked out anew from the whole list of events."""
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
-from tests.reference.opacity import Account, Opacity
+from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
 from tests.reference.records import Delivered, Run, job_key, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.write_kinds import WriteKinds
@@ -31,8 +32,14 @@ class Reference:
         known_at_us: int | None = None,
         seen_since_us: int | None = None,
         view: str = "current",
+        window_us: int | None = None,
+        window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
+        """window_us: earlier executions count, too: of use those that ended within this window.
+
+        window_end_us: for events that share a lake with newer ones.
+        """
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
         self.names = Names(self.events, canonical)
@@ -51,6 +58,9 @@ class Reference:
         self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
+        ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
+        self.window_us = window_us
+        self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     # Accounts
 
@@ -103,6 +113,72 @@ class Reference:
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output[:2]))
         return [writing for group in groups for writing in counting(group)]
 
+    # Earlier executions
+
+    @property
+    def has_earlier(self) -> bool:
+        return self.window_us is not None
+
+    def of_use(self) -> "Reference":
+        """Return what counts for questions about use: earlier executions within the window, too."""
+        other = self._with(self.current, self._recent(but=self._current()))
+        other.current_readers = self.current_readers + self._recent(but=self.current_readers)
+        return other
+
+    def of_rows(self) -> "Reference":
+        """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        earlier = self._said_before(but=self._current())
+        return self._with(self.current, [each for each in earlier if not self.is_replaced(each)])
+
+    def _recent(self, but: list[Writing]) -> list[Writing]:
+        return [each for each in self._said_before(but=but) if self.is_within_window(each.time_us)]
+
+    def is_within_window(self, time_us: int) -> bool:
+        if not self.window_us:
+            return False
+        return self.window_end_us is None or time_us >= self.window_end_us - self.window_us
+
+    def is_replaced(self, writing: Writing) -> bool:
+        rewrite = self.newest_rewrite(writing.output)
+        return rewrite is not None and rewrite[0] > writing.time_us
+
+    def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
+        """Return when the whole rewrite of a generation that began last began and ended."""
+        by_job: dict[tuple[str, str], list[tuple[int, int, str, Run]]] = defaultdict(list)
+        for account in self.working:
+            run = account.run
+            if run is not None and self.write_kinds.replaces_all(account, output):
+                by_job[run.job_key].append((run.first_us, run.time_us, run.key, run))
+        newest = [max(runs, key=lambda each: each[:3])[3] for runs in by_job.values()]
+        return max(((self._start_of_rewrite(run, output), run.time_us) for run in newest), default=None)
+
+    def _start_of_rewrite(self, run: Run, output: Dataset) -> int:
+        if not (is_statement(run) and is_of_one_instant(run)):
+            return run.first_us
+        halves = [
+            each.time_us
+            for each in self.observed
+            if each.output == output and each.execution == run.execution and each.time_us <= run.time_us
+            if any(part.startswith(OTHER_HALVES) for part in each.job[1].split("."))
+        ]
+        return max(halves, default=run.first_us)
+
+    def _said_before(self, but: list[Writing]) -> list[Writing]:
+        """Return what runs said that others do not say, each once: by the newest run that said it."""
+        told = {writing.content for writing in but}
+        found: dict[object, Writing] = {}
+        for writing in sorted(self.observed, key=lambda each: (each.time_us, each.run)) if self.has_earlier else ():
+            if not writing.says_nothing and writing.content not in told:
+                found[writing.content] = writing
+        return list(found.values())
+
+    def _with(self, current: list[Writing], earlier: list[Writing]) -> "Reference":
+        other = copy.copy(self)
+        for name in ("column_edges", "table_edges"):
+            other.__dict__.pop(name, None)
+        other.current = current + earlier
+        return other
+
     # Edges
 
     @cached_property
@@ -132,12 +208,18 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that are written, or written from."""
-        return {each for writing in self.current for each in (writing.output, *writing.reads)}
+        """The generations that were ever written, or written from."""
+        every = self.observed + self.declared
+        return {each for writing in every for each in (writing.output, *writing.reads)}
+
+    @cached_property
+    def every_edge(self) -> set[ColumnEdge]:
+        """The edges of all executions."""
+        return self.edges_of(self.observed + self.declared)
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])
+        return Nesting(self.schemas, [*nodes, *(end for edge in self.every_edge for end in (edge[:4], edge[4:8]))])
 
     @property
     def nesting(self) -> Nesting:

@@ -10,6 +10,7 @@ from tests.reference.writings import Writing
 
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
     steps = {step for step in steps if mode == "any" or step.is_direct}
@@ -19,6 +20,7 @@ def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets of which a writer does not say what they are made of."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     datasets = {node[:3] for node in reached_backwards(steps, asked)} | {node[:3] for node in asked}

@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
-from headwater.lineage.edges.edge_sets import Candidates
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
 from headwater.lineage.edges.schema_history import seen_schemas
-from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import newest_tags, tags_facets
@@ -17,7 +15,7 @@ from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 from headwater.lineage.time.snapshot import Remask, as_said
-from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
+from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, counted_rewrites
 
 
 class SnapshotOfFacts(SnapshotOfCandidates):
@@ -29,6 +27,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         super().__init__(naming, remask)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
+        self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
@@ -51,16 +50,6 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     def is_in_events(self, dataset: Name) -> bool:
         """Tell whether some event names a dataset, also if no run that names it completed."""
         return not self.store.names().isdisjoint(self.naming.names_of(dataset))
-
-
-def counted_rewrites(
-    candidates: Candidates[OutputLineage], *, by_parts: bool
-) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
-    """Return candidates of which only whole rewrites say that they rewrite."""
-    return {
-        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
-        for job_output, own in candidates.items()
-    }
 
 
 def by_output(

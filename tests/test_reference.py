@@ -42,7 +42,7 @@ from tests.reference.small_events import (
     with_schema,
     x_from,
 )
-from tests.reference.solver import Reference
+from tests.reference.solver import Reference, meaningful
 from tests.reference.world_events import (
     PRODUCER,
     RECEIPT_US,
@@ -489,6 +489,16 @@ FEATURES: dict[str, Question] = {
         {"COMPLETE"} < {e.event["eventType"] for e in run.events} and run.state == "FAIL" for run in r.runs
     ),
     "history": lambda r: len(r.current) < len(r.observed) + len(r.declared),
+    "an older period that ended later": lambda r: any(
+        max(group, key=lambda w: (w.period_us, w.time_us)).time_us < max(w.time_us for w in group)
+        for group in meaningful(r.observed, lambda w: (w.job, w.output))
+    ),
+    "whole rewrites": lambda r: any(r.write_kinds.replaces_all(a, w.output) for a in r.working for w in a.writings),
+    "known partitions": lambda r: any(
+        r.write_kinds.is_by_parts(w.output) and "lifecycleStateChange" in a.content.outputs.get(w.output, ())
+        for a in r.working
+        for w in a.writings
+    ),
     "loop appends": lambda r: (
         len({(w.job, w.output, w.execution) for w in r.current if w.carries})
         < len({(w.run, w.output) for w in r.current if w.carries})

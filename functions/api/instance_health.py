@@ -16,9 +16,9 @@ from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.index.reading.index_growth import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
-from headwater.runtime.index_metrics import INDEX_TROUBLE
 from headwater.runtime.indexes import open_index_home
 from headwater.runtime.station_troubles import station_troubles
+from headwater.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
 from headwater.settings import Settings
 
 BYTES = Gauge("headwater_index_bytes", "Bytes of the index on this instance's disk.")
@@ -72,6 +72,7 @@ class InstanceHealth:
         LIMIT.set(self._limit_bytes)
         DAYS_LEFT.set(nan if days is None else days)
         INDEX_TROUBLE.set("index" in troubles)
+        PARSER_TROUBLE.set("parser" in troubles)
         SNAPSHOT_TROUBLE.set("snapshot" in troubles)
         return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
 

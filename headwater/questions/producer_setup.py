@@ -27,6 +27,8 @@ FABRIC = (
 `headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
 """
 
+SPARK = ("spark.master", "spark.app.name", "spark.sql.sources.partitionOverwriteMode")
+
 DATABRICKS = (
     "spark.master",
     "spark.app.name",
@@ -81,7 +83,7 @@ def producer_setups(url: str, run: str | None = None, time: datetime | None = No
         raise WrongQuestion(f"url={url[:80]!r} is no address. Write it like https://headwater.example:5000.")
     url = url.rstrip("/")
     event = json.dumps(arrival_event(run or str(uuid4()), time or datetime.now(UTC)))
-    spark = properties(url, "spark", ("spark.master", "spark.app.name")) | {_COMPRESSION: "gzip"}
+    spark = properties(url, "spark", SPARK) | {_COMPRESSION: "gzip"}
     fabric, databricks = (
         properties(url, "fabric/WORKSPACE", FABRIC),
         properties(url, "databricks/WORKSPACE", DATABRICKS),

@@ -127,6 +127,7 @@ EDGE_SETS = Table(
         "landed": "boolean",
         "rewrites": "boolean",
         "unless_parts": "boolean",
+        "period_us": "long",
         "asks": "string",
         "kin": "string",
         **CHANGED,

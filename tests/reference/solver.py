@@ -3,6 +3,7 @@
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
-from tests.reference.records import Delivered, Run, job_key, runs_of, stored
+from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
 from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
@@ -42,6 +43,7 @@ class Reference:
         """
         self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.runs = runs_of(self.events)
+        self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)
         self.generations = Generations(self.runs, self.names)
         self.schemas = Schemas(self.events, self.about)
@@ -77,6 +79,7 @@ class Reference:
         made = self.reader.writings(content, run.time_us, run, run.first_us, run.events[-1].event["producer"])
         for writing in made:
             writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
+            writing.period_us = period_of(run, self.by_key)
         return Account(run.key, content, made, run)
 
     def _declaration(self, event: Delivered) -> Account:
@@ -128,10 +131,11 @@ class Reference:
     def of_rows(self) -> "Reference":
         """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
         earlier = self._said_before(but=self._current())
-        return self._with(self.current, [each for each in earlier if not self.is_replaced(each)])
+        kept = [each for each, last_us in earlier if not self.is_replaced(replace(each, time_us=last_us))]
+        return self._with(self.current, kept)
 
     def _recent(self, but: list[Writing]) -> list[Writing]:
-        return [each for each in self._said_before(but=but) if self.is_within_window(each.time_us)]
+        return [each for each, last_us in self._said_before(but=but) if self.is_within_window(last_us)]
 
     def is_within_window(self, time_us: int) -> bool:
         if not self.window_us:
@@ -163,13 +167,15 @@ class Reference:
         ]
         return max(halves, default=run.first_us)
 
-    def _said_before(self, but: list[Writing]) -> list[Writing]:
-        """Return what runs said that others do not say, each once: by the newest run that said it."""
+    def _said_before(self, but: list[Writing]) -> list[tuple[Writing, int]]:
+        """Return what runs said that others do not say, each once, by the newest run that said it; and when last."""
         told = {writing.content for writing in but}
-        found: dict[object, Writing] = {}
-        for writing in sorted(self.observed, key=lambda each: (each.time_us, each.run)) if self.has_earlier else ():
+        found: dict[object, tuple[Writing, int]] = {}
+        every = sorted(self.observed, key=lambda each: (each.period_us, each.time_us, each.run))
+        for writing in every if self.has_earlier else ():
             if not writing.says_nothing and writing.content not in told:
-                found[writing.content] = writing
+                last_us = max(writing.time_us, found.get(writing.content, (writing, 0))[1])
+                found[writing.content] = writing, last_us
         return list(found.values())
 
     def _with(self, current: list[Writing], earlier: list[Writing]) -> "Reference":
@@ -217,11 +223,27 @@ class Reference:
         """The edges of all executions."""
         return self.edges_of(self.observed + self.declared)
 
+    @cached_property
+    def mentioned(self) -> set[Dataset]:
+        """The generations that lineage mentions, be it as what a run only reads."""
+        counting = [*self.observed, *self.declared]
+        found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
+        return found | {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        """Return to where names of a generation moved on later, or (backward) where they were before."""
+        found, front = set[Dataset](), {dataset} & self.mentioned
+        while front:
+            every = {each for one in front for each in self.generations.moved_on(one, forward=forward)}
+            front = (every & self.mentioned) - found - {dataset}
+            found |= front
+        return found
+
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
         return Nesting(self.schemas, [*nodes, *(end for edge in self.every_edge for end in (edge[:4], edge[4:8]))])
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.nesting_with([])
 
@@ -261,5 +283,6 @@ def counting(group: list[Writing]) -> list[Writing]:
     """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
     carrying = [each for each in group if each.carries and not each.is_inferred]
     carrying = carrying or [each for each in group if each.carries] or group
-    executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
+    newest = [max(among, key=lambda each: (each.period_us, each.time_us, each.run)) for among in (carrying, group)]
+    executions = {each.execution for each in newest}
     return [each for each in group if each.execution in executions]

@@ -43,15 +43,13 @@ def read_statement(
         return None
     tables, _, where = found["tables"].partition(" WHERE ")
     names = [each.partition(" AS ")[0] for each in tables.split(", ")]
-    target, only = _meant(found["target"], outputs), None
+    target = _meant(found["target"], outputs)
     if target is None and len(outputs) == 1 and _read(found["target"], inputs, outputs) is None:
-        target = only = next(iter(outputs))
-    if target is None or _is_twofold(found["target"], inputs, outputs, names):
+        target = next(iter(outputs))
+    others = [name for name in names if name.casefold() != found["target"].casefold()]
+    if target is None or _is_twofold(found["target"], inputs, outputs, others):
         return None
-    sources = [
-        only if only and name.casefold() == found["target"].casefold() else _read(name, inputs, outputs)
-        for name in names
-    ]
+    sources = [_read(name, inputs, outputs) if name in others else target for name in names]
     mentioned = (found["target"].casefold(), *(name.casefold() for name in names))
     known = {target, *(each for role in (inputs, outputs) for name in mentioned for each in _called(name, role))}
     view = _view(columns, [each for each in inputs if each not in known])

@@ -16,9 +16,10 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.world_gaps import add_gaps
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
+from tests.reference.world_writes import add_writes
 
 LONGEST = 16  # events of a world, before some are sent twice
-FEW = (3, 4, 5, 6, 8, 13, 18, 19, 23, 25, 26, 28, 29, 37, 38, 43, 47, 51, 60, 67, 213)
+FEW = (4, 6, 12, 23, 37, 46, 51, 60, 62, 91, 102, 112, 125, 128, 134, 144, 150, 154, 158, 161, 172, 187, 213, 241)
 """Seeds of worlds that have together whatever a world may have, most of it three times."""
 
 BYTES = 1200  # choices that Hypothesis has; what comes after them is plain
@@ -62,6 +63,7 @@ def make_world(draw: Draw) -> list[Delivered]:
     sent = _shuffled(draw, events) if draw.chance(50) else events
     add_sql(draw, sent)
     add_gaps(draw, sent)
+    add_writes(sent)
     return deliver(sent)
 
 

@@ -50,6 +50,7 @@ class Writing:
     job: tuple[str, str] = ("", "")
     run: str = ""
     execution: str = ""
+    period_us: int = 0
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The columns that it says anything of."""

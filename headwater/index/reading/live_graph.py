@@ -17,8 +17,11 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
@@ -45,9 +48,9 @@ _EDGE = 100
 class LiveGraph(Snapshot):
     """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
 
-    def __init__(self, path: Path, remask: Remask):
+    def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
-        self.path = path
+        self.path, self._rules = path, rules
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
@@ -251,6 +254,8 @@ class LiveGraph(Snapshot):
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
+        if self._rules.declares_writes(dataset):
+            return self.remembered(("declared rewrite", dataset), lambda: self._declared_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
         if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
@@ -260,6 +265,22 @@ class LiveGraph(Snapshot):
         """Return the time of the newest event that is not ahead of its receipt."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
+
+    def _declared_rewrite(self, dataset: Name) -> WholeRewrite | None:
+        """Return the same where users declare how jobs write the dataset."""
+        by_parts = self.is_written_by_parts(dataset.plain)
+        rows = self.sql.execute(
+            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer FROM groups g "
+            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run WHERE g.output = ? "
+            "ORDER BY v.started_us DESC, v.time_us DESC",
+            (self.names.known(dataset) or 0,),
+        )
+        for started_us, time_us, layer, job, kind, producer in rows:
+            sender = self.names.name(producer).namespace if producer else ""
+            found = declared_kind(self._rules, sender, JobOutput(layer, self.names.name(job), dataset), kind)
+            if rewrites(found, by_parts=by_parts):
+                return WholeRewrite(started_us, time_us)
+        return None
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Tell whether some event mentions a part of a dataset, or writes its partitions."""

@@ -16,7 +16,10 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
 from headwater.lineage.runs.run_derivation import Derived
 
-VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
+VOTE = (
+    f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, "
+    "v.period_us, v.edge_set"
+)
 """The columns of a `Candidate`, of candidates `v` and keys `k`; runs and executions by number."""
 
 _MERE_READERS = (
@@ -110,7 +113,7 @@ class CandidateTable:
         return (
             number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
             self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
-            candidate.rows_confirmed, candidate.rewrites,
+            candidate.rows_confirmed, candidate.rewrites, candidate.period_us,
             self._edge_sets.number(number, lineage),
         )  # fmt: skip
 

@@ -41,11 +41,14 @@ CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT
 CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE parts(
   run INTEGER, event BLOB, saying INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
-  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, nominal_us INTEGER, PRIMARY KEY(run, event))
+  WITHOUT ROWID;
+CREATE TABLE periods(run INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
-  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB);
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
+  producer INTEGER);
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
@@ -55,9 +58,10 @@ CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTE
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
   run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
-  weight INTEGER, landed INTEGER, rewrites INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
+  weight INTEGER, landed INTEGER, rewrites INTEGER, period_us INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
   WITHOUT ROWID;
 CREATE INDEX votes_newest ON votes(grp, weight, time_us);
+CREATE INDEX votes_period ON votes(grp, weight, period_us);
 CREATE INDEX votes_of_execution ON votes(execution, grp, edge_set);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
 CREATE INDEX votes_rewrite ON votes(grp, rewrites, started_us) WHERE rewrites;

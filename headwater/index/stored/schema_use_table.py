@@ -61,7 +61,10 @@ class SchemaUseTable:
         """Return the schemas mentioned under a name in a span of time, newest first."""
         if span.name in self._waiting:  # what waits under others is written together
             self.flush()
-        if self._names.number(span.name) in self._whole:
+        number = self._names.known(span.name)
+        if number is None or not self._may_have_rows(span.name, number):
+            return iter(())
+        if number in self._whole:
             return self._in_time(span)
         return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
 
@@ -109,12 +112,16 @@ class SchemaUseTable:
         self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._kept.pop(name, None)
 
+    def _may_have_rows(self, name: Name, number: int) -> bool:
+        """Tell whether the table can have rows of a name: a batch mentions thousands of names that are new in it."""
+        return name in self._written or not self._names.is_new(number)
+
     def _rows(self, name: Name) -> list[SeenSchema]:
         """Return what is kept under a name of which mentions are left out, oldest first."""
         found = self._kept.get(name)
         if found is None:
             number, found = self._names.number(name), []
-            if name in self._written or not self._names.is_new(number):
+            if self._may_have_rows(name, number):
                 rows = self._sql.execute(_ROWS, (number,))
                 found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
             self._kept.keep(name, found, len(found))

@@ -8,7 +8,7 @@ from typing import Any
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.edge_set_table import EdgeSetTable
 
-COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, edge_set"
+COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, period_us, edge_set"
 
 _SAYS_OTHER = " UNION ALL ".join(
     f"SELECT 1 FROM votes WHERE execution = ?1 AND grp = ?2 AND edge_set {than} ?3" for than in "<>"
@@ -75,6 +75,6 @@ class CandidateBatch:
         for candidate in self._new:
             times[candidate[-1]].append(candidate[2])
         self._sql.executemany("DELETE FROM votes WHERE run = ? AND grp = ?", self._gone)
-        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
         edge_sets.add_runs({number: found for number, found in times.items() if number not in lost})
         edge_sets.recount(lost)

@@ -11,6 +11,7 @@ from headwater.index.stored.event_table import EventTable
 from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.newest_run_table import NewestRunTable
+from headwater.index.stored.nominal_time_table import NominalTimeTable
 from headwater.index.stored.rewrite_table import RewriteTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
@@ -55,6 +56,7 @@ class SqliteStore:
         self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
         self._parted = {number for (number,) in connection.execute("SELECT name FROM parted")}
         self._facts = RunFactsTable(connection, self._numbers)
+        self._nominal = NominalTimeTable(connection, runs, self._facts_of)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
         self.history = VersionTable(connection, names)
@@ -70,7 +72,19 @@ class SqliteStore:
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
         self._note_parts(fresh)
+        self._nominal.add(fresh)
         return fresh
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        return self._nominal.dated_anew()
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        return self._nominal.of(run_key)
+
+    def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
+        return self._facts.enough([run_key]).get(run_key, ())
 
     def _note_parts(self, facts: Sequence[RunFacts]) -> None:
         """Remember the names of which events mention parts."""
@@ -126,8 +140,9 @@ class SqliteStore:
         )
         found: set[str] = set()
         for span in spans:
-            row = (self._names.known(span.name), span.until_us, span.since_us)
-            found.update(run for (run,) in self._sql.execute(query, row))
+            number = self._names.known(span.name)
+            if number is not None and not self._names.is_new(number):  # no earlier batch used a name that is new
+                found.update(run for (run,) in self._sql.execute(query, (number, span.until_us, span.since_us)))
         return found
 
     def lends(self, dataset: Name) -> bool:
@@ -152,7 +167,9 @@ class SqliteStore:
         self._flush_runs()
 
     def _flush_runs(self) -> None:
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+        )
         self._runs.clear()
         self.search.flush()
         self.history.flush()
@@ -172,6 +189,7 @@ class SqliteStore:
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
+            self._names.number(Name(run.producer, "")),
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))

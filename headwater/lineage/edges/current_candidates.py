@@ -28,7 +28,7 @@ class Candidate(NamedTuple, Generic[T]):
     started_us, last_us: of the run's first and last event.
     weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
     rows_confirmed: rows are known to have been written. rewrites: its kind, see `write_kinds`; it began at started_us.
-    lineage: stands for its edges.
+    period_us: what it was run for (rule 6.1), never later than its time. lineage: stands for its edges.
     """
 
     time_us: int
@@ -40,6 +40,7 @@ class Candidate(NamedTuple, Generic[T]):
     weight: int
     rows_confirmed: bool
     rewrites: int
+    period_us: int
     lineage: T
 
     @property
@@ -81,7 +82,7 @@ def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]])
     return [candidate for candidate in candidates if newest and candidate.execution == newest.execution]
 
 
-CANDIDATE_ORDER = ("time_us", "tie")
+CANDIDATE_ORDER = ("period_us", "time_us", "tie")
 """What orders the candidates of a job output, in tables, too; the greatest is the newest."""
 
 newness = attrgetter(*CANDIDATE_ORDER)

@@ -214,10 +214,13 @@ def _ends(candidates: Sequence[Candidate[T]]) -> Iterator[Candidate[T]]:
     """Yield of the candidates of a job output the first and the last of equal ones, and the last rewrite to begin."""
     first: dict[T, Candidate[T]] = {}
     last: dict[T, Candidate[T]] = {}
-    for each in sorted(candidates, key=newness):
+    newest: dict[T, Candidate[T]] = {}
+    for each in sorted(candidates, key=lambda each: (each.time_us, each.tie)):
         first.setdefault(each.lineage, each)
         last[each.lineage] = each
-    yield from (*first.values(), *last.values())
+    for each in sorted(candidates, key=newness):
+        newest[each.lineage] = each
+    yield from (*first.values(), *last.values(), *newest.values())
     for kind in {each.rewrites for each in candidates if each.rewrites}:
         yield max(
             (each for each in candidates if each.rewrites == kind),

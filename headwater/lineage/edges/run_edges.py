@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -174,18 +175,26 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
     hidden = [name for name in run.inputs if name not in covered]
+    every_input = _read_by_any(found) if any(each.unaccounted for each in found) else ()
     return [
-        replace(_with_all_inputs(each, found), opaque=_opaque(run, each, covered, hidden), shows=shows)
+        replace(_with_all_inputs(each, every_input), opaque=_opaque(run, each, covered, hidden), shows=shows)
         for each in found
     ]
 
 
-def _with_all_inputs(lineage: OutputLineage, every: Sequence[OutputLineage]) -> OutputLineage:
+def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
+    """Return all that a run reads, for whatever output, sorted; outputs share the tuples of what they read."""
+    parts = {id(part): part for each in found for part in (each.tables, each.also_read)}
+    return tuple(sorted(set(chain.from_iterable(parts.values()))))
+
+
+def _with_all_inputs(lineage: OutputLineage, every_input: Sequence[Name]) -> OutputLineage:
     """Say that an output with unaccounted columns may be made of all that the run reads, for whatever output."""
     if not lineage.unaccounted:
         return lineage
-    read = {name for each in every for name in (*each.tables, *each.also_read)}
-    return replace(lineage, also_read=tuple(sorted(read.difference(lineage.tables))))
+    own = set(lineage.tables)
+    others = tuple([name for name in every_input if name not in own]) if own else tuple(every_input)
+    return replace(lineage, also_read=others)
 
 
 def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from headwater.lineage.edges.facet_contents import Contents
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -85,7 +85,7 @@ class Schemas:
         """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
         self._newest.clear()
         for dataset in begun:
-            self._columns.setdefault(dataset, Columns(()))
+            self._columns.setdefault(dataset, NO_COLUMNS)
 
     def newest(self, dataset: Name) -> str | None:
         """Return the hash of the newest schema."""
@@ -132,8 +132,8 @@ class Schemas:
 
     def _look(self, dataset: Name) -> Columns:
         newest = self.newest(dataset)
-        self._columns[dataset] = Columns(self._contents.schema(newest) if newest else ())
-        return self._columns[dataset]
+        columns = self._columns[dataset] = Columns(self._contents.schema(newest)) if newest else NO_COLUMNS
+        return columns
 
     def _newest_seen(self, dataset: Name) -> SeenSchema | None:
         if dataset not in self._newest:
@@ -155,12 +155,9 @@ class Schemas:
     def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
         for span in self._naming.uses(dataset):
-            upto_its_end = span._replace(until_us=min(span.until_us + 1, until_us))
-            yield (
-                seen
-                for seen in self._kept.newest_first(upto_its_end)
-                if seen.dataset(span.name, self._naming) == dataset
-            )
+            upto_its_end = Span(span.name, span.since_us, min(span.until_us + 1, until_us))
+            mentions = self._kept.newest_first(upto_its_end)
+            yield (seen for seen in mentions if seen.dataset(span.name, self._naming) == dataset)
 
 
 def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:

@@ -43,6 +43,12 @@ class Store(SeenSchemas, Protocol):
     def lends(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from the schemas of other runs."""
 
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what these runs say, each of them once; returns the job outputs where that made a difference."""
 
@@ -73,7 +79,13 @@ class Derivation:
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
         runs = concerned(self, self.naming, self._store.enough({fact.run_key for fact in self._fresh}), links)
-        return self._store.put([self.runs.derive(self._all_that_counts(*each)) for each in runs.items()])
+        runs = self._with(runs, self._store.dated_anew())
+        return self._store.put(
+            [
+                self.runs.derive(self._all_that_counts(run_key, known), self._store.nominal(run_key))
+                for run_key, known in runs.items()
+            ]
+        )
 
     def _all_that_counts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Return all facts of a run where few are given and a name in them means other datasets at other times."""

@@ -38,7 +38,7 @@ from headwater.lineage.runs.run_facts import (
     Tag,
 )
 from headwater.lineage.runs.weighed import Weighed
-from headwater.lineage.runs.write_properties import properties_signs
+from headwater.lineage.runs.write_properties import nominal_time, properties_signs
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
@@ -170,6 +170,7 @@ class FactsReader:
             parent=parent,
             content=content,
             versions={} if sent.versions is None else _versions(said, sent.versions),
+            nominal_us=nominal_time(sent.run_facets) if sent.kind == "RUN" else None,
         )
 
     def _keep(self, contents: Iterable[Content]) -> None:

@@ -10,6 +10,7 @@ from headwater.lineage.edges.schema_history import SeenSchema
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
+from headwater.lineage.runs.nominal_times import NominalTimes
 from headwater.lineage.runs.run_derivation import Derived, Said
 from headwater.lineage.runs.run_facts import RunFacts
 
@@ -26,6 +27,7 @@ class MemoryStore:
         self._job_outputs: dict[str, Said] = {}
         self._lenders: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+        self._nominal = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Keep facts; returns those that are new."""
@@ -35,7 +37,16 @@ class MemoryStore:
             if fact.event_id not in known:
                 known[fact.event_id] = fact
                 fresh.append(fact)
+        self._nominal.add(fresh)
         return fresh
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        return self._nominal.dated_anew() & self.runs.keys()
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        return self._nominal.of(run_key)
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

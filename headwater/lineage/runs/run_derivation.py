@@ -40,8 +40,8 @@ class RunDerivation:
         self._lenders: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
-    def derive(self, facts: Sequence[RunFacts]) -> Derived:
-        """Take all facts of a run, at least one."""
+    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
+        """Take all facts of a run, at least one; nominal_us: its nominal time, or that of a run above it."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
@@ -54,7 +54,7 @@ class RunDerivation:
             candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
             lenders = frozenset(self._lenders)
-        said = {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}
+        said = {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in shape.candidates}
         return Derived(run, said, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
@@ -119,7 +119,7 @@ def _write_kind(run: Run, found: OutputLineage) -> int:
     )
 
 
-def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
+def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,
@@ -131,6 +131,7 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
         weight,
         rows_confirmed,
         rewrites,
+        run.time_us if nominal_us is None or run.kind != "RUN" else min(nominal_us, run.time_us),
         lineage,
     )
 

@@ -89,6 +89,7 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     execution: root run of its `parent` facet, else the parent; None without that facet.
     parent: the parent run itself, likewise.
     versions: of datasets, by their place among inputs, then outputs.
+    nominal_us: end of its `nominalTime`, else its start.
     """
 
     order: Order
@@ -98,6 +99,7 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     parent: str | None
     content: EventContent
     versions: dict[int, str] = {}
+    nominal_us: int | None = None
 
     @property
     def event_id(self) -> str:

@@ -1,15 +1,47 @@
-"""What the facets of a run show of how it writes: Spark's properties, and how dbt makes a model."""
+"""What the facets of a run show of how, and for which period, it writes: Spark's properties, dbt, `nominalTime`."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from msgspec import DecodeError, Struct, json
+
 from headwater.events.decode import decode
+from headwater.events.times import parse_time
 from headwater.lineage.edges.write_kinds import MATERIALIZED, PART
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 _WORDS = (_MODE, "materialized")
+_NOMINAL = "nominalTime"
+
+READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL)
+"""Words, one of which the facets of a run have if anything of them is read here."""
+
 _ANEW = ("table", "view")
+
+
+class _NominalTime(Struct, frozen=True, gc=False):
+    nominalStartTime: Any = None  # noqa: N815 - the name on the wire
+    nominalEndTime: Any = None  # noqa: N815
+
+
+class _Dated(Struct, frozen=True, gc=False):
+    nominalTime: _NominalTime | None = None  # noqa: N815
+
+
+_dated = json.Decoder(_Dated)
+
+
+def nominal_time(run_facets: str | None) -> int | None:
+    """Return the end, else the start, of `nominalTime` in the text of the facets of a run (us)."""
+    if not run_facets or _NOMINAL not in run_facets:
+        return None
+    try:
+        found = _dated.decode(run_facets).nominalTime or _NominalTime()
+    except (DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    times = (parse_time(each)[0] for each in (found.nominalEndTime, found.nominalStartTime) if isinstance(each, str))
+    return next((time_us for time_us in times if time_us is not None), None)
 
 
 def properties_signs(run_facets: str | None) -> tuple[str, ...]:

@@ -48,8 +48,9 @@ class Answers:
             found = look_for(now, self.rules, counted, tag=tag, source=None)
             for row in surfaced_rows(now, found):
                 yield _answer({"tag": tag, **dict(zip(SURFACED, row, strict=True))})
-        for dataset in sorted({each.plain for each in now.described()}):
-            yield from self._unused(now, counted, dataset)
+        for dataset in sorted(now.own_names()):
+            if not now.naming.moved.former(dataset):
+                yield from self._unused(now, counted, dataset)
 
     def _unused(self, now: SnapshotOfRows, counted: CountedEdges, dataset: Name) -> Iterator[Row]:
         columns, reason_of = now.shown_columns(dataset), reasons_of(now)

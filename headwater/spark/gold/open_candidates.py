@@ -123,7 +123,7 @@ def _quiet(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) ->
 def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
     """Return the rows of each group's newest execution; what earlier ones said stays as it is."""
     newest: dict[str, _GroupedRow] = {}
-    for row in sorted(rows, key=newness):
+    for row in sorted(rows, key=lambda row: newness(row.candidate(None))):
         newest[row.group_key] = row
     return [row for row in rows if row.execution == newest[row.group_key].execution]
 

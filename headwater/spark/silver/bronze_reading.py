@@ -18,6 +18,7 @@ from headwater.lineage.names.names_in_time import bindings_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
+from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
@@ -28,6 +29,11 @@ from headwater.tables import ListOf, StructOf, Table
 
 READ = ("event_id", "received_us", *SENT.values())
 """All that silver reads of an event that has a shape; times in us."""
+
+_OF_RULES = (
+    f"CASE WHEN run_facets RLIKE '{'|'.join(READ_OF_RUNS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
+)
+"""The facets of a run where they hold what the rules read, else an empty text; null where the body alone has them."""
 
 BODY = ("event_id", "received_us", "body")
 """All that it reads of others."""
@@ -69,7 +75,7 @@ def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRul
     """Read events into `PARSED`."""
     told = shapes.rows.select("shape")
     known = events.join(told, "shape", "left_semi") if shapes.old else events
-    known = known.select(*READ).withColumn("run_facets", F.expr("CASE WHEN run_facets IS NOT NULL THEN '' END"))
+    known = known.select(*READ).withColumn("run_facets", F.expr(_OF_RULES))
     contents = shapes.refs.join(shapes.contents, "ref").select("shape", "ref", "value")
     rows = contents.unionByName(shapes.rows, allowMissingColumns=True)
     rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "told", *READ)

@@ -45,6 +45,7 @@ class CandidateRow(Struct):
     landed: bool
     rewrites: bool
     unless_parts: bool | None
+    period_us: int | None
     asks: str | None
     kin: str | None
     content: str
@@ -70,7 +71,8 @@ class CandidateRow(Struct):
         """Return the candidate; lineage: what its content comes to."""
         return Candidate(
             self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
-            self.landed, self.kind_of_write, lineage,
+            self.landed, self.kind_of_write,
+            self.time_us if self.period_us is None else self.period_us, lineage,
         )  # fmt: skip
 
 
@@ -84,7 +86,8 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
         "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites > ADDS,
-        candidate.rewrites == UNLESS_PARTS, _asks(candidate.lineage), None, text_of(candidate.lineage),
+        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _asks(candidate.lineage), None,
+        text_of(candidate.lineage),
     )  # fmt: skip
 
 

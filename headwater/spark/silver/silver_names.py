@@ -34,9 +34,7 @@ class LearntNames:
         self._after = dict(self._before)
         self._links: Sequence[tuple[Name, LocationAt]] = ()
         self.naming = Naming()
-        for alias, locations in self._known.items():
-            for at_us in locations:
-                self.naming.bind(alias, at_us)
+        self.naming.bind((alias, at_us) for alias, locations in self._known.items() for at_us in locations)
         for run_key, changes in _changes(self._before):
             self.naming.set_changes(run_key, changes)
         for run_key, writes in _writes(self._before):

@@ -39,6 +39,7 @@ def reach(
 
     roots: keep only the far ends, from where it goes no further; paths: show each way whole, from the asked column on.
     """
+    counted = counted.of_use() if forward else counted.of_rows()
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     starts = nodes_of(snapshot, counted, dataset, key)
@@ -242,6 +243,7 @@ def path(
 
     Where it does not, `stops` are the datasets at which lineage stops on the way from the one, or back from the other.
     """
+    counted = counted.of_use()
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
     from_key = None if start.column is None else find_column(snapshot, source, start.column)
     to_key = None if end.column is None else find_column(snapshot, target, end.column)

@@ -12,6 +12,7 @@ from tests.reference.writings import Writing
 
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = impact_steps(lineage, nesting, asked, mode)
     datasets = {node[:3] for node in reached(steps, starts)} | begun(lineage, asked, forward=True)
@@ -20,6 +21,7 @@ def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets of which a writer does not say what they are made of."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = upstream_steps(lineage, nesting, asked, mode)
     nodes = {*reached_backwards(steps, starts), *asked}

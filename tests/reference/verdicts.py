@@ -28,6 +28,7 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
+        lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
         there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
         there |= {now for name in there if (now := lineage.names.moved_to(name))}
@@ -151,10 +152,23 @@ class Verdicts:
             if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
                 by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
         newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}
-        return [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
+        found = [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
+        told = {_read_by(account) for account in found}
+        earlier = {
+            _read_by(account): account
+            for runs in by_job.values()
+            for *_, account in sorted(runs, key=lambda each: each[:2])
+            if self.lineage.is_within_window(account.run.time_us if account.run else 0)
+        }
+        return found + [account for read, account in earlier.items() if read not in told]
 
     def _is_covered(self, account: Account, dataset: Dataset) -> bool:
         return any(
             each.run and account.run and each.run.execution == account.run.execution and dataset in each.covered
             for each in self.lineage.working
         )
+
+
+def _read_by(account: Account) -> tuple[object, frozenset[Dataset]]:
+    """Return which job read what."""
+    return account.run and account.run.job_key, frozenset(account.content.inputs)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
@@ -82,6 +83,15 @@ class Writing:
     """Inputs of which names are the end."""
     doubts: set[Doubt] = field(default_factory=set)
     """Names that may mean inputs, unless lineage in force knows such a dataset."""
+
+    @property
+    def content(self) -> object:
+        """What it says, whichever run says it."""
+        sets: tuple[set[Any], ...] = (
+            self.edges, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read, self.tables,
+            self.inputs, self.bare, self.opaque, self.behind_view,
+        )  # fmt: skip
+        return self.job, self.output, self.shows_steps, self.is_inferred, tuple(frozenset(each) for each in sets)
 
     @property
     def column_sources(self) -> set[Dataset]:

@@ -93,8 +93,8 @@ class Graph:
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the columns of a dataset that edges mention."""
-        return self._nodes[dataset].values()
+        """Return the columns of a dataset that edges mention, without those that were only asked about."""
+        return [node for node in self._nodes[dataset].values() if self.out.get(node) or self.into.get(node)]
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""

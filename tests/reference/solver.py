@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name, Names, canonical_form
+from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
 from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
@@ -33,7 +33,8 @@ class Reference:
         view: str = "current",
         canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
-        self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        self.events = [without_ends_of_parts(event, canonical) for event in known]
         self.runs = runs_of(self.events)
         self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)

@@ -21,6 +21,7 @@ from tests.rule_cases import (
     rewriting,
     settled,
     sql,
+    unlisted,
     unused,
 )
 from tests.rule_cases.case import Ask, Case
@@ -36,6 +37,7 @@ CASES = [
         moved,
         opaque,
         accounts,
+        unlisted,
         airflow,
         nested,
         masking,

@@ -224,6 +224,9 @@ def _jobs(columns: Iterable[Answer]) -> list[str]:
 def _stop(stop: Any) -> str:
     if stop["reason"] == "no_columns":
         return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"
+    if stop["reason"] == "not_completed":
+        runs = some_of(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
+        return f"{name(stop)}: run {runs} and does not say what it did; wait for its end, or run the job again"
     jobs = some_of(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
     return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"

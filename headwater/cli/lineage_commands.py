@@ -43,6 +43,10 @@ _STOPS = {
     "no_columns": ("Only lineage of whole tables goes on from", (ITSELF, "onward", "jobs")),
     "no_input": ("Written by jobs that report no input", (ITSELF, "jobs", "may_be_connected")),
     "no_output": ("Read by jobs that report no output", (ITSELF, "jobs", "may_be_connected")),
+    "not_completed": (
+        "Runs that did not complete; wait for their end, or run the jobs again",
+        (ITSELF, "onward", "runs"),
+    ),
 }
 """By the reason of a stop: the title and the columns of its table."""
 

@@ -21,6 +21,7 @@ from headwater.nearest_names import NEAREST, nearest
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
+from headwater.questions.attempts import unfinished_runs
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
@@ -31,6 +32,7 @@ _RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
 TAGGED = "tagged"
 NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
+NOT_COMPLETED = "a run that did not complete may have written it (wait for its end, or run the job again)"
 NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
 
 
@@ -223,8 +225,11 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
     elif each.opaque is not None:
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
-        how = carried if lineage.carries else NOT_COVERED
-        via = SurfaceVia(job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET)
+        how = NOT_COMPLETED if lineage.attempt else carried if lineage.carries else NOT_COVERED
+        runs = unfinished_runs(snapshot, [each.opaque])
+        via = SurfaceVia(
+            job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
+        )
     return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via)
 
 

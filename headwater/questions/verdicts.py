@@ -12,6 +12,7 @@ from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.column_verdicts import (
+    ATTEMPT,
     UNACCOUNTED,
     ColumnVerdict,
     VerdictSubject,
@@ -29,6 +30,7 @@ from headwater.questions.answers.column_answers import (
     Verdicts,
     Word,
 )
+from headwater.questions.attempts import told_runs, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset
 
 _Row = tuple[Name, ColumnVerdict]
@@ -175,6 +177,8 @@ def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
 
     @cache
     def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
+        if reason == ATTEMPT:
+            return told_runs(snapshot, edge_sets)
         jobs = some_jobs(snapshot, edge_sets)
         return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
@@ -223,8 +227,18 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     def jobs(numbers: set[int]) -> list[Job]:
         return [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, tuple(numbers))]
 
+    attempts = {
+        number
+        for each in counted.lifetimes.of(dataset)
+        for number in counted.attempted.intersection(graph.attempts_on.get(each, ()))
+        if graph.may_use(number, each)
+    }
     return DatasetReaders(
-        *dataset.parts, jobs({number for number, _ in feeds}), jobs(opaque), _showings(snapshot, shown)
+        *dataset.parts,
+        jobs({number for number, _ in feeds}),
+        jobs(opaque),
+        _showings(snapshot, shown),
+        unfinished_runs(snapshot, attempts),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf
@@ -52,6 +52,11 @@ class ReferenceJudge(Judge):
         shown = {
             column: "once exposed" if exposure == "masked" and column in until else exposure
             for column, exposure in questions.surface(lineage, tagged).items()
+        }
+        own = questions.tagged_until(lineage, tagged)
+        shown |= {
+            column: "tagged" if exposure == "exposed" else "once exposed" if column in own else exposure
+            for column, exposure in questions.tagged_states(lineage, tagged).items()
         }
         return Answers(
             folded(questions.unused(lineage).items(), USE_FIRST),
@@ -106,6 +111,8 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
     asked, names = Subject(*column), default_rules()
     try:
         found = reach(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
+    except NeverWritten:
+        return Reached(stops=frozenset({snapshot.resolve(names.canonical(*column[:2])).parts}))
     except (NotKnown, WrongQuestion):
         return Reached()
     return Reached(
@@ -123,6 +130,8 @@ def _exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> S
 
 
 def _exposure(item: Any) -> str:
+    if item.tagged and item.exposure == "exposed":
+        return "tagged"
     return "once exposed" if item.exposure == "masked" and item.exposed_until else str(item.exposure)
 
 

@@ -54,6 +54,7 @@ class Tagged:
         writers = [writing for writing in self.writers if writing.output == node[:3]]
         named = all(any(self._is_whole(step, node) for step in self._steps(each, node, own=True)) for each in writers)
         masks = any(step.is_masked and self._is_whole(step, node) for step in steps)
+        named = named and not self.lineage.attempts.writing(node[:3])
         return named and masks and all(step.is_masked for step in steps)
 
     def clear_times(self, node: Node) -> list[int]:
@@ -152,13 +153,25 @@ class Surface:
                 found |= {(*writing.output, column) for column in columns or [None]}
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
+            for dataset, source in lineage.opacity.may_mean(lineage.opacity.accounts[writing.run], writing):
+                if source in leaking:
+                    direct = [edge for edge in writing.own_edges if edge[0] == dataset and edge[3] == "DIRECT"]
+                    found |= {lineage.node(writing.output, edge[2]) for edge in direct}
             if lineage.opacity.may_fill(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
+        for attempt in lineage.attempts.counting:
+            if attempt.writing and attempt.written_from & leaking:
+                columns = lineage.schemas.columns(attempt.writing.output)
+                found |= {(*attempt.writing.output, column) for column in columns or [None]}
         return found
 
     def _is_nameless(self, node: Node, leaking: set[Dataset]) -> bool:
         """Tell whether a column of which no list is known may hold something of an opaque write."""
         lineage = self.lineage
+        if not lineage.schemas.columns(node[:3]) and any(
+            attempt.written_from & leaking for attempt in lineage.attempts.writing(node[:3])
+        ):
+            return True
         for writing in lineage.current:
             if writing.output == node[:3]:
                 if not lineage.schemas.columns(writing.output) and lineage.opacity.sources(writing) & leaking:

@@ -52,6 +52,7 @@ class Verdicts:
     def collects(self, name: Name) -> set[tuple[str, int]]:
         """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
         readers = self._newest_that_only_read(is_streaming=False)
+        readers += [each.account for each in self.lineage.attempts.counting if not each.writing]
         return {
             (account.run.key, account.run.time_us)
             for account in readers
@@ -119,16 +120,19 @@ class Verdicts:
         opacity = self.lineage.opacity
         newest = {self.lineage.generations.newest(name)}
         asked = [*((each, meant) for each in self.readers), *((each, newest) for each in self.makers)]
-        if any(opacity.inputs(account, writing) & datasets for (account, writing), datasets in asked):
-            return "opaque"
-        if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
-            return "opaque"
+        only_read = self._newest_that_only_read(is_streaming=True)
+        for doubts, reason in ((False, "opaque"), (True, "unlisted")):
+            found = [opacity.inputs(*each, doubts=doubts) & datasets for each, datasets in asked] + [
+                opacity.inputs(account) & meant for account in only_read
+            ]
+            if any(found):
+                return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
             return "unaccounted"
         if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
             return "no_transformations"
-        if not self._is_read(name):
-            return "never_read"
+        if self.lineage.attempts.reading(meant) or not self._is_read(name):
+            return "attempted" if self.lineage.attempts.reading(meant) else "never_read"
         return "collected" if self.strict and self.collects(name) else ""
 
     def _is_read(self, name: Name) -> bool:

@@ -9,7 +9,7 @@ from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
 from headwater.index.writing.candidate_batch import CandidateBatch, Cells
-from headwater.lineage.edges.current_candidates import WEIGHTS, Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import ATTEMPTED, WEIGHTS, Candidate, JobOutput
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
@@ -172,14 +172,28 @@ class CandidateTable:
         executions = {
             row[0]
             for job_output in job_outputs
+            if self.job_output(job_output).layer != ATTEMPTED
             for weight in WEIGHTS
             for row in self._sql.execute(newest, (job_output, weight))
         }
         found: dict[JobOutput, list[Candidate[int]]] = {}
+        for number in job_outputs:
+            if (job_output := self.job_output(number)).layer == ATTEMPTED and (attempts := self._attempts(number)):
+                found[job_output] = attempts
         for some in chunks(sorted(executions)):
             for job_output, *candidate in self._of(some, sorted(beside)):
                 found.setdefault(self.job_output(job_output), []).append(Candidate(*candidate))
         return found
+
+    def _attempts(self, number: int) -> list[Candidate[int]]:
+        """Return the newest candidate of each edge set of a job output of attempts."""
+        newest = (
+            f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
+            f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+        )
+        edge_sets = self._sql.execute("SELECT number FROM edge_sets WHERE grp = ? AND runs > 0", (number,)).fetchall()
+        rows = (self._sql.execute(newest, edge_set).fetchone() for edge_set in edge_sets)
+        return [Candidate(*row) for row in rows if row]
 
     def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
         """Return the job outputs whose opaque edge sets these runs may explain: of runs above them, of mere readers.

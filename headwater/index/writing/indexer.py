@@ -31,7 +31,7 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -223,7 +223,7 @@ class Indexer:
     def _set_datasets(self, changed: Iterable[JobOutput]) -> None:
         looked_at = self._derivation.looked_at
         concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
-        shown = concerned | {job_output.output.plain for job_output in changed if job_output.output}
+        shown = concerned | {each.output.plain for each in changed if each.output and each.layer != ATTEMPTED}
         self._datasets.look(self._names.number(name) for names in (looked_at, shown) for name in names)
         for dataset in looked_at:
             self._set_schema(dataset)

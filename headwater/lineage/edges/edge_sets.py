@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput, standing
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput, standing
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
@@ -77,7 +77,7 @@ def _alone(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
     if len(candidates) != 1:
         return None
     job_output, own = next(iter(candidates.items()))
-    return (job_output, own[0]) if len(own) == 1 else None
+    return (job_output, own[0]) if len(own) == 1 and job_output.layer != ATTEMPTED else None
 
 
 def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
@@ -85,6 +85,8 @@ def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
+        if job_output.layer == ATTEMPTED:
+            continue
         whole = job_output._replace(output=job_output.output and job_output.output.plain)
         together[whole] += own
         for candidate in own:
@@ -149,9 +151,14 @@ class _Explains(Generic[T]):
 
     def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
         """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
-        if not is_statement_half(job_output.job):
+        if job_output.layer == ATTEMPTED or not is_statement_half(job_output.job):
             return frozenset()
-        same = [(other, each) for other, own in candidates.items() if other.output == job_output.output for each in own]
+        same = [
+            (other, each)
+            for other, own in candidates.items()
+            if other.output == job_output.output and other.layer != ATTEMPTED
+            for each in own
+        ]
         beside = [(other, each) for other, each in same if each.execution == candidate.execution]
         instants = sorted(each.last_us for other, each in beside if is_statement_half(other.job) and _is_instant(each))
         return frozenset(

@@ -12,6 +12,7 @@ class CountedEdges(NamedTuple):
 
     live: by edge set, 1 where it counts; latest: 1 where it is the newest of its job output, whatever it carries;
     reading: 1 where it is either for its job and output over all generations together.
+    attempted: edge sets of runs that did not complete, which prove nothing and leave open what they read and write.
     hidden: datasets that are gone, which walks go through and answers leave out; shows_gone: none is left out.
     """
 
@@ -22,18 +23,23 @@ class CountedEdges(NamedTuple):
     lifetimes: Lifetimes
     nesting: Nesting
     shows_gone: bool = False
+    attempted: frozenset[int] = frozenset()
 
     def everything(self) -> "CountedEdges":
         """Return a view of every edge set of the graph, in which nothing is gone, `view=all`."""
-        return self._replace(live=bytearray(b"\1" * len(self.live)), hidden=frozenset(), shows_gone=True)
+        live = bytearray(b"\1" * len(self.live))
+        for number in self.lifetimes.attempted:
+            live[number] = 0
+        return self._replace(live=live, hidden=frozenset(), shows_gone=True)
 
     def without(self, numbers: Iterable[int]) -> "CountedEdges":
         """Return this view without some edge sets."""
-        masks = [bytearray(mask) for mask in self[:3]]
-        for number in numbers:
+        masks, left_out = [bytearray(mask) for mask in self[:3]], list(numbers)
+        for number in left_out:
             for mask in masks:
                 mask[number] = 0
-        return self._replace(live=masks[0], latest=masks[1], reading=masks[2])
+        attempted = self.attempted.difference(left_out)
+        return self._replace(live=masks[0], latest=masks[1], reading=masks[2], attempted=attempted)
 
     def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
         """Return columns with those that hold their values after (or before) a name moved (rule 10.11)."""

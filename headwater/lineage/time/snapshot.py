@@ -56,7 +56,8 @@ class Snapshot(ABC):
             lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
-            self._counted = CountedEdges(*self._masks, lifetimes.hidden, lifetimes, nesting)
+            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
+            self._counted = CountedEdges(*self._masks, lifetimes.hidden, lifetimes, nesting, attempted=attempted)
         return self._counted
 
     def shown_columns(self, dataset: Name) -> Columns:
@@ -107,10 +108,12 @@ class Snapshot(ABC):
 
     def _put(self, number: int, job_output: JobOutput, edge_set: EdgeSet[OutputLineage]) -> None:
         """Add an edge set under a number that the graph has not."""
-        self.graph.put(
-            number, job_output, self._remask(job_output, edge_set.lineage), edge_set.explained, edge_set.accounted
-        )
-        self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
+        graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
+        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted)
+        if number not in graph.attempted:
+            self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
+        else:
+            self._count(number, False, False, False)
 
     def _count(self, number: int, *counts: int) -> None:
         for mask, count in zip(self._masks, counts, strict=True):

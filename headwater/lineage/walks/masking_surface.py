@@ -151,13 +151,22 @@ class _Unknown:
             if output is None or not self._counted.says(number):
                 continue
             if graph.is_opaquely_written(number, dataset):
-                self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
-                self._go_on_from(output, graph.nodes_of(output))
+                self._add_all(output, number)
                 continue
             if lineage.carries and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
+            self._add(output, graph.may_mean(number, dataset), number)
+        for number in sorted(self._counted.attempted.intersection(graph.attempts_on.get(dataset, ()))):
+            written = graph.sets[number][1].output
+            if written is not None and graph.may_have_written(number, dataset):
+                self._add_all(graph.dataset(written) or 0, number)
+
+    def _add_all(self, output: int, number: int) -> None:
+        """Take all columns of an output of which nobody says how it was written."""
+        self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
+        self._go_on_from(output, self._graph.nodes_of(output))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""

@@ -78,7 +78,7 @@ def _state(graph: Graph, counted: CountedEdges, node: int) -> Surfaced:
     named = {step.edge_set for step in steps}
     silent = [number for number in _writers(graph, counted, dataset) if number not in named]
     if silent:
-        number = min(silent, key=lambda each: graph.sets[each][0].job)
+        number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt or ""))
         return Surfaced(dataset, key, "exposed", None, number, tagged=True)
     masks = [step for step in steps if step.source != step.target]
     if masks:
@@ -93,10 +93,11 @@ def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
 
 
 def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
-    """Yield what the current and newest executions say of a dataset; a DatasetEvent does not write."""
+    """Yield what the current and newest executions say of a dataset, and attempts; a DatasetEvent does not write."""
     for number in graph.fed_by.get(dataset, ()):
         if counted.says(number) and graph.sets[number][0].has_job:
             yield number
+    yield from counted.attempted.intersection(graph.attempts_at.get(dataset, ()))
 
 
 def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> Hit:

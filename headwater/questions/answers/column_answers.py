@@ -14,13 +14,14 @@ from headwater.questions.answers.answer_parts import (
     ListAnswer,
     StepTransformation,
     Time,
+    UnfinishedRun,
 )
 
 
 class SurfaceVia(AnswerStruct, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage.
 
-    unread: why nothing follows from the SQL of that job.
+    unread: why nothing follows from the SQL of that job. not_completed: the run that may have written the column.
     """
 
     namespace: str | UnsetType = UNSET
@@ -30,6 +31,7 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
     unread: str | UnsetType = UNSET
+    not_completed: list[UnfinishedRun] | UnsetType = UNSET
 
 
 class SurfaceItem(Column):
@@ -118,12 +120,14 @@ class Reason(AnswerStruct):
 class DatasetReaders(Dataset):
     """The jobs that read a dataset, and those of them that report no column lineage for it.
 
-    shown_by: batch jobs that read the dataset and wrote nothing.
+    shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
+    not complete.
     """
 
     jobs: list[Job]
     without_column_lineage: list[Job]
     shown_by: list[Showing]
+    not_completed: list[UnfinishedRun]
 
 
 class Unused(ListAnswer):

@@ -80,11 +80,11 @@ def _counted(row: _GroupedRow, part: str, was: str | None, *, late: bool, quiet:
 
 
 def _that_matter(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
-    job_outputs: dict[JobOutput, list[Candidate[None]]] = defaultdict(list)
+    job_outputs: dict[JobOutput, list[Candidate[str]]] = defaultdict(list)
     keys: dict[JobOutput, str] = {}
     for row in rows.values():
         job_output = row.job_output
-        job_outputs[job_output].append(row.candidate(None))
+        job_outputs[job_output].append(row.candidate(row.content))
         keys[job_output] = row.group_key
     return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tests.reference.attempts import Attempts
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name, Names, canonical_form
+from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
 from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
@@ -43,7 +43,8 @@ class Reference:
 
         window_end_us: for events that share a lake with newer ones.
         """
-        self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        self.events = [without_ends_of_parts(event, canonical) for event in known]
         self.runs = runs_of(self.events)
         self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)

@@ -108,7 +108,7 @@ def _named_by_part(event: Delivered, names: Names) -> Iterable[Name]:
         is_output = each in written
         if is_own_table(names.canonical(each["namespace"], each["name"])[1]):
             continue
-        if is_part(each, names) or (is_output and (is_subset(each) or of_partitions)):
+        if is_part(each, names.canonical) or (is_output and (is_subset(each) or of_partitions)):
             yield names.canonical(each["namespace"], each["name"])
 
 

@@ -138,7 +138,7 @@ class Reader:
                 drops = drops or self._is_dropped(each, event, run)
                 if dataset := self._output(each, event, run):
                     said[dataset].append((facets_of(each), event))
-                    parts |= {dataset} if is_part(each, self.generations.names) or is_subset(each) else set()
+                    parts |= {dataset} if is_part(each, self.generations.names.canonical) or is_subset(each) else set()
                     add_lineage(lineage["output", dataset], facets_of(each), event)
             for entity in ("run", "job"):
                 add_lineage(lineage[entity, None], event.facets(entity), event)

@@ -242,9 +242,11 @@ class FactsReader:
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
-        """Note that a run wrote a part of an output."""
+        """Note that a run wrote a part of an output; a part that is dropped or renamed ends no generation (rule 10)."""
         is_part = SUBSET in of.counted or any(facet.name == SUBSET and not facet.deleted for facet in of.facets)
-        return structs.replace(use, is_part=True) if is_part and not use.is_part else use
+        use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
+        ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
+        return structs.replace(use, lifecycle=None, previous=None) if ends else use
 
     def _as_read(self, use: DatasetUse) -> DatasetUse:
         """Leave the schema out where what was read is a metadata table, which has the name of the table."""

@@ -80,6 +80,14 @@ class _Together:
         if fresh:
             self.columns += [columns[at] for at in fresh]
             self._names += [names[at] for at in fresh]
+            self._compare(exact, [names[at] for at in fresh])
+        return bool(fresh)
+
+    def _compare(self, exact: frozenset[str], fresh: Sequence[str]) -> None:
+        """Take up new names; only these are looked at unless they make, or are in, a map."""
+        has_maps = len(exact) > 0 or any("._" in name for name in fresh)
+        if has_maps:
             self._exact = told_apart(self._names)
             self._keys = {column_key(name, self._exact) for name in self._names}
-        return bool(fresh)
+        else:
+            self._keys.update(column_key(name, exact) for name in fresh)

@@ -14,6 +14,7 @@ from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
+from headwater.lineage.runs.weighed import Weighed
 
 _BEFORE = 1 << 30
 
@@ -123,21 +124,15 @@ class JoinedSchemas:
     def __init__(self, contents: Contents):
         """`contents` holds the columns of lists."""
         self._contents = contents
-        self._found: dict[tuple[str, ...], str] = {}
+        self._found: Weighed[tuple[str, ...], str] = Weighed()
 
     def joined(self, known: KnownLists) -> str | None:
         """Return the hash that stands for the columns of lists; None of no list."""
         schemas = known.schemas
         if len(schemas) < 2:
             return schemas[0] if schemas else None
-        if schemas not in self._found:
-            if len(self._found) > _KEEP:
-                self._found.clear()
-            self._found[schemas] = joined_hash(schemas, self._contents.schema)
-        return self._found[schemas]
-
-
-_KEEP = 20_000
+        found = self._found.get(schemas)
+        return found or self._found.keep(schemas, joined_hash(schemas, self._contents.schema), len(schemas))
 
 
 class Schemas:

@@ -13,6 +13,7 @@ from tests.rule_cases import (
     attempts,
     generations,
     masking,
+    moved,
     nested,
     opaque,
     periods,
@@ -33,6 +34,7 @@ CASES = [
     for part in (
         attempts,
         generations,
+        moved,
         opaque,
         accounts,
         unlisted,

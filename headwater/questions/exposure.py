@@ -151,9 +151,8 @@ def _one(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Su
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
     found = [_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
-    return TaggedSources(
-        [node for each in found for node in each.nodes], [number for each in found for number in each.whole]
-    )
+    nodes = [node for each in found for node in each.nodes]
+    return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
 
 
 def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
@@ -180,11 +179,26 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
     if not any(each.casefold() == key.casefold() for each in known):
         near = nearest(key, known) or sorted(known)[:NEAREST]
         raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
-    return TaggedSources(list(nodes), list(whole))
+    return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
+
+
+def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
+    """Return tagged columns with those that hold their values after a name moved (rule 10.11)."""
+    every = counted.nesting.whole(set(nodes))
+    return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
 def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
-    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
+    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file.
+
+    A tag also holds in the other locations that the names of its dataset have meant.
+    """
+    for dataset, column, tag in _own_tags(snapshot, rules):
+        for location in (dataset, *snapshot.naming.moved.others(dataset)):
+            yield location, column, tag
+
+
+def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
     for dataset, tags in snapshot.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
     if rules.tags:

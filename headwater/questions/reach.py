@@ -49,7 +49,8 @@ def reach(
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
-    stops = _stops(snapshot, dataset, [*found.ways, *(starts if key is not None else ())], counted, forward=forward)
+    asked_nodes = found.wave.starts if key is not None else ()
+    stops = _stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
@@ -97,7 +98,8 @@ def _stops(
     """
     names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
-    datasets: dict[int, set[str]] = {} if start is None else {start: set()}
+    begun = [] if start is None else [start, *counted.lifetimes.moved_on(start, forward=forward)]
+    datasets: dict[int, set[str]] = {each: set() for each in begun}
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")

@@ -37,13 +37,16 @@ _Row = tuple[Name, ColumnVerdict]
 def verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
     only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
+    former: bool = False,
 ) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
     only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
     hides: datasets of which no column is listed unless one is asked for; as readers they count.
+    former: also list the columns of locations that no name means any more.
     """
-    there = list(snapshot.own_names())
+    is_former = snapshot.naming.moved.former
+    there = [each for each in snapshot.own_names() if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -105,7 +108,8 @@ def dataset_verdicts(
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
-    subject = VerdictSubject(numbers, newest, columns, consumers, snapshot.was_read(dataset), strict)
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset))
+    subject = VerdictSubject(numbers, newest, columns, consumers, any(map(snapshot.was_read, locations)), strict)
     return column_verdicts(snapshot.graph, subject, counted)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import NEVER, Dataset
+from tests.reference.moves import moved_steps, with_moved
 from tests.reference.nesting import Node, Step, Way
 from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
@@ -42,10 +43,7 @@ class Tagged:
     def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
         self.lineage, there = lineage, lineage.nesting.there
         every = Surface(lineage, sources).tagged
-        counting = [*lineage.current, *lineage.current_readers]
-        mentioned = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
-        mentioned |= {dataset for each in lineage.working if not each.writings for dataset in each.content.inputs}
-        known = {node for node in every if node[:3] in mentioned}
+        known = {node for node in every if node[:3] in lineage.mentioned}
         self.listed = {node for node in known if not lineage.schemas.columns(node[:3]) or node[3] in there[node[:3]]}
         described = {event.event_id for event in lineage.events if "dataset" in event.event}
         self.writers = [writing for writing in lineage.current if writing.run not in described]
@@ -94,8 +92,9 @@ class Surface:
         self.lineage = lineage
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
-        self.tagged = {node for each in asked for node in self.nesting.about(each)}
-        self.direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.tagged = with_moved(lineage, {node for each in asked for node in self.nesting.about(each)})
+        direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.direct = moved_steps(lineage, direct)
         self.clear = [step for step in self.direct if not step.is_masked]
         sure = [step for step in self.clear if step.way is not Way.MAY]
         self.exposed = reached(sure, self.tagged).keys() - self.tagged
@@ -117,14 +116,27 @@ class Surface:
         """Return all that is unknown, and more, with what is known to be so."""
         starts, found = known, known
         while True:
-            leaking = datasets(self.exposed | found | self.tagged)
+            leaking = self._moved_on(datasets(self.exposed | found | self.tagged))
             touched = datasets(self.exposed | self.reached | (found - self.tagged))
-            starts = starts | self._not_named(touched) | self._opaque(leaking)
+            starts = self._moved(starts | self._not_named(touched) | self._opaque(leaking))
             behind = [step.source for step in self.clear if self._is_nameless(step.source, leaking)]
             more = starts | reached(self.clear, starts.union(behind)).keys()
             if more <= found:
                 return found
             found = found | more
+
+    def _moved_on(self, leaking: set[Dataset]) -> set[Dataset]:
+        """Return datasets with those to which names moved on from them."""
+        return leaking | {each for one in leaking for each in self.lineage.moved_on(one, forward=True)}
+
+    def _moved(self, nodes: set[Node]) -> set[Node]:
+        """Return unknown columns also where names moved on to with them; without known columns, all there."""
+        found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
+        for dataset in self._moved_on({node[:3] for node in nodes if node[3] is None}):
+            if not any(node[:3] == dataset for node in nodes if node[3] is None):
+                columns = self.lineage.schemas.columns(dataset)
+                found |= {(*dataset, column) for column in columns or [None]}
+        return found | nodes
 
     def _not_named(self, touched: set[Dataset]) -> set[Node]:
         """(a) without what is opaque: columns that no current writer names."""
@@ -164,7 +176,8 @@ class Surface:
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
         """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
-        said = [writing for writing in self.lineage.current if writing.output == dataset]
+        earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
+        said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}

@@ -43,6 +43,33 @@ class Names:
         at = newest if newest is not None else min((at for at, _ in known), default=None)
         return min((location for bound_us, location in known if bound_us == at), default=sent)
 
+    def locations(self, alias: Name) -> list[tuple[int, Name]]:
+        """Return since when a bound name has meant which location, oldest first."""
+        times = sorted({at for at, _ in self.bindings[alias]})
+        every = [(at, min(location for bound_us, location in self.bindings[alias] if bound_us == at)) for at in times]
+        return [each for n, each in enumerate(every) if n == 0 or each[1] != every[n - 1][1]]
+
+    def others(self, location: Name, *, now: bool) -> list[Name]:
+        """Return the other locations of the names that mean (now), or have meant, a location, the newest first."""
+        newest: dict[Name, int] = {}
+        for alias in self.bindings:
+            stays = self.locations(alias)
+            if stays[-1][1] == location if now else any(each == location for _, each in stays):
+                for at, each in stays:
+                    newest[each] = max(at, newest.get(each, at))
+        return sorted(newest.keys() - {location}, key=lambda each: (-newest[each], each))
+
+    def moved_to(self, location: Name) -> Name | None:
+        """Return what the name that left a location last means now; None while a name means the location."""
+        left = []
+        for alias in self.bindings:
+            stays = self.locations(alias)
+            if stays[-1][1] == location:
+                return None
+            places = [n for n, (_, each) in enumerate(stays) if each == location]
+            left += [(stays[places[-1] + 1][0], alias, stays[-1][1])] if places else []
+        return max(left)[2] if left else None
+
     def _bind_symlinks(self, dataset: dict[str, str], time_us: int) -> None:
         name = self.canonical(dataset["namespace"], dataset["name"])
         for each in (facets_of(dataset).get("symlinks") or {}).get("identifiers") or []:

@@ -158,11 +158,27 @@ class Reference:
         """The generations that are written, or written from."""
         return {each for writing in self.current for each in (writing.output, *writing.reads)}
 
+    @cached_property
+    def mentioned(self) -> set[Dataset]:
+        """The generations that lineage in force mentions, be it as what a run only reads."""
+        counting = [*self.current, *self.current_readers]
+        found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
+        return found | {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        """Return to where names of a generation moved on later, or (backward) where they were before."""
+        found, front = set[Dataset](), {dataset} & self.mentioned
+        while front:
+            every = {each for one in front for each in self.generations.moved_on(one, forward=forward)}
+            front = (every & self.mentioned) - found - {dataset}
+            found |= front
+        return found
+
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
         return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.nesting_with([])
 

@@ -3,7 +3,8 @@
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset
 from tests.reference.names import Name
-from tests.reference.questions import asked_columns, over_recreation
+from tests.reference.nesting import Node
+from tests.reference.questions import asked_columns, impact_steps, upstream_steps
 from tests.reference.solver import Reference
 from tests.reference.walks import reached, reached_backwards
 from tests.reference.writings import Writing
@@ -12,18 +13,22 @@ from tests.reference.writings import Writing
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
     asked, nesting = asked_columns(lineage, namespace, name, column)
-    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
-    steps = {step for step in steps if mode == "any" or step.is_direct}
-    datasets = {node[:3] for node in reached(steps, asked)} | {node[:3] for node in asked}
+    starts, steps = impact_steps(lineage, nesting, asked, mode)
+    datasets = {node[:3] for node in reached(steps, starts)} | begun(lineage, asked, forward=True)
     return {dataset[:2] for dataset in datasets if _is_stop_of_impact(lineage, dataset)}
 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets of which a writer does not say what they are made of."""
     asked, nesting = asked_columns(lineage, namespace, name, column)
+<<<<<<< HEAD
     steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
     nodes = {*reached_backwards(steps, asked), *asked}
     datasets = {node[:3] for node in nodes}
+=======
+    starts, steps = upstream_steps(lineage, nesting, asked, mode)
+    datasets = {node[:3] for node in reached_backwards(steps, starts)} | begun(lineage, asked, forward=False)
+>>>>>>> main
     writings = [each for each in lineage.current if each.output in datasets]
     return {
         each.output[:2]
@@ -31,6 +36,12 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
         if _is_unsaid(lineage, each)
         or _leaves_open(lineage, each, {node[3] or "" for node in nodes if node[:3] == each.output})
     }
+
+
+def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset]:
+    """Return the datasets where a question begins: those of the asked columns, and those that names moved between."""
+    found = {node[:3] for node in asked}
+    return found | {each for one in found for each in lineage.moved_on(one, forward=forward)}
 
 
 def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:

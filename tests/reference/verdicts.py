@@ -29,7 +29,9 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
         self.lineage, self.strict = lineage, strict
-        self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
+        there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
+        there |= {now for name in there if (now := lineage.names.moved_to(name))}
+        self.names = sorted(name for name in there - lineage.dropped if not lineage.names.moved_to(name))
         alive = [writing for writing in lineage.current if writing.output in self._alive]
         readers = lineage.current_readers + lineage.declared
         self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in readers]
@@ -59,7 +61,9 @@ class Verdicts:
 
     def _described(self, name: Name) -> Dataset | None:
         """Return the newest generation that has a schema, of all that the name has meant."""
-        meant = [self.lineage.generations.newest(name), *self.lineage.generations.meant_back(name)]
+        every = self.lineage.generations
+        meant = [every.newest(name), *every.meant_back(name)]
+        meant += [each for other in self.lineage.names.others(name, now=True) for each in every.meant_back(other)]
         return next((each for each in meant if self.lineage.schemas.columns(each)), None)
 
     def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
@@ -133,7 +137,10 @@ class Verdicts:
     def _is_read(self, name: Name) -> bool:
         """Tell whether a run ever read the dataset, in any generation, to write another."""
         writings = self.lineage.observed + self.lineage.declared
-        return any(each.output[:2] != name and any(source[:2] == name for source in each.reads) for each in writings)
+        names = {name, *self.lineage.names.others(name, now=True)}
+        return any(
+            any(source[:2] in names and source[:2] != each.output[:2] for source in each.reads) for each in writings
+        )
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
         """Return the runs that read and write nothing, of the newest execution of each job."""

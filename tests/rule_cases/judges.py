@@ -144,6 +144,8 @@ class Memory(Judge):
         return {told(each): second(us) for each, us in self.lineage.tagged_themselves(ask.tag)[1].items()}
 
     def unused(self, ask: Ask) -> Any:
+        if self.lineage.scene.naming.moved.former(Name(LAKE, ask.about)):
+            return {}  # a question about all datasets leaves it out
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
         return {column: told_verdict(verdict, reasons[column]) for column, verdict in verdicts.items()}

@@ -1,6 +1,6 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import Nesting
@@ -34,6 +34,17 @@ class CountedEdges(NamedTuple):
             for mask in masks:
                 mask[number] = 0
         return self._replace(live=masks[0], latest=masks[1], reading=masks[2])
+
+    def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
+        """Return columns with those that hold their values after (or before) a name moved (rule 10.11)."""
+        found, todo = set(nodes), list(nodes) if self.lifetimes.has_moves else []
+        while todo:
+            node = todo.pop()
+            for dataset in self.lifetimes.moved_on(self.nesting.dataset_of(node), forward=forward):
+                more = {each.node for each in self.nesting.moved(node, dataset)} - found
+                found |= more
+                todo.extend(more)
+        return found
 
     def says(self, number: int) -> bool:
         """Tell whether an edge set counts, if only as the newest about its output."""

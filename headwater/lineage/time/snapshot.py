@@ -53,15 +53,15 @@ class Snapshot(ABC):
         """Return what counts."""
         if self._counted is None:
             graph = self.graph
-            lifetimes = Lifetimes(graph, self.naming.generations)
+            lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
             self._counted = CountedEdges(*self._masks, lifetimes.hidden, lifetimes, nesting)
         return self._counted
 
     def shown_columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset by its newest generation that says so."""
-        every = self.naming.generations.meanings(dataset.plain)
+        """Return the columns of a dataset by its newest generation that says so, else by another location's."""
+        every = self.naming.meanings(dataset.plain)
         return next((columns for each in every if (columns := self.columns(each)).names), NO_COLUMNS)
 
     def resolve(self, name: Name) -> Name:
@@ -77,8 +77,9 @@ class Snapshot(ABC):
         return self.naming.generations.is_there(dataset)
 
     def knows(self, dataset: Name) -> bool:
-        """Tell whether a schema or an edge is known of a dataset."""
-        return self.graph.uses(dataset) or bool(self.shown_columns(dataset).names)
+        """Tell whether a schema or an edge is known of a dataset, or of another location of its names."""
+        locations = (dataset, *self.naming.moved.others_now(dataset.plain))
+        return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed; none if not kept."""
@@ -96,7 +97,9 @@ class Snapshot(ABC):
     def own_names(self) -> set[Name]:
         """Return every dataset under the name that it has now: `datasets` without the names from before a rename."""
         described = {each.plain for each in self.described()}
-        return described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+        found = described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+        left = (former for name in found if (former := self.naming.moved.former(name)))
+        return found | {self.resolve(former.name) for former in left}
 
     def nesting(self) -> Iterable[Name]:
         """Return the datasets with columns that are nested in others by their newest schema."""

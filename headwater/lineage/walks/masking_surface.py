@@ -45,7 +45,7 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
 
     tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
     """
-    sources = counted.nesting.whole(set(tagged))
+    sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
     clearly = Wave(
         graph,
         sources,
@@ -121,12 +121,14 @@ class _Unknown:
 
     def _unmentioned(self, dataset: int) -> Iterator[str]:
         """Yield columns of the newest schema that no current writer accounts for, themselves or around or in them."""
-        graph = self._graph
+        graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
-        for number in graph.fed_by.get(dataset, ()):
-            if self._counted.live[number]:
-                lineage = graph.sets[number][1]
-                named.update(lineage.bare, (edge.target for edge in lineage.edges))
+        for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
+            for number in graph.fed_by.get(each, ()):
+                if self._counted.live[number]:
+                    lineage = graph.sets[number][1]
+                    told = [*lineage.bare, *(edge.target for edge in lineage.edges)]
+                    named.update(told if each == dataset else [key and key_of(key) for key in told])
         above = self._counted.nesting.above
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (
@@ -141,6 +143,8 @@ class _Unknown:
             return
         self._behind_of.add(dataset)
         graph = self._graph
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            self._behind(onward)
         for number in graph.feeds.get(dataset, ()):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
@@ -180,6 +184,18 @@ class _Unknown:
             node = None if key is None else self._graph.node(dataset, key)
             if node not in self._known and (dataset, key) not in self._found:
                 self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
+                self._add_moved(dataset, key, number)
+
+    def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
+        """Take a column also where a name moved on to with it."""
+        nesting = self._counted.nesting
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            if key is None:
+                self._add(onward, nesting.columns_of(onward).by_key or (None,), number)
+                self._go_on_from(onward, self._graph.nodes_of(onward))
+            else:
+                same = nesting.moved(self._graph.node_for(dataset, key), onward)
+                self._add(onward, [self._graph.keys[each.node] for each in same], number)
 
     def _reach(self, hit: Hit) -> None:
         place = self._graph.columns[hit.node]

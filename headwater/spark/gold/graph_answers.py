@@ -41,8 +41,9 @@ class Answers:
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
             yield from self._surface(now, tag)
-        for dataset in sorted({each.plain for each in now.described()}):
-            yield from self._unused(now, dataset)
+        for dataset in sorted(now.own_names()):
+            if not now.naming.moved.former(dataset):
+                yield from self._unused(now, dataset)
 
     def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
         sources, counted = tagged_sources(now, self.rules, now.counted(), tag), now.counted()

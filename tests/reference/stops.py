@@ -21,14 +21,9 @@ def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets of which a writer does not say what they are made of."""
     asked, nesting = asked_columns(lineage, namespace, name, column)
-<<<<<<< HEAD
-    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
-    nodes = {*reached_backwards(steps, asked), *asked}
-    datasets = {node[:3] for node in nodes}
-=======
     starts, steps = upstream_steps(lineage, nesting, asked, mode)
-    datasets = {node[:3] for node in reached_backwards(steps, starts)} | begun(lineage, asked, forward=False)
->>>>>>> main
+    nodes = {*reached_backwards(steps, starts), *starts, *asked}
+    datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
     return {
         each.output[:2]

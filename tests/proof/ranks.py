@@ -93,7 +93,7 @@ class Mentions:
                     for named in event.datasets(role):
                         (sources if role == "inputs" else targets).update(self._read(named, event))
                         self.listed.update(name for name in [self.names.mention(named, event)] if name)
-                        sources |= self._read_lineage(named, event)
+                        sources |= self._read_lineage(named, event) | self._renamed(named, event)
             for target in targets:
                 self.reads[target] |= sources
 
@@ -126,6 +126,12 @@ class Mentions:
             written = [*((facets.get("columnLineage") or {}).get("fields") or {})]
             self.columns |= {(*name, folded_column(each)) for each in (*paths, *written)}
         return {name}
+
+    def _renamed(self, named: Json, event: Delivered) -> set[Name]:
+        """Return what a dataset was called before a RENAME: what fed it feeds the new name."""
+        previous = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
+        name = self.names.mention({**previous, "facets": {}}, event) if previous else None
+        return {name} if name else set()
 
     def _read_lineage(self, named: Json, event: Delivered) -> set[Name]:
         found: set[Name] = set()

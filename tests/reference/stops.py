@@ -24,7 +24,7 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
     lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = upstream_steps(lineage, nesting, asked, mode)
-    nodes = {*reached_backwards(steps, starts), *asked}
+    nodes = {*reached_backwards(steps, starts), *starts, *asked}
     datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
     attempts = [each for dataset in datasets for each in lineage.attempts.writing(dataset)]

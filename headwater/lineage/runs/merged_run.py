@@ -57,6 +57,7 @@ class RunDataset(Struct, gc=False):
     rows_confirmed: bool = False
     version: str | None = None
     is_part: bool = False
+    filters: tuple[str, ...] = ()
 
 
 class Run(Struct):
@@ -336,3 +337,5 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
     dataset.is_part = dataset.is_part or use.is_part
+    if use.filters:
+        dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

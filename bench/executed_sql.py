@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import duckdb
 import sqlglot
 
-from bench.random_sql import TABLES, Statement, random_statement
+from bench.random_sql import TABLES, WHOLE_ROWS, Statement, random_statement
 from headwater.lineage.inferring.known_tables import KnownTable
 from headwater.lineage.inferring.made_output import MadeOutput
 from headwater.lineage.inferring.sql_script import read_script
@@ -40,7 +40,7 @@ class Missed(NamedTuple):
 
 
 class Executed:
-    """A DuckDB with the tables of the statements: views, so that a column can get other values or go."""
+    """A DuckDB with the tables of the statements as views, in a schema for each column that is changed or is gone."""
 
     def __init__(self, random: Random) -> None:
         self._sql = duckdb.connect(config={"threads": 1})
@@ -50,36 +50,44 @@ class Executed:
             fields = ", ".join(f"{name} {kind}" for name, kind in variants)
             self._sql.execute(f"CREATE TABLE all_{table} ({fields})")
             self._sql.execute(f"INSERT INTO all_{table} VALUES {', '.join(rows)}")
-            self._view(table, list(columns))
+        self._schema("plain", {})
+        for table, columns in TABLES.items():
+            for name in columns:
+                self._schema(f"{table}_{name}_gone", {(table, name): ""})
+                for number in range(1, CHANGES + 1):
+                    self._schema(f"{table}_{name}_{number}", {(table, name): f"{name}{number} AS {name}"})
 
     def effects(self, statement: Statement) -> dict[str, str] | None:
         """Return by `table.column` what it decides, for columns that matter; None if the statement does not run."""
-        before = self._result(statement.query)
+        before = self._result("plain", statement.query)
         if before is None:
             return None
-        found = {}
-        for table, columns in TABLES.items():
-            for column in columns:
-                found[f"{table}.{column}"] = self._effect(statement.query, table, column, before)
-            self._view(table, list(columns))
+        found = {
+            f"{table}.{column}": self._effect(statement, f"{table}_{column}", before)
+            for table, columns in TABLES.items()
+            for column in columns
+        }
         return {column: effect for column, effect in found.items() if effect}
 
-    def _effect(self, query: str, table: str, column: str, before: Sequence[Row]) -> str:
-        columns = list(TABLES[table])
-        self._view(table, [name for name in columns if name != column])
-        if self._result(f"EXPLAIN {query}") is None:
+    def _effect(self, statement: Statement, column: str, before: Sequence[Row]) -> str:
+        if self._result(f"{column}_gone", f"EXPLAIN {statement.query}") is None:
             return "the statement fails without it"
+        if statement.forms.isdisjoint(WHOLE_ROWS):  # what it does not name, it cannot use
+            return ""
         for number in range(1, CHANGES + 1):
-            self._view(table, [f"{column}{number} AS {column}" if name == column else name for name in columns])
-            if self._result(query) not in (None, before):
+            if self._result(f"{column}_{number}", statement.query) not in (None, before):
                 return "its values change the result"
         return ""
 
-    def _view(self, table: str, columns: Sequence[str]) -> None:
-        self._sql.execute(f"CREATE OR REPLACE VIEW {table} AS SELECT {', '.join(columns)} FROM all_{table}")
+    def _schema(self, name: str, instead: dict[tuple[str, str], str]) -> None:
+        self._sql.execute(f"CREATE SCHEMA {name}")
+        for table, columns in TABLES.items():
+            shown = filter(None, (instead.get((table, column), column) for column in columns))
+            self._sql.execute(f"CREATE VIEW {name}.{table} AS SELECT {', '.join(shown)} FROM main.all_{table}")
 
-    def _result(self, query: str) -> list[Row] | None:
+    def _result(self, schema: str, query: str) -> list[Row] | None:
         """Return the sorted rows of a query, None if it fails."""
+        self._sql.execute(f"SET schema = '{schema}'")
         try:
             return sorted(self._sql.execute(query).fetchall(), key=repr)
         except duckdb.Error:

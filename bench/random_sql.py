@@ -11,6 +11,10 @@ TABLES: dict[str, dict[str, str]] = {
 """By table its columns and their types. Both tables have `b`."""
 
 
+WHOLE_ROWS = frozenset({"whole row", "NATURAL JOIN"})
+"""Forms that use columns without naming them."""
+
+
 class Statement(NamedTuple):
     """A query, the names of its columns, and the forms that it has."""
 

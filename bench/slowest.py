@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 
 from bench.figures import Figure, middle, show
@@ -127,18 +128,20 @@ def search(tries: int, seed: int) -> list[tuple[str, float, Heavy]]:
                 for name, cpu in spent.items():
                     worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_KEPT]
             stations.close()
-    return [(name, *_large(name, [event for _, event in worst[name]])) for name in STATIONS]
+    found = _at_full_size(event for kept in worst.values() for _, event in kept)
+    return [(name, *max(((spent[name], event) for event, spent in found), key=itemgetter(0))) for name in STATIONS]
 
 
-def _large(station: str, found: Iterable[Heavy]) -> tuple[float, Heavy]:
-    spent = []
-    for event in dict.fromkeys([*found, *KNOWN]):
+def _at_full_size(events: Iterable[Heavy]) -> list[tuple[Heavy, dict[str, float]]]:
+    """Measure each event at 1 MB, in a world of its own."""
+    found = []
+    for event in dict.fromkeys([*events, *KNOWN]):
         large = event.scaled(LARGE)
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
             stations = Stations(Path(folder))
-            spent.append((stations.spend(large)[station], large))
+            found.append((large, stations.spend(large)))
             stations.close()
-    return max(spent, key=lambda each: each[0])
+    return found
 
 
 def spark_passes(events: Iterable[Heavy]) -> list[Figure]:

@@ -36,8 +36,9 @@ from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column
-from tests.reference.world_events import RECEIPT_US, START_US
+from tests.reference.world_events import RECEIPT_US, START_US, deliver
 from tests.reference.worlds import random_world, worlds
+from tests.rule_cases.events import done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -75,10 +76,39 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
         others.submit(compare, open_views, world, AsOf()).result(timeout=60)
 
 
+@pytest.mark.parametrize(
+    ("change", "rule", "is_clear"),
+    [
+        ("", "", True),
+        ("", "job: etl, writes: whole", False),
+        ("", "job: other, writes: whole", True),
+        ("", "dataset: b, writes: whole", False),
+        ("", "producer: 'https://*', dataset: b, writes: whole", False),
+        ("", "producer: 'http:*', dataset: b, writes: whole", True),
+        ("OVERWRITE", "", False),
+        ("OVERWRITE", "job: e*, writes: part", True),
+        ("OVERWRITE", "dataset: b, writes: append", True),
+        ("OVERWRITE", "dataset: b, keeps: 90d", False),
+    ],
+)
+def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_clear: bool) -> None:
+    clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
+    masked = done(2, 2, writes("b", {"x": "a.x#"}, says=change), of=[table("a", "x")], job="etl")
+    world = deliver([clear, masked, tagging(3, "a.x")])
+    with indexed(world, Random(1), f"version: 1\nrewrites: [{{{rule}}}]" if rule else "") as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
+            with open_views.look(moment) as here:
+                assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
 @contextmanager
-def indexed(events: list[Delivered], chance: Random) -> Iterator[ViewOpener]:
-    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times."""
+def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
+    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
+
+    rewrites: the text of `rewrites.yaml`.
+    """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
         open_views = ViewOpener(home, RulesFiles(Path(folder)))

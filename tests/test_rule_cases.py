@@ -22,6 +22,7 @@ from tests.rule_cases import (
     selecting,
     settled,
     sql,
+    unlisted,
     unused,
 )
 from tests.rule_cases.case import Ask, Case
@@ -37,6 +38,7 @@ CASES = [
         moved,
         opaque,
         accounts,
+        unlisted,
         airflow,
         nested,
         masking,

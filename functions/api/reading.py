@@ -11,7 +11,7 @@ from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
-from functions import open_readers
+from functions import open_readers, open_troubles
 from functions.api.instance_health import InstanceHealth
 from functions.receiver.intake import intake_of
 from headwater.access import Caller
@@ -33,9 +33,10 @@ class Instance:
         """Open nothing that answers over the network yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder))
+        troubles = open_troubles(settings, self._folder)
+        side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder), troubles)
         self._news = IndexNews(side.freshness)
-        health = InstanceHealth(settings, self._folder, side.bronze)
+        health = InstanceHealth(settings, self._folder, side.bronze, troubles)
         self._app = side.app(writing=Writing(self._post, self._news), more=health.routes())
         self._index: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

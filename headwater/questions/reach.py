@@ -151,7 +151,9 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
         for name in (*lineage.tables, *lineage.also_read):
             source = graph.dataset(name)
             if source is not None and (
-                graph.is_opaquely_written(number, source) or (leaves_out and graph.may_fill(number, source))
+                graph.is_opaquely_written(number, source)
+                or (leaves_out and graph.may_fill(number, source))
+                or _may_come_from(snapshot, number, source, keys)
             ):
                 yield _Gap(number, "no_columns", name)
 
@@ -190,6 +192,18 @@ def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
     """Tell whether an edge set does not account for one of these columns of its output, none: for any column."""
     missing = frozenset(lineage.unaccounted)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
+
+
+def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
+    """Tell whether the name of a source of one of these columns, none: of any column, may mean a dataset."""
+    graph = snapshot.graph
+    if graph.names[source] in graph.accounted[number]:
+        return False
+    lineage, name = graph.sets[number][1], graph.names[source]
+    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}
+    targets = {edge.target for edge in lineage.edges if edge.source in doubtful}
+    named = {key for key in targets if key is not None}
+    return bool(targets) and (not keys or None in targets or any(is_related(key, named) for key in keys))
 
 
 def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:

@@ -96,6 +96,8 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Run a job again for an older period, for which it reads another dataset and masks."""
     found = [place for place in places(events, "outputs") if events[place.event].get("eventType") == "COMPLETE"]
     found = [place for place in found if place.column_lineage.get("fields") and _changes_nothing(place.named)]
+    ended = {place.name[1].lstrip("/") for place in places(events, "outputs") if not _changes_nothing(place.named)}
+    found = [place for place in found if place.name[1].lstrip("/") not in ended]  # what follows a DROP is made anew
     found = [place for place in found if not is_half(events[place.event]["job"]["name"])]
     if not found:
         return None

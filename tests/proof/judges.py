@@ -53,6 +53,11 @@ class ReferenceJudge(Judge):
             column: "once exposed" if exposure == "masked" and column in until else exposure
             for column, exposure in questions.surface(lineage, tagged).items()
         }
+        own = questions.tagged_until(lineage, tagged)
+        shown |= {
+            column: "tagged" if exposure == "exposed" else "once exposed" if column in own else exposure
+            for column, exposure in questions.tagged_states(lineage, tagged).items()
+        }
         return Answers(
             folded(questions.unused(lineage).items(), USE_FIRST),
             folded(shown.items(), SURFACE_FIRST),
@@ -123,6 +128,8 @@ def _exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> S
 
 
 def _exposure(item: Any) -> str:
+    if item.tagged and item.exposure == "exposed":
+        return "tagged"
     return "once exposed" if item.exposure == "masked" and item.exposed_until else str(item.exposure)
 
 

@@ -83,6 +83,7 @@ class Mentions:
         self.generations = Generations(runs_of(events), self.names)
         self.columns: set[Column] = set()
         self.reads: dict[Name, set[Name]] = defaultdict(set)
+        self.listed: set[Name] = set()
         together = [run.events for run in runs_of(events)] + [[each] for each in events if "run" not in each.event]
         for own in together:
             sources: set[Name] = set()
@@ -91,12 +92,16 @@ class Mentions:
                 for role in ("inputs", "outputs", "dataset"):
                     for named in event.datasets(role):
                         (sources if role == "inputs" else targets).update(self._read(named, event))
+                        self.listed.update(name for name in [self.names.mention(named, event)] if name)
                         sources |= self._read_lineage(named, event)
             for target in targets:
                 self.reads[target] |= sources
 
     def bound(self, name: Name) -> Name:
         return self.names.bound(*name, NEVER)
+
+    def is_end_of_a_name(self, name: Name) -> bool:
+        return is_end_of_a_name(name, self.listed)
 
     def of_dataset(self, name: Name) -> set[Column]:
         return {column for column in self.columns if column[:2] == name}
@@ -132,6 +137,12 @@ class Mentions:
         return found
 
 
+def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:
+    """Tell whether only lineage names a dataset, and it may be another one: which one, the SQL alone can tell."""
+    ends = (f".{name[1]}", f"/{name[1]}")
+    return name not in listed and any(each[0] == name[0] and each[1].endswith(ends) for each in listed)
+
+
 def lineage_sources(facets: Facets) -> list[Facets]:
     """Return the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
     told, entry = facets.get("columnLineage") or {}, facets.get("lineage") or {}
@@ -152,6 +163,8 @@ def unsafe_answers(
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
+            if was.is_end_of_a_name(was.bound(subject[:2])):
+                continue
             lost = _lost(question, one, other, was, now, moved=moved)
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [

@@ -152,6 +152,10 @@ class Surface:
                 found |= {(*writing.output, column) for column in columns or [None]}
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
+            for dataset, source in lineage.opacity.may_mean(lineage.opacity.accounts[writing.run], writing):
+                if source in leaking:
+                    direct = [edge for edge in writing.own_edges if edge[0] == dataset and edge[3] == "DIRECT"]
+                    found |= {lineage.node(writing.output, edge[2]) for edge in direct}
             if lineage.opacity.may_fill(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
         return found

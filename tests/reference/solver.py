@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -9,8 +10,9 @@ from tests.reference.generations import Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import Account, Opacity
-from tests.reference.records import Delivered, Run, job_key, period_of, runs_of, stored
+from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
+from tests.reference.unlisted import known_datasets
 from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
 
@@ -52,6 +54,20 @@ class Reference:
         self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
+        self.opacity.is_known = self._known
+
+    @cached_property
+    def _known(self) -> Callable[[Dataset], bool]:
+        """What tells whether lineage in force knows a dataset, be it only as an input of a job that writes nothing."""
+        writings = [*self.current, *self.current_readers]
+        reading = [account for account in self.working if account.run and not account.writings]
+        newest = {}
+        for account in sorted(reading, key=lambda each: (each.run.time_us, each.key) if each.run else (0, "")):
+            newest[account.run.job_key if account.run else ""] = account.run.execution if account.run else ""
+        reading = [each for each in reading if each.run and newest[each.run.job_key] == each.run.execution]
+        mentioned = [output for each in self.declarations for output in each.content.outputs]
+        mentioned += [dataset for each in reading for dataset in each.content.inputs]
+        return known_datasets(((each.output, each.reads, each.doubts) for each in writings), mentioned)
 
     # Accounts
 
@@ -85,9 +101,14 @@ class Reference:
         return [account for account in accounts if not account.content.is_self_loop]
 
     def _declared_by_datasets(self) -> list[Account]:
-        newest = {}
+        told = defaultdict(list)
         for event in self.events:
-            if "dataset" in event.event and (name := self.generations.declared(event.event["dataset"], event)):
+            if "dataset" in event.event:
+                sent = event.event["dataset"]
+                told[event.event["producer"], self.names.canonical(sent["namespace"], sent["name"])].append(event)
+        newest = {}
+        for event in sorted(map(_with_facets, told.values()), key=lambda event: event.order):
+            if name := self.generations.declared(event.event["dataset"], event):
                 newest[event.event["producer"], name] = event
         return [self._declaration(event) for event in newest.values()]
 
@@ -183,6 +204,13 @@ class Reference:
 
     def _is_recent(self, seen_us: int) -> bool:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
+
+
+def _with_facets(events: list[Delivered]) -> Delivered:
+    """Return the newest of some DatasetEvents with the newest value of each facet."""
+    facets = {name: value for name, (value, _) in merged((facets_of(e.event["dataset"]), e) for e in events).items()}
+    newest = events[-1]
+    return replace(newest, event={**newest.event, "dataset": {**newest.event["dataset"], "facets": facets}})
 
 
 def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) -> list[list[Writing]]:

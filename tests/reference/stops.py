@@ -1,5 +1,6 @@
 """Where impact and upstream stop, as lineage names no columns there (docs/lineage.md: questions)."""
 
+from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset
 from tests.reference.names import Name
 from tests.reference.nesting import Node
@@ -21,9 +22,15 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
     """Return the datasets of which a writer does not say what they are made of."""
     asked, nesting = asked_columns(lineage, namespace, name, column)
     starts, steps = upstream_steps(lineage, nesting, asked, mode)
-    datasets = {node[:3] for node in reached_backwards(steps, starts)} | begun(lineage, asked, forward=False)
+    nodes = {*reached_backwards(steps, starts), *asked}
+    datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
-    return {each.output[:2] for each in writings if _is_unsaid(lineage, each)}
+    return {
+        each.output[:2]
+        for each in writings
+        if _is_unsaid(lineage, each)
+        or _leaves_open(lineage, each, {node[3] or "" for node in nodes if node[:3] == each.output})
+    }
 
 
 def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset]:
@@ -43,14 +50,28 @@ def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
 
 def _hides(lineage: Reference, writing: Writing) -> set[Dataset]:
     opacity = lineage.opacity
-    more = opacity.inputs(opacity.accounts[writing.run], writing) if writing.carries else set()
-    return opacity.sources(writing) | more
+    account = opacity.accounts[writing.run]
+    more = opacity.inputs(account, writing) if writing.carries else set()
+    return opacity.sources(writing) | opacity.may_fill(account, writing) | more
 
 
 def _goes_on(lineage: Reference, output: Dataset) -> bool:
     return not lineage.generations.is_dropped(output) or any(
         output in each.tables | each.opaque for each in lineage.current
     )
+
+
+def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
+    """Tell whether one of some columns is not accounted for, or comes from a name that may mean an input."""
+    opacity = lineage.opacity
+    account = opacity.accounts[writing.run]
+    if opacity.may_fill(account, writing) and (
+        WHOLE in writing.left_out or any(is_near(key, writing.left_out) for key in keys)
+    ):
+        return True
+    doubtful = {dataset for dataset, _ in opacity.may_mean(account, writing)}
+    targets = {lineage.schemas.key(writing.output, edge[2]) for edge in writing.edges if edge[0] in doubtful}
+    return any(is_near(key, targets) for key in keys)
 
 
 def _is_unsaid(lineage: Reference, writing: Writing) -> bool:

@@ -119,10 +119,13 @@ class Verdicts:
         opacity = self.lineage.opacity
         newest = {self.lineage.generations.newest(name)}
         asked = [*((each, meant) for each in self.readers), *((each, newest) for each in self.makers)]
-        if any(opacity.inputs(account, writing) & datasets for (account, writing), datasets in asked):
-            return "opaque"
-        if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
-            return "opaque"
+        only_read = self._newest_that_only_read(is_streaming=True)
+        for doubts, reason in ((False, "opaque"), (True, "unlisted")):
+            found = [opacity.inputs(*each, doubts=doubts) & datasets for each, datasets in asked] + [
+                opacity.inputs(account) & meant for account in only_read
+            ]
+            if any(found):
+                return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
             return "unaccounted"
         if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):

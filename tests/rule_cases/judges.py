@@ -27,6 +27,7 @@ REASONS = {
     "no_transformations": "no transformations",
     "collected": "shown",
     "a reader does not say what feeds all its columns": "unaccounted",
+    "a reader's lineage names a dataset that it does not list and that may mean this one": "unlisted",
     "a column that it is nested in is read as a whole": "nested",
     "a reader reports no column lineage": "opaque",
     "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",

@@ -1,4 +1,4 @@
-"""R4.10: the columns by which a reader selects rows are used."""
+"""R4.11: the columns by which a reader selects rows are used."""
 
 from tests.reference.world_events import Json, facet
 from tests.rule_cases.case import case, impact, surface, unused
@@ -33,37 +33,37 @@ def read(condition: Json) -> list[Json]:
 USED = {"x": "used", "day": "used", "hour": "used", "y": "unused"}
 
 CASES = [
-    case("R4.10 the dimensions of partitions", read(DAY), unused("a", USED), impact("a.day", {"b.x": "1"}, "any")),
+    case("R4.11 the dimensions of partitions", read(DAY), unused("a", USED), impact("a.day", {"b.x": "1"}, "any")),
     case(
-        "R4.10 both sides of a binary condition of comparisons",
+        "R4.11 both sides of a binary condition of comparisons",
         read({"type": "binary", "operator": "AND", "left": LATER, "right": {**NAMED}}),
         unused("a", USED),
         impact("a.hour", {}),
     ),
-    case("R4.10 the folders of locations", read(FOLDERS), unused("a", USED)),
+    case("R4.11 the folders of locations", read(FOLDERS), unused("a", USED)),
     case(
-        "R4.10 a condition that is not as the facet has it",
+        "R4.11 a condition that is not as the facet has it",
         read({"partitions": [3], "left": "x"}),
         unused("a", {"x": "used", "day": "unused", "hour": "unused", "y": "unused"}),
     ),
     case(
-        "R4.10 the folder of an input's name",
+        "R4.11 the folder of an input's name",
         [done(1, 1, writes("b", {"x": "a.x"}), of=[table("a/day=2026-03-01", ALL)])],
         unused("a", {"x": "used", "day": "used", "hour": "unused", "y": "unused"}),
     ),
     case(
-        "R4.10 a condition shows no column lineage: the other columns stay unknown",
+        "R4.11 a condition shows no column lineage: the other columns stay unknown",
         [done(1, 1, table("b", "x"), of=[selected("a", DAY)])],
         unused("a", {"x": "unknown: opaque", "day": "used", "hour": "used", "y": "unknown: opaque"}),
         surface("a.x", {"b.x": "unknown"}),
     ),
     case(
-        "R4.10 of another input the condition covers nothing",
+        "R4.11 of another input the condition covers nothing",
         [done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x"), selected("c", DAY)])],
         unused("c", {"x": "unknown: opaque", "day": "used", "hour": "used", "y": "unknown: opaque"}),
     ),
     case(
-        "R4.10 the conditions of all events of a run count, for each output",
+        "R4.11 the conditions of all events of a run count, for each output",
         [
             done(1, 1, writes("b", {"x": "a.x"}), of=[selected("a", LATER)], kind="START"),
             done(1, 2, writes("d", {"x": "a.x"}), of=[selected("a", NAMED)]),
@@ -72,7 +72,7 @@ CASES = [
         impact("a.hour", {"b.x": "1", "d.x": "1"}, "any"),
     ),
     case(
-        "R4.10 a selecting column that is tagged exposes nothing",
+        "R4.11 a selecting column that is tagged exposes nothing",
         read(DAY),
         surface("a.day", {}),
     ),

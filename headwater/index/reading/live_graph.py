@@ -18,9 +18,11 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
-from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE
+from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE, rewrites
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
@@ -44,9 +46,9 @@ _EDGE = 100
 class LiveGraph(Snapshot):
     """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
 
-    def __init__(self, path: Path, remask: Remask):
+    def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
-        self.path = path
+        self.path, self._rules = path, rules
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
@@ -264,6 +266,8 @@ class LiveGraph(Snapshot):
         return (row[0], row[1]) if row else None
 
     def _rewritten(self, dataset: int, by: Wrote) -> int | None:
+        if self._rules.declares_writes(self.names.name(dataset)):
+            return self._declared_rewrite(dataset, by)
         query = (
             "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites AND v.rewrites >= ?1 "
             "WHERE g.output = ?2 AND v.time_us > ?3 AND v.started_us > ?3 "
@@ -272,6 +276,23 @@ class LiveGraph(Snapshot):
         least = WHOLE if self.is_written_by_parts(self.names.name(dataset)) else UNLESS_PARTS
         found: int | None = self.sql.execute(query, (least, dataset, *by)).fetchone()[0]
         return found
+
+    def _declared_rewrite(self, dataset: int, by: Wrote) -> int | None:
+        """Return the same where users declare how jobs write the dataset."""
+        output = self.names.name(dataset)
+        by_parts = self.is_written_by_parts(output)
+        rows = self.sql.execute(
+            "SELECT v.time_us, g.layer, g.job, v.rewrites, r.producer FROM groups g JOIN votes v ON v.grp = g.id "
+            "JOIN runs r ON r.run = v.run WHERE g.output = ?1 AND v.time_us > ?2 AND v.started_us > ?2 "
+            "AND v.run <> (SELECT id FROM run_keys WHERE key = ?3) ORDER BY v.time_us",
+            (dataset, *by),
+        )
+        for time_us, layer, job, kind, producer in rows:
+            sender = self.names.name(producer).namespace if producer else ""
+            found = declared_kind(self._rules, sender, JobOutput(layer, self.names.name(job), output), kind)
+            if rewrites(found, by_parts=by_parts):
+                return int(time_us)
+        return None
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Tell whether some event mentions a part of a dataset, or writes its partitions."""

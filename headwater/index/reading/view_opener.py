@@ -130,10 +130,10 @@ class ViewOpener:
                     self._live.rest()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
-        wanted = (self._home.current(), repr((rules.masking, rules.constants)))
+        wanted = (self._home.current(), repr((rules.masking, rules.constants, rules.rewrites)))
         if self._live is None or self._opened != wanted:
             self._close()
-            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules), rules))
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
@@ -157,7 +157,7 @@ class ViewOpener:
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
                 facts = facts if as_of.infers else without_sql(facts)
-                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules))
+                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules), rules)
             if as_of.every:
                 found.put_history()
             while len(self._past) > _PAST_KEPT:

@@ -47,7 +47,8 @@ CREATE TABLE periods(run INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
-  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB);
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
+  producer INTEGER);
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;

@@ -165,7 +165,9 @@ class SqliteStore:
         self._flush_runs()
 
     def _flush_runs(self) -> None:
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+        )
         self._runs.clear()
         self.search.flush()
         self.history.flush()
@@ -185,6 +187,7 @@ class SqliteStore:
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
+            self._names.number(Name(run.producer, "")),
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))

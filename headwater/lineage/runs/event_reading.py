@@ -4,7 +4,7 @@ Bronze has beside each event all that is read here. Rows of versions that did no
 what the parser reads them with.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 import msgspec
@@ -145,7 +145,8 @@ class FactsReader:
             has_run_facets=bool(shape.run_facets),
             sql=sql,
             statement=self._contents.sql(sql) if sql else None,
-            says_all=sql is not None and self._says_all(uses[at] for at in places if at >= len(shape.inputs)),
+            says_all=sql is not None
+            and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
@@ -191,8 +192,8 @@ class FactsReader:
             return DELETED
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
-    def _says_all(self, outputs: Iterable[DatasetUse]) -> bool:
-        """Tell whether there are outputs and each gives the inputs of every column that it lists."""
+    def _says_all(self, outputs: Sequence[DatasetUse], listed: Set[Name]) -> bool:
+        """Tell whether there are outputs and each gives the inputs of every column that it lists, from listed ones."""
         told = [
             bool(use.lineage and use.schema)
             and names_all(
@@ -200,7 +201,8 @@ class FactsReader:
             )
             for use in outputs
         ]
-        return bool(told) and all(told)
+        named = (line.source for use in outputs for line in self._contents.lineage(use.lineage or ""))
+        return bool(told) and all(told) and all(name in listed for name in named if name)
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield by whom a `lineage` facet is, run or job, and its hash."""

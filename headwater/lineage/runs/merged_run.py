@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headwater.lineage.names.dataset_history import Change
 from headwater.lineage.names.dataset_name import Name
@@ -46,7 +47,10 @@ class Script(NamedTuple):
 
 
 class RunDataset(Struct, gc=False):
-    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
+    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
+
+    aliases: other names by which the run's events know it, symlinks included.
+    """
 
     name: Name
     schema: str | None = None
@@ -58,6 +62,12 @@ class RunDataset(Struct, gc=False):
     version: str | None = None
     is_part: bool = False
     filters: tuple[str, ...] = ()
+    aliases: frozenset[Name] = frozenset()
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """All names by which the run's events know it."""
+        return self.aliases | {self.name.plain}
 
 
 class Run(Struct):
@@ -244,7 +254,22 @@ def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
 def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:
     """Return what counts of the facts of one run, each once, the newest last."""
     ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
-    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
+    if ordered[-1].kind == "DATASET":
+        return [_with_facets(ordered)]
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a JobEvent replaces the one before
+
+
+def _with_facets(ordered: Sequence[RunFacts]) -> RunFacts:
+    """Return the newest of some DatasetEvents with the newest value of each facet that lineage needs."""
+    newest, uses = ordered[-1], [use for fact in ordered for use in fact.content.outputs]
+    if len(ordered) == 1 or not newest.content.outputs:
+        return newest
+    schema, lineage, declared = (
+        next((value for use in reversed(uses) if (value := getattr(use, name)) is not None), None)
+        for name in ("schema", "lineage", "declared")
+    )
+    use = replace(newest.content.outputs[0], schema=schema, lineage=lineage, declared=declared)
+    return replace(newest, content=replace(newest.content, outputs=(use,)))
 
 
 def _speaking(ordered: Sequence[RunFacts], processing: str) -> Sequence[RunFacts]:
@@ -336,6 +361,8 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     dataset.lifecycle = use.lifecycle or dataset.lifecycle
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
+    if use.symlinks or use.name != dataset.name:
+        dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
     if use.filters:
         dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

@@ -10,7 +10,9 @@ from headwater.lineage.edges.schema_history import seen_schemas
 from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags, tags_facets
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.memory_store import MemoryStore
@@ -23,8 +25,10 @@ from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 class SnapshotOfFacts(SnapshotOfCandidates):
     """What follows from the facts of some events, as if there were no others."""
 
-    def __init__(self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said):
-        """Derive everything; `contents` holds what the facts refer to."""
+    def __init__(
+        self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said, rules: UserRules = NO_RULES
+    ):
+        """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write."""
         self.store, naming = MemoryStore(), Naming()
         super().__init__(naming, remask)
         derivation = Derivation(self.store, contents, naming)
@@ -40,9 +44,23 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         parts = names_of_parts(facts)
         for output, candidates in by_output(self.store.candidates).items():
             by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
-            self.take(counted_rewrites(candidates, by_parts=by_parts), relations)
+            self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def _counted_rewrites(
+        self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
+    ) -> Candidates[OutputLineage]:
+        """Return candidates of which only whole rewrites say that they rewrite."""
+
+        def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
+            producer = self.store.runs[each.run_key].producer
+            return int(rewrites(declared_kind(rules, producer, job_output, each.rewrites), by_parts=by_parts))
+
+        return {
+            job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]
+            for job_output, own in candidates.items()
+        }
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed."""
@@ -51,16 +69,6 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     def is_in_events(self, dataset: Name) -> bool:
         """Tell whether some event names a dataset, also if no run that names it completed."""
         return not self.store.names().isdisjoint(self.naming.names_of(dataset))
-
-
-def counted_rewrites(
-    candidates: Candidates[OutputLineage], *, by_parts: bool
-) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
-    """Return candidates of which only whole rewrites say that they rewrite."""
-    return {
-        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
-        for job_output, own in candidates.items()
-    }
 
 
 def by_output(

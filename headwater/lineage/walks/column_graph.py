@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.walks.adjacency import Adjacency
 
@@ -88,7 +88,36 @@ class Graph:
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
         name = self.names[source]
-        return name in self.sets[number][1].opaque and name not in self.explained[number]
+        if name in self.explained[number]:
+            return False
+        return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
+
+    def may_mean(self, number: int, source: int) -> set[str]:
+        """Return the columns that an edge set makes of a dataset whose name may mean `source` (rule 4.10)."""
+        name = self.names[source]
+        if name in self.accounted[number]:
+            return set()
+        lineage = self.sets[number][1]
+        return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
+
+    def doubts(self, number: int) -> list[Doubt]:
+        """Return the names in an edge set that may mean an input of its run: no other edge set knows such a dataset."""
+        told = self.sets[number][1].doubts
+        return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
+
+    def _doubts(self, number: int, name: Name) -> Iterator[Doubt]:
+        return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
+
+    def _is_known(self, dataset: Name) -> bool:
+        """Tell whether an edge set writes a dataset, lists it as an input or declares it."""
+        for each in self.generations.get(dataset.plain, ()):
+            if self.fed_by.get(each) or self.mentioned.get(each):
+                return True
+            for number in self.feeds.get(each, ()):
+                told = self.sets[number][1].doubts
+                if all(doubt.dataset is None or doubt.dataset.plain != dataset.plain for doubt in told):
+                    return True
+        return False
 
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""

@@ -15,6 +15,7 @@ DECLARED = "read as declared"
 NESTED_READ = "a column nested in it is read"
 NESTED = "a column that it is nested in is read as a whole"
 OPAQUE = "a reader reports no column lineage"
+UNLISTED = "a reader's lineage names a dataset that it does not list and that may mean this one"
 UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
 NO_READER = "no reader of this dataset reports"
@@ -104,7 +105,9 @@ class _VerdictRules:
         for dataset in subject.numbers:
             self._read(dataset)
         readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
-        self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
+        hides = [each for each in readers if graph.is_opaque(*each)]
+        self._opaque = _sets(each for each in hides if self._is_plainly_opaque(*each))
+        self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
         self._open = _sets(each for each in readers if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
         self._shown = _sets(each for each in readers if only_shows(graph, *each))
@@ -126,6 +129,7 @@ class _VerdictRules:
         reasons = (
             (NESTED, whole),
             (OPAQUE, self._opaque),
+            (UNLISTED, self._unlisted),
             (UNACCOUNTED, self._open),
             (NO_STEPS, self._silent),
         )
@@ -199,6 +203,10 @@ class _VerdictRules:
         """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
         output = self._output(number)
         return output is None or self._arrives(output)
+
+    def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
+        """Tell whether an edge set hides how it reads a dataset although all names in it are clear."""
+        return self._graph.names[dataset] in self._graph.sets[number][1].opaque
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]

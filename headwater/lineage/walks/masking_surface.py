@@ -158,6 +158,7 @@ class _Unknown:
                 self._add(output, self._unmentioned(output), number)
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
+            self._add(output, graph.may_mean(number, dataset), number)
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""

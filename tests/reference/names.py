@@ -105,3 +105,27 @@ def _ends_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> 
 
 def is_subset(named: dict[str, Any]) -> bool:
     return bool((named.get("outputFacets") or {}).get("subset") or facets_of(named).get("subset"))
+
+
+def filters(named: dict[str, Any], names: Names) -> set[str]:
+    """Return the columns by which the `subset` of an input, or a folder that its name loses, selects rows."""
+    found = {
+        part.partition("=")[0]
+        for part in named["name"].split("/")
+        if "=" in part and part not in names.canonical(named["namespace"], named["name"])[1].split("/")
+    }
+    todo = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
+    while todo:
+        condition = todo.pop()
+        todo += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
+        found |= {condition["field"]} if "field" in condition else set()
+        found |= {
+            name for each in condition.get("partitions") or [] if isinstance(each, dict) for name in each["dimensions"]
+        }
+        found |= {
+            part.partition("=")[0]
+            for each in condition.get("locations") or []
+            for part in each.split("/")
+            if "=" in part
+        }
+    return found

@@ -215,7 +215,7 @@ class Reference:
     def edges_of(self, writings: Iterable[Writing]) -> set[ColumnEdge]:
         seen: dict[ColumnEdge, int] = {}
         for writing in writings:
-            for source, column, output, kind, masked in writing.edges:
+            for source, column, output, kind, masked in writing.edges | writing.selecting:
                 edge = (*self.node(source, column), *self.node(writing.output, output), kind, masked)
                 seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
         return {edge for edge, seen_us in seen.items() if self._is_recent(seen_us)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name, is_part, is_subset
+from tests.reference.names import Name, filters, is_part, is_subset
 from tests.reference.records import (
     Delivered,
     Facets,
@@ -35,6 +35,8 @@ class Content:
     listed: Listed = field(default_factory=Listed)
     parts: set[Dataset] = field(default_factory=set)
     """The outputs that a folder or a `subset` shows to be written in part."""
+    selecting: set[tuple[Dataset, str]] = field(default_factory=set)
+    """The columns of inputs that select the rows that are read."""
 
     @property
     def is_self_loop(self) -> bool:
@@ -71,6 +73,8 @@ class Writing:
     """Sources that a `lineage` facet names without a column."""
     own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """`edges` without those that concern the whole output."""
+    selecting: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
+    """Edges from the columns that select rows: no column lineage, and nothing is covered by them."""
     shows_steps: bool = False
     is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
@@ -131,9 +135,12 @@ class Reader:
         inputs: set[Dataset] = set()
         said: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
-        drops, parts = False, set[Dataset]()
+        drops, parts, selecting = False, set[Dataset](), set[tuple[Dataset, str]]()
         for event in events:
-            inputs |= {dataset for each in event.datasets("inputs") if (dataset := self._source(each, event, run))}
+            for each in event.datasets("inputs"):
+                if dataset := self._source(each, event, run):
+                    inputs.add(dataset)
+                    selecting |= {(dataset, column) for column in filters(each, self.generations.names)}
             for each in event.datasets("outputs", "dataset"):
                 drops = drops or self._is_dropped(each, event, run)
                 if dataset := self._output(each, event, run):
@@ -153,7 +160,7 @@ class Reader:
                 if (dataset := self._source(each, event, run)) in called:
                     called[dataset] |= self._called(each)
         listed = Listed(called, set(outputs), defined_by(self._sql(events, run) or "") if run else set())
-        return Content(inputs, outputs, entries, inferred, listed, parts)
+        return Content(inputs, outputs, entries, inferred, listed, parts, selecting if inputs else set())
 
     def _sql(self, events: Iterable[Delivered], run: Run) -> str | None:
         """Return the SQL of a run, unless none of its events needs it."""
@@ -252,7 +259,15 @@ class Reader:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
+        for writing in made:
+            self._select(writing, content)
         return made
+
+    def _select(self, writing: Writing, content: Content) -> None:
+        """Make edges to every column from those that select what is read."""
+        for source, column in content.selecting:
+            columns = self._columns(writing, content.outputs.get(writing.output, {}))
+            writing.selecting |= {(source, column, each, "INDIRECT", False) for each in columns}
 
     def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, empty_counts: bool) -> None:
         """Take columns without inputs as stated, or not; SQL tells of an output that says nothing."""
@@ -409,12 +424,16 @@ class Reader:
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
         """Make edges to every column of those that concern the whole output."""
-        if "schema" in facets:
-            columns = [".".join(path) for path in schema_paths(facets["schema"][0].get("fields") or [])]
-        else:
-            columns = self.schemas.at(writing.output, writing.time_us)
+        columns = self._columns(writing, facets)
         for source, column, masked in writing.whole:
-            writing.edges |= {(source, column, each, "INDIRECT", masked) for each in {*columns, *writing.named}}
+            writing.edges |= {(source, column, each, "INDIRECT", masked) for each in columns}
+
+    def _columns(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> set[str]:
+        """Return the columns of an output that edges to the whole of it lead to."""
+        if "schema" in facets:
+            paths = schema_paths(facets["schema"][0].get("fields") or [])
+            return {*(".".join(path) for path in paths), *writing.named}
+        return {*self.schemas.at(writing.output, writing.time_us), *writing.named}
 
 
 def _read_inferred(writing: Writing, statement: Statement) -> None:

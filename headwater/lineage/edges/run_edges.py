@@ -425,6 +425,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
+    if filters := _filters(run, rules):  # they prove nothing of what else a run reads
+        edges = tuple(dict.fromkeys((*edges, *filters)))
     return OutputLineage(
         output,
         edges,
@@ -437,6 +439,18 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
         unaccounted=unaccounted if carries else (),
     )
+
+
+def _filters(run: Run, rules: EdgeRules) -> list[Edge]:
+    """Rule 4.11: return the edges to the whole of an output from the columns that select the rows a run reads."""
+    return [
+        Edge(name, rules.column_key(name, column), None, _FILTER)
+        for name, dataset in sorted(run.inputs.items())
+        for column in dataset.filters
+    ]
+
+
+_FILTER = Transformation(direct=False, masked=False, subtype="FILTER", description=None)
 
 
 def _names_all(run: Run, output: Name, keys: Mapping[str, str], columns: LineColumns, rules: EdgeRules) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
+from headwater.events.subset_condition import FILTERED, SUBSET, folder_columns
 from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
 from headwater.lineage.edges.facet_contents import (
     Canonical,
@@ -44,7 +45,6 @@ from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 SQL = "sql"
 """The facet of a job that holds its statement."""
 
-SUBSET = "subset"
 """The facet of an input or output that says which part of the dataset is meant."""
 
 
@@ -130,7 +130,7 @@ class FactsReader:
         if found is not None:
             return found
         self._keep(contents)
-        uses = [self._as_read(self._use(each)) for each in shape.inputs]
+        uses = [self._as_read(self._use(each), each) for each in shape.inputs]
         uses += [self._as_written(self._use(each), each) for each in shape.outputs]
         places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
         declared, sql = tuple(self._declared(shape)), self._sql(shape)
@@ -248,8 +248,12 @@ class FactsReader:
         ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
         return structs.replace(use, lifecycle=None, previous=None) if ends else use
 
-    def _as_read(self, use: DatasetUse) -> DatasetUse:
-        """Leave the schema out where what was read is a metadata table, which has the name of the table."""
+    def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
+        """Note the columns that select rows; leave out the schema of a metadata table, which has the table's name."""
+        filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
+        filters |= folder_columns(of.name) - folder_columns(use.name.name)
+        if filters:
+            use = structs.replace(use, filters=tuple(sorted(filters)))
         if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
             return structs.replace(use, schema=None)
         return use

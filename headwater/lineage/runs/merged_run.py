@@ -61,6 +61,7 @@ class RunDataset(Struct, gc=False):
     rows_confirmed: bool = False
     version: str | None = None
     is_part: bool = False
+    filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
 
     @property
@@ -378,3 +379,5 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.symlinks or use.name != dataset.name:
         dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
+    if use.filters:
+        dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

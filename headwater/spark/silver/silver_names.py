@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming, links_of
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, HAPPENED, KEYS, WRITE, happened
 from headwater.spark.silver.stored_runs import StoredRuns

@@ -2,14 +2,11 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.eventlog import Readers
-from headwater.runtime.lake_troubles import LakeTroubles, is_shared
 from headwater.runtime.logs import log_readers
-from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}
@@ -28,14 +25,6 @@ def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if OPEN_TO_OTHERS & set(settings.triggers):
         settings, _ = load_settings({"host": "0.0.0.0"}, environment={**disk, **environment})  # noqa: S104
     return settings
-
-
-def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
-    """Return what tells which stations cannot go on: those of this instance, and the parser on all others."""
-    if not is_shared(settings):
-        return partial(station_troubles, folder)
-    in_lake = LakeTroubles(settings)
-    return lambda: {**in_lake.read(), **station_troubles(folder)}
 
 
 def open_readers(settings: Settings, folder: Path) -> Readers:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt
+from headwater.lineage.names.moved_names import LocationAt
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
 from headwater.spark.refresh import FEW_EVENTS

@@ -6,12 +6,13 @@ A change is an event in the log, appended as the receiver of this app appends on
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from functions import open_readers, open_troubles
+from functions import open_readers
 from functions.api.instance_health import InstanceHealth
 from functions.receiver.intake import intake_of
 from headwater.access import Caller
@@ -20,10 +21,20 @@ from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import keep_index
+from headwater.runtime.lake_troubles import LakeTroubles, is_shared
 from headwater.runtime.read_side import ReadSide
+from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
+    """Return what tells which stations cannot go on: those of this instance, and the parser on all others."""
+    if not is_shared(settings):
+        return partial(station_troubles, folder)
+    in_lake = LakeTroubles(settings)
+    return lambda: {**in_lake.read(), **station_troubles(folder)}
 
 
 class Instance:

@@ -214,9 +214,9 @@ UNTIL = [
         until("a.x", {"b.x": 12}),
     ),
     case(
-        "R7 a clear write that failed wrote nothing",
+        "R7 a clear write that failed may have written rows",
         [done(1, 10, writes("b", {"x": "a.x"}), of=[A], job="j", kind="FAIL"), THEN],
-        MASKED,
+        surface("a.x", {"b.x": "unknown"}),
         until("a.x", {}),
     ),
     case(

@@ -175,7 +175,7 @@ PAIRS = [
             half(12),
             done(1, 13, B, of=[A], job=ATOMIC, under=SESSION, kind="FAIL"),
         ],
-        unused("a", {"x": "used", "y": "unused"}),
+        unused("a", {"x": "used", "y": "unknown: attempted"}),
     ),
     case(
         "R4 'table_as_select' in the target's name makes no statement of a save",
@@ -393,9 +393,12 @@ NEWEST = [
         *PROVEN,
     ),
     case(
-        "R5 a newest execution that failed is none",
+        "R5 a newest execution that failed replaces nothing and leaves open what it did",
         [OLD, done(2, 2, B, of=[A], job=JOB, kind="FAIL")],
-        *PROVEN,
+        unused("a", {"x": "used", "y": "unknown: attempted"}),
+        surface("a.x", {"b.x": "exposed"}),
+        surface("a.y", {"b.x": "unknown"}),
+        stops("a.x", "a"),
     ),
     case(
         "R5 two opaque executions after one with columns: the newest counts",

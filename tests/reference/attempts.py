@@ -41,7 +41,11 @@ class Attempts:
         newest: dict[Any, Attempt] = {}
         for attempt in sorted(self.every, key=lambda each: each.newness):
             newest[self._reported(attempt)] = attempt
-        return [attempt for attempt in newest.values() if not self._is_proven(attempt)]
+        return [each for each in newest.values() if self._is_recent(each) and not self._is_proven(each)]
+
+    def _is_recent(self, attempt: Attempt) -> bool:
+        run = attempt.account.run
+        return not self.lineage.window_us or run is None or self.lineage.is_within_window(run.time_us)
 
     @cached_property
     def every(self) -> list[Attempt]:

@@ -65,6 +65,7 @@ class Snapshot(ABC):
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
         self._last_us: list[int] = []
+        self._attempt_us: dict[int, int] = {}
         self._counted: CountedEdges | None = None
         self._earlier: dict[int | None, CountedEdges] = {}
 
@@ -88,8 +89,11 @@ class Snapshot(ABC):
         """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
         counted, since_us = self.counted(), self.window_start(window)
         if since_us not in self._earlier:
+            attempted = counted.attempted
+            if since_us is not None:
+                attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
             self._earlier[since_us] = counted._replace(
-                recent=self._recent(since_us), remaining=self._remaining(counted)
+                recent=self._recent(since_us), remaining=self._remaining(counted), attempted=attempted
             )
         return self._earlier[since_us]
 
@@ -164,6 +168,7 @@ class Snapshot(ABC):
         graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted)
         if number in graph.attempted:
             self._count(number, False, False, False)
+            self._attempt_us[number] = last_us
             return
         self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
         if job_output.layer == "observed" and number in graph.sets and weight_of(edge_set.lineage) > SILENT:

@@ -53,7 +53,8 @@ RULES = default_rules()
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
     with indexed(events, Random(seed)) as open_views:
-        compare(open_views, events, AsOf())
+        compare(open_views, events, AsOf(newest=True))
+        compare(open_views, events, AsOf(window_us=(seed % 20) * SECOND))
         if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
             compare(open_views, events, AsOf(as_of_us=START_US + as_of_s * SECOND))
             compare(open_views, events, AsOf(known_at_us=RECEIPT_US + known_s * SECOND))
@@ -138,7 +139,8 @@ def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, s
 
 def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
-    there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us)
+    window_us = None if as_of.newest else as_of.window_us
+    there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
     with open_views.look(as_of) as here:
         assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
@@ -146,6 +148,9 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
                 assert reached(here, column, mode, forward=False) == there.reached(column, mode, forward=False)
+                for forward in (True, False):
+                    earlier = reached_earlier(here, column, mode, forward=forward)
+                    assert earlier == there.reached_earlier(column, mode, forward=forward)
         for tagged, (surface, until) in enumerate((there.behind_tag("pii"), there.tagged_themselves("pii"))):
             wanted_until = {column: iso(time_us) for column, time_us in until.items()}
             assert exposed(here, tagged=bool(tagged)) == (surface, wanted_until)
@@ -190,6 +195,12 @@ def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Col
     )  # fmt: skip
     assert not found.truncated
     return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
+
+
+def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> set[Column]:
+    found = reach(here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR)
+    assert all((item.last_seen is not None) == item.earlier for item in found.columns)
+    return {key_of(here, item) for item in found.columns if item.earlier}
 
 
 def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:

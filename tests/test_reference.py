@@ -580,6 +580,11 @@ FEATURES: dict[str, Question] = {
     "unaccounted columns explained": lambda r: any(
         r.opacity.left_open(r.opacity.accounts[writing.run], writing) < writing.also_read for writing in r.current
     ),
+    "names that the SQL explains": lambda r: any(writing.doubtful for writing in r.current),
+    "names that may mean inputs": lambda r: any(r.opacity.doubts(writing) for writing in r.current),
+    "names that lineage in force knows": lambda r: any(
+        writing.doubts - r.opacity.doubts(writing) for writing in r.current
+    ),
     "exposed_until": lambda r: exposed_until(r, tagged(r, "pii")),
     "tags": lambda r: tagged(r, "pii"),
     "exposed, masked, unknown": lambda r: any(

@@ -21,11 +21,11 @@ from headwater.events.facet_sets import (
     StatisticsFacets,
 )
 from headwater.events.rule_facets import NO_RUN as NO_PARENT
+from headwater.events.subset_condition import FILTERED, SUBSET
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
 
 PROVES_ROWS = "outputStatistics"
-SUBSET = "subset"
 EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"})
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -198,8 +198,9 @@ def _mentioned(
 
 
 def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
-    """Return the names of input facets, and of the output facets the one that the rules read."""
-    return (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
+    """Return the names of input facets, of the output facets the one that the rules read, and the filter columns."""
+    known = (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
+    return (*known, *(FILTERED + column for column in read_of.filters)) if read_of.filters else known
 
 
 def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:

@@ -58,7 +58,7 @@ class Generations:
         change, end = changed(named), self.by_run.get((run.key, name)) if run else None
         if end and change == "DROP":
             return (*name, self._generation(name, end.time_us - 1))
-        if change == "RENAME" and run and (before := _before(named)):
+        if change == "RENAME" and run and (end or run.completes) and (before := _before(named)):
             old = self.names.mention(before, event)
             return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
         return self.meant(name, event.time_us)
@@ -195,8 +195,9 @@ class Generations:
     def _outputs(self) -> list[tuple[int, str, Dataset]]:
         return [
             (event.time_us, run.key, self.meant(name, event.time_us))
-            for run in self.runs
-            if run.counts
+            for each in self.runs
+            for run in (each, each.attempted)
+            if run
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from tests.reference.records import Delivered, facets_of, is_own_table
@@ -79,12 +80,52 @@ class Names:
                 self.bindings[alias].add((time_us, location))
 
 
-def is_part(named: dict[str, Any], names: Names) -> bool:
+def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
     """Tell whether the canonical form of a name has lost its last folder."""
     folder = named["name"].rstrip("/").rpartition("/")[0]
-    forms = [names.canonical(named["namespace"], name) for name in (folder, named["name"])]
+    forms = [canonical(named["namespace"], name) for name in (folder, named["name"])]
     return bool(folder.strip("/")) and forms[0] == forms[1]
+
+
+def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:
+    """Return an event without the DROP or RENAME of partitions."""
+    if not any(_ends_part(each, canonical) for each in event.datasets("outputs")):
+        return event
+    outputs = []
+    for each in event.datasets("outputs"):
+        left = {name: value for name, value in facets_of(each).items() if name != "lifecycleStateChange"}
+        outputs.append({**each, "facets": left} if _ends_part(each, canonical) else each)
+    return replace(event, event={**event.event, "outputs": outputs})
+
+
+def _ends_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
+    change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+    return change in ("DROP", "RENAME") and (is_part(named, canonical) or is_subset(named))
 
 
 def is_subset(named: dict[str, Any]) -> bool:
     return bool((named.get("outputFacets") or {}).get("subset") or facets_of(named).get("subset"))
+
+
+def filters(named: dict[str, Any], names: Names) -> set[str]:
+    """Return the columns by which the `subset` of an input, or a folder that its name loses, selects rows."""
+    found = {
+        part.partition("=")[0]
+        for part in named["name"].split("/")
+        if "=" in part and part not in names.canonical(named["namespace"], named["name"])[1].split("/")
+    }
+    todo = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
+    while todo:
+        condition = todo.pop()
+        todo += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
+        found |= {condition["field"]} if "field" in condition else set()
+        found |= {
+            name for each in condition.get("partitions") or [] if isinstance(each, dict) for name in each["dimensions"]
+        }
+        found |= {
+            part.partition("=")[0]
+            for each in condition.get("locations") or []
+            for part in each.split("/")
+            if "=" in part
+        }
+    return found

@@ -30,6 +30,7 @@ def impact(
     lineage: Reference, namespace: str, name: str, column: str, mode: str
 ) -> dict[Column, tuple[int, bool, bool]]:
     """Return what a column reaches, as (distance, masked, read_before_recreation)."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     asked, steps = impact_steps(lineage, nesting, asked, mode)
     found = reached(steps, asked)
@@ -42,6 +43,7 @@ def impact(
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
     asked, steps = upstream_steps(lineage, nesting, asked, mode)
     found = reached_backwards(steps, asked)

@@ -127,9 +127,17 @@ class Run:
         self.time_us = telling.time_us if telling else 0
         counted = attempts[: completed[-1][0] + 1] if completed else attempts
         self.counted = [event for attempt in counted for event in attempt]
+        self._later = [event for attempt in attempts[len(counted) :] for event in attempt]
         self.telling = [
             e for e in self.counted if e is telling or not (self.is_streaming and mode == "COMPLETE_SNAPSHOT")
         ]
+
+    @property
+    def attempted(self) -> "Run | None":
+        """What did not complete: the run itself, or its attempts behind the newest that did."""
+        if not self.counts:
+            return self
+        return Run(self.key, self._later) if self._later else None
 
     @property
     def job_key(self) -> tuple[str, str]:

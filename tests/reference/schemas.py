@@ -1,5 +1,6 @@
 """The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns)."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -58,7 +59,8 @@ class Schemas:
         """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
         paths = self._newest(dataset)
         maps = map_paths(paths)
-        told = plain(tuple(column.split(".")), maps)
+        quoted = re.fullmatch('"([^"]+)"', column)
+        told = plain(tuple((quoted[1] if quoted else column).split(".")), maps)
         spellings = {plain(path, maps) for path in paths}
         same = [each for each in spellings if each.casefold() == told.casefold()]
         return told if len(same) > 1 else told.casefold()
@@ -105,7 +107,8 @@ def map_paths(paths: list[tuple[str, ...]]) -> set[str]:
 
 def plain(path: tuple[str, ...], maps: set[str]) -> str:
     """Return a path without what stands for the elements of an array and for the values of a map."""
-    told = path[0]
+    quoted = re.fullmatch('"([^"]+)"', path[0]) if len(path) == 1 else None
+    told = quoted[1] if quoted else path[0]
     for part in path[1:]:
         if part.casefold() != "_element" and (part.casefold() != "_value" or told.casefold() not in maps):
             told = f"{told}.{part}"

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from tests.reference.generations import Dataset
 
 _INSERT = re.compile(r"INSERT INTO (?P<target>\S+)(?: \((?P<listed>.*?)\))? SELECT (?P<values>.*?) FROM (?P<tables>.*)")
+_MODEL = re.compile(
+    r"with (?P<cte>\w+) as \(select \* from (?P<of>\S+)\) select (?P<values>.*) "
+    r"from (?P=cte) (?P<one>\w+) join (?P<other>\S+) (?P<two>\w+) on (?P<on>.*)"
+)
 _COLUMN = re.compile(r"(md5\()?s(\d+)\.`([^`]*)`")
 
 
@@ -40,7 +44,7 @@ def read_statement(
     """Return what a statement makes, be it of nothing; columns: as the run itself says them, else as other runs do."""
     found = _INSERT.fullmatch(query)
     if not found:
-        return None
+        return _read_model(query, inputs, outputs)
     tables, _, where = found["tables"].partition(" WHERE ")
     names = [each.partition(" AS ")[0] for each in tables.split(", ")]
     target = _meant(found["target"], outputs)
@@ -78,6 +82,24 @@ def read_statement(
         return None
     statement.columns = [(*source, output, masked) for source, output, masked in said if source]
     statement.whole = [each for each in whole if each]
+    return statement
+
+
+def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
+    """Return what a query says that dbt sends of its only output: a CTE over one table, joined with another."""
+    found = _MODEL.fullmatch(query)
+    if not found or len(outputs) != 1:
+        return None
+    sources = {found["one"]: _meant(_last(found["of"]), inputs), found["two"]: _meant(_last(found["other"]), inputs)}
+    read = re.findall(r"(\w+)\.(\w+)", found["values"])
+    met = re.findall(r"(\w+)\.(\w+)", found["on"])
+    named = [(sources.get(alias), column) for alias, column in (*read, *met)]
+    if any(source is None for source, _ in named):
+        return None
+    told = [(source, column) for source, column in named if source]
+    statement = Statement(next(iter(outputs)), [column for _, column in read])
+    statement.columns = [(source, column, column, False) for source, column in told[: len(read)]]
+    statement.whole = told[len(read) :]
     return statement
 
 

@@ -73,7 +73,7 @@ class WriteKinds:
         is_stream = job_type.get("processingType") in {"STREAMING", "SERVICE"} or job_type.get("integration") == "FLINK"
         if "run" not in body or body.get("eventType") != "COMPLETE" or is_stream or self._is_echo(event):
             return False
-        if "integration/dbt" in body["producer"] or is_part(named, self.names) or is_subset(named):
+        if "integration/dbt" in body["producer"] or is_part(named, self.names.canonical) or is_subset(named):
             return False
         job, sql = body["job"]["name"].lower().split("."), _sql(event).upper()
         change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
@@ -108,7 +108,7 @@ def _named_by_part(event: Delivered, names: Names) -> Iterable[Name]:
         is_output = each in written
         if is_own_table(names.canonical(each["namespace"], each["name"])[1]):
             continue
-        if is_part(each, names) or (is_output and (is_subset(each) or of_partitions)):
+        if is_part(each, names.canonical) or (is_output and (is_subset(each) or of_partitions)):
             yield names.canonical(each["namespace"], each["name"])
 
 

@@ -23,13 +23,16 @@ Column = tuple[str, str, str | None]
 
 REASONS = {
     "used_as_a_whole": "nested",
+    "attempted": "attempted",
     "never_read": "never read",
     "no_transformations": "no transformations",
     "collected": "shown",
     "a reader does not say what feeds all its columns": "unaccounted",
+    "a reader's lineage names a dataset that it does not list and that may mean this one": "unlisted",
     "a column that it is nested in is read as a whole": "nested",
     "a reader reports no column lineage": "opaque",
     "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",
+    "a run that did not complete reads this dataset (wait for its end, or run the job again)": "attempted",
     "no reader of this dataset reports": "never read",
     "a job read this dataset to show it, and does not say which columns": "shown",
 }

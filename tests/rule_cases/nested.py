@@ -307,4 +307,10 @@ CASES: list[Case] = [
         [done(1, 1, writes("b", {"x": "a.i.t"}), of=[table("a", "i._element._key i._element._value._element.t")])],
         unused("a", {"i": "used", "i._key": "unused", "i.t": "used"}),
     ),
+    case(
+        "R3 double quotes around a column do not belong to its name",
+        [done(1, 1, writes("b", {"x": 'a."T"'}), of=[table("a", "t u")])],
+        unused("a", {"t": "used", "u": "unused"}),
+        exposed("a.t", "b.x"),
+    ),
 ]

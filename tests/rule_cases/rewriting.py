@@ -1,7 +1,8 @@
 """R6.7: which writes replace all rows, and which a part of them."""
 
 from tests.reference.world_events import Json, facet
-from tests.rule_cases.events import begun, changes, done, table
+from tests.rule_cases.case import case, dropped, impact, upstream
+from tests.rule_cases.events import begun, changes, done, table, writes
 from tests.rule_cases.masking import clear_once, says
 
 CTAS, RTAS = "nb.atomic_create_table_as_select.b", "nb.atomic_replace_table_as_select.b"
@@ -13,6 +14,25 @@ def sql(query: str) -> dict[str, Json]:
 
 
 CASES = [
+    case(
+        "R10 the DROP of a partition ends no generation",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="j"),
+            done(2, 2, changes("b/day=1", "DROP"), job="drop"),
+        ],
+        dropped(),
+        upstream("b.x", {"a.x": "1"}),
+        impact("a.x", {"b.x": "1"}),
+    ),
+    case(
+        "R10 the DROP of the table beside that of a partition ends it",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="j"),
+            done(2, 2, changes("b/day=1", "DROP"), changes("b", "DROP"), job="drop"),
+        ],
+        dropped("b"),
+        impact("a.x", {}),
+    ),
     clear_once("a CREATE by CREATE TABLE AS removes them", [says(3, 15, "CREATE", job=CTAS)], {}),
     clear_once(
         "a CREATE by CREATE TABLE IF NOT EXISTS AS removes nothing",

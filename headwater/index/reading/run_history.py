@@ -171,7 +171,7 @@ class RunHistory:
 
         One more than `LOOKED_AT` where there are more.
         """
-        query = "SELECT id, layer, job FROM groups WHERE output = ?"
+        query = "SELECT id, layer, job FROM groups WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
             for job_output, layer, job in self._sql.execute(query, (self._number(name),)).fetchall():
                 rows = self._sql.execute(_VOTES, (job_output,))

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming
 
 
 class SqliteNaming(Naming):

@@ -51,7 +51,7 @@ class NominalTimeTable:
         return next((time_us for time_us in times if time_us is not None), None)
 
     def dated_anew(self) -> set[str]:
-        """Return the stored runs below those of which the last `add` told a nominal time or a parent."""
+        """Return the stored runs below those whose nominal time or parent the last `add` may have changed."""
         return everything_below(self._changed, self._below)
 
     def _of(self, run_key: str) -> int | None:

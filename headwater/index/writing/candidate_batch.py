@@ -15,6 +15,8 @@ _SAYS_OTHER = " UNION ALL ".join(
 ) + " LIMIT 1"  # fmt: skip
 """Whether an execution says something else of a job output, by an index: it may have said the same a million times."""
 
+_REWRITES = 1 + COLUMNS.split(", ").index("rewrites")
+
 Cells = tuple[Any, ...]
 """The columns of a candidate but its run: `grp`, then `COLUMNS`."""
 
@@ -47,6 +49,11 @@ class CandidateBatch:
                 self._new.append((run, *after[number]))
                 self._lineage[after[number][3], number].add(after[number][-1])
         return changed
+
+    def rewrites(self, run: int, number: int, after: Cells | None) -> bool:
+        """Tell whether what a run said or says in a job output is a whole rewrite."""
+        before = self._before.get(run, {}).get(number)
+        return any(bool(cells[_REWRITES]) for cells in (before, after) if cells)
 
     def is_new(self, run: int, number: int) -> bool:
         """Tell whether a run had said nothing in a job output."""

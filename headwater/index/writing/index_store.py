@@ -12,6 +12,7 @@ from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.newest_run_table import NewestRunTable
 from headwater.index.stored.nominal_time_table import NominalTimeTable
+from headwater.index.stored.rewrite_table import RewriteTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.schema_use_table import SchemaUseTable
@@ -64,6 +65,7 @@ class SqliteStore:
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
+        self.rewrites = RewriteTable(connection, names, self.candidates)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Keep facts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
@@ -177,7 +179,7 @@ class SqliteStore:
 
     def _flush_runs(self) -> None:
         self._sql.executemany(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
         )
         self._runs.clear()
         self.search.flush()
@@ -198,7 +200,7 @@ class SqliteStore:
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
-            self._names.number(Name(run.producer, "")),
+            self._names.number(Name(run.producer, "")), run.completed,
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))

@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 class JobOutput(NamedTuple):
-    """A job and one dataset that it writes; `layer` keeps what is declared apart from what was observed."""
+    """A job and one dataset that it writes.
+
+    layer: `observed`, `declared`, or `attempted` for what runs report that did not complete.
+    """
 
     layer: str
     job: Name
@@ -49,6 +52,9 @@ class Candidate(NamedTuple, Generic[T]):
         return self.weight >= INFERRED
 
 
+ATTEMPTED = "attempted"
+"""The layer of what runs report that did not complete."""
+
 SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
 
 
@@ -63,8 +69,12 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Stand
     """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
 
     What is inferred takes no place of what was observed, but where it is the newest it counts beside that.
-    A declaration replaces the one before, whatever either carries.
+    A declaration replaces the one before, whatever either carries. Of attempts that report the same, the newest counts,
+    and none replaces another.
     """
+    if job_output.layer == ATTEMPTED:
+        newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=newness)}
+        return Standing([], list(newest_of.values()))
     if job_output.layer != "observed":
         newest = _of_newest(candidates, candidates)
         return Standing(newest, newest)

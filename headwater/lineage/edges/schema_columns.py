@@ -42,12 +42,19 @@ _MAP = "*"
 def column_key(column: str, exact: Collection[str]) -> str:
     """Return what equal columns share; exact: what `told_apart` says of the newest schema.
 
-    That is the path without the parts for the elements of arrays and the values of maps, casefolded unless the schema
-    has two columns that differ by case.
+    That is the path without double quotes around it and without the parts for the elements of arrays and the values of
+    maps, casefolded unless the schema has two columns that differ by case.
     """
-    plain = _without_elements(column, exact) if "._" in column else column
+    plain = _plain(column, exact)
     folded = plain.casefold()
     return plain if folded in exact else folded
+
+
+def _plain(column: str, exact: Collection[str]) -> str:
+    """Return a path without what spellings of one column differ in; double quotes are how SQL delimits a name."""
+    if column.startswith('"') and len(column) > 2 and column.find('"', 1) == len(column) - 1:
+        column = column[1:-1]
+    return _without_elements(column, exact) if "._" in column else column
 
 
 def _without_elements(column: str, exact: Collection[str]) -> str:
@@ -67,7 +74,7 @@ def told_apart(columns: Iterable[str]) -> frozenset[str]:
     maps = _maps(names)
     spellings: dict[str, set[str]] = {}
     for column in names:
-        plain = _without_elements(column, maps) if "._" in column else column
+        plain = _plain(column, maps)
         spellings.setdefault(plain.casefold(), set()).add(plain)
     return maps.union(folded for folded, same in spellings.items() if len(same) > 1)
 

@@ -26,7 +26,7 @@ NOT_IF_EXISTS = "if not exists"
 """The SQL writes nothing if the table exists."""
 
 MATERIALIZED = "materialized"
-"""dbt makes the whole table or view anew."""
+"""dbt builds the whole table or view from scratch."""
 
 
 class Write(NamedTuple):
@@ -107,5 +107,5 @@ _PATHS_AND_JDBC = frozenset(
         *("postgres", "mysql", "mariadb", "sqlserver", "mssql", "oracle", "db2", "h2", "derby", "sqlite", "teradata"),
     )
 )
-"""Schemes of file systems, and of databases that Spark writes by JDBC. Snowflake, BigQuery, Kafka and Kusto have
-connectors of their own, for which the listener reports OVERWRITE of appends as well."""
+"""Schemes of file systems, and of databases that Spark writes by JDBC. For the connectors of
+Snowflake, BigQuery, Kafka and Kusto, the listener reports OVERWRITE of appends as well."""

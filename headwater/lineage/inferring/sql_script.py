@@ -1,6 +1,6 @@
 """The statements of a script to what each dataset that they write is made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -31,6 +31,33 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
         return _written(statements_of(sql, dialect), tables)
     except RecursionError as error:
         raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
+
+
+def own_names(sql: str, dialect: str) -> frozenset[str]:
+    """Return the names that a script defines itself, casefolded: CTEs, aliases and temporary tables.
+
+    Nothing is returned for a script that is not read.
+    """
+    try:
+        found = {name.casefold() for statement in statements_of(sql, dialect) for name in _defined(statement)}
+    except (UnreadSql, RecursionError):
+        return frozenset()
+    return frozenset(found - {""})
+
+
+def _defined(statement: exp.Expr) -> Iterator[str]:
+    for node in statement.find_all(exp.CTE, exp.Subquery, exp.Table):
+        if node.alias and not (isinstance(node, exp.Table) and node.alias.casefold() == node.name.casefold()):
+            yield node.alias
+    into = statement.args.get("into") if isinstance(statement, exp.Select) else None
+    made = statement.this if isinstance(statement, (exp.Create, exp.Cache)) else into and into.this
+    table = table_of(made) if isinstance(made, exp.Expr) else None
+    if isinstance(table, exp.Table):
+        properties = statement.args.get("properties")
+        temporary = isinstance(statement, exp.Cache) or bool(into and into.args.get("temporary"))
+        temporary = temporary or bool(properties and properties.find(exp.TemporaryProperty))
+        if temporary or table.this.args.get("temporary") or name_of(table).startswith("#"):
+            yield name_of(table)
 
 
 def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:

@@ -78,7 +78,7 @@ def _of_create(statement: exp.Create) -> Iterator[str]:
 
 
 def _target(statement: exp.Expr) -> str | None:
-    """Return the name of the table that a statement writes; a name of its own for what cannot be told."""
+    """Return the name of the table that a statement writes, else its text; None if it writes no table."""
     if isinstance(statement, exp.TruncateTable):
         tables = statement.expressions
         return tables[0].sql().casefold() if len(tables) == 1 else statement.sql()

@@ -5,7 +5,8 @@ from typing import Protocol, TypeVar
 
 from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming
 
 Runs = TypeVar("Runs")
 

@@ -4,7 +4,7 @@ Bronze has beside each event all that is read here. Rows of versions that did no
 what the parser reads them with.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 import msgspec
@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
+from headwater.events.subset_condition import FILTERED, SUBSET, folder_columns
 from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
 from headwater.lineage.edges.facet_contents import (
     Canonical,
@@ -44,7 +45,6 @@ from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 SQL = "sql"
 """The facet of a job that holds its statement."""
 
-SUBSET = "subset"
 """The facet of an input or output that says which part of the dataset is meant."""
 
 
@@ -130,7 +130,7 @@ class FactsReader:
         if found is not None:
             return found
         self._keep(contents)
-        uses = [self._as_read(self._use(each)) for each in shape.inputs]
+        uses = [self._as_read(self._use(each), each) for each in shape.inputs]
         uses += [self._as_written(self._use(each), each) for each in shape.outputs]
         places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
         declared, sql = tuple(self._declared(shape)), self._sql(shape)
@@ -145,7 +145,8 @@ class FactsReader:
             has_run_facets=bool(shape.run_facets),
             sql=sql,
             statement=self._contents.sql(sql) if sql else None,
-            says_all=sql is not None and self._says_all(uses[at] for at in places if at >= len(shape.inputs)),
+            says_all=sql is not None
+            and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
@@ -191,8 +192,8 @@ class FactsReader:
             return DELETED
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
-    def _says_all(self, outputs: Iterable[DatasetUse]) -> bool:
-        """Tell whether there are outputs and each gives the inputs of every column that it lists."""
+    def _says_all(self, outputs: Sequence[DatasetUse], listed: Set[Name]) -> bool:
+        """Tell whether there are outputs and each gives the inputs of every column that it lists, from listed ones."""
         told = [
             bool(use.lineage and use.schema)
             and names_all(
@@ -200,7 +201,8 @@ class FactsReader:
             )
             for use in outputs
         ]
-        return bool(told) and all(told)
+        named = (line.source for use in outputs for line in self._contents.lineage(use.lineage or ""))
+        return bool(told) and all(told) and all(name in listed for name in named if name)
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield by whom a `lineage` facet is, run or job, and its hash."""
@@ -240,12 +242,18 @@ class FactsReader:
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
-        """Note that a run wrote a part of an output."""
+        """Note that a run wrote a part of an output; a part that is dropped or renamed ends no generation (rule 10)."""
         is_part = SUBSET in of.counted or any(facet.name == SUBSET and not facet.deleted for facet in of.facets)
-        return structs.replace(use, is_part=True) if is_part and not use.is_part else use
+        use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
+        ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
+        return structs.replace(use, lifecycle=None, previous=None) if ends else use
 
-    def _as_read(self, use: DatasetUse) -> DatasetUse:
-        """Leave the schema out where what was read is a metadata table, which has the name of the table."""
+    def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
+        """Note the columns that select rows; leave out the schema of a metadata table, which has the table's name."""
+        filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
+        filters |= folder_columns(of.name) - folder_columns(use.name.name)
+        if filters:
+            use = structs.replace(use, filters=tuple(sorted(filters)))
         if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
             return structs.replace(use, schema=None)
         return use

@@ -1,4 +1,4 @@
-"""Rule 6.1: for which period a run was started, as it says itself or a run above it."""
+"""Rule 6.1: the nominal time of a run, or that of a run above it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,12 +71,12 @@ class NominalTimes:
         return next((self._times[key] for key in self._above.of(run_key) if key in self._times), None)
 
     def dated_anew(self) -> set[str]:
-        """Return the runs below those of which the last `add` told a nominal time or a parent."""
+        """Return the runs below those whose nominal time or parent the last `add` may have changed."""
         return everything_below(self._changed, lambda keys: (each for key in keys for each in self._below.get(key, ())))
 
 
 def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
-    """Return the latest nominal time of each run that tells one; a run has the latest that any event of it tells."""
+    """Return the nominal time of each run that has one: the latest in its events."""
     found: dict[str, int] = {}
     for fact in facts:
         if fact.nominal_us is not None:

@@ -6,11 +6,19 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, contributions
+from headwater.lineage.edges.current_candidates import (
+    ATTEMPTED,
+    CARRIES,
+    INFERRED,
+    OPAQUE,
+    SILENT,
+    Candidate,
+    JobOutput,
+)
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, attempted_contributions, contributions
 from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
+from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, later_attempts, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
@@ -46,16 +54,19 @@ class RunDerivation:
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
         lenders: Set[Name] = frozenset()
+        later: Said = {}
         if shape is not None:
             run = self._like(shape, ordered)
         else:
             self._lenders.clear()
             run = fold(facts, self._rules.naming)
-            candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
+            candidates = _recurring(run, self._rules)
+            if events := later_attempts(facts):  # then it is no run that recurs
+                attempt = fold(events, self._rules.naming)
+                later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
             lenders = frozenset(self._lenders)
-        said = {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in shape.candidates}
-        return Derived(run, said, shape.used, shape, lenders)
+        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
         """Answer by the rules, and note whose schema was asked for."""
@@ -97,8 +108,17 @@ class RunDerivation:
 def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
     """Return where what a run says counts: with its job, or in the layer of what is declared."""
     if run.kind == "RUN":
-        return JobOutput("observed", run.job_key, found.output)
+        return JobOutput(ATTEMPTED if found.attempt else "observed", run.job_key, found.output)
     return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
+
+
+def _recurring(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
+    every = (*contributions(run, rules), *attempted_contributions(run, rules))
+    return [recurring_candidate(run, found) for found in every]
+
+
+def _said(run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None) -> Said:
+    return {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in candidates}
 
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
@@ -138,6 +158,8 @@ def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) 
 
 def weight_of(found: OutputLineage) -> int:
     """Return how much a run says of an output: see `Candidate`."""
+    if found.attempt:
+        return OPAQUE
     if found.carries:
         return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own

@@ -41,6 +41,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     rows_confirmed: output statistics or a version prove that rows were written.
     version: what its producer calls this state of the dataset.
     is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
+    filters: of an input, the columns by which a `subset` facet or the folders of its name select rows.
     """
 
     name: Name
@@ -54,6 +55,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     rows_confirmed: bool = False
     version: str | None = None
     is_part: bool = False
+    filters: tuple[str, ...] = ()
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):

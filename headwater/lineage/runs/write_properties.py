@@ -1,4 +1,4 @@
-"""What the facets of a run show of how, and for which period, it writes: Spark's properties, dbt, `nominalTime`."""
+"""Read from the facets of a run how it writes and for which period: Spark's properties, dbt, `nominalTime`."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,7 +15,7 @@ _WORDS = (_MODE, "materialized")
 _NOMINAL = "nominalTime"
 
 READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL)
-"""Words, one of which the facets of a run have if anything of them is read here."""
+"""Facets of a run that this module reads contain one of these words."""
 
 _ANEW = ("table", "view")
 

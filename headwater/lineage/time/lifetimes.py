@@ -1,6 +1,6 @@
 """Rule 10 in a graph: which datasets are gone, and which are generations of one name."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -27,6 +27,11 @@ class Lifetimes:
             for number in graph.generations.get(location, ())
             if not generations.stands(graph.names[number])
         )
+
+    @property
+    def attempted(self) -> Set[int]:
+        """The edge sets of runs that did not complete, whether they count or not."""
+        return self._graph.attempted
 
     def of(self, dataset: Name) -> list[int]:
         """Return all generations that edges mention of the names of a dataset, the newest first.

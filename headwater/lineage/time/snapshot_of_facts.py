@@ -33,6 +33,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         super().__init__(naming, remask)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
+        self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}

@@ -1,23 +1,27 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.exposed_until import Writes, clear_rows
 from headwater.lineage.walks.walk import allowed_transformations
 from headwater.lineage.walks.wave import Hit, Wave
 
-Exposure = Literal["exposed", "masked", "unknown"]
+Place = tuple[int, str | None]
+"""Dataset and key of a column, None for one whose columns are not known."""
+
+Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
 
 
 class Surfaced(NamedTuple):
     """A column of the masking surface; `key` None stands for a dataset whose columns are not known.
 
     hit: how it was reached, None where no column edge says; opaque: the edge set that hides how; tagged: it has the
-    tag itself (`tagged_columns`).
+    tag itself (`tagged_columns`); earlier: only earlier writes lead there.
     """
 
     dataset: int
@@ -26,18 +30,53 @@ class Surfaced(NamedTuple):
     hit: Hit | None
     opaque: int | None
     tagged: bool = False
+    earlier: bool = False
 
 
 class MaskingSurface(NamedTuple):
     """A whole masking surface.
 
     columns: what is reached, the tagged columns and what is gone left out; ways: all hits by node, also in what is
-    gone; clear: nodes whose values can be read, the tagged ones included.
+    gone; clear: nodes whose values can be read, the tagged ones included; until: when clear values were last written
+    (us) into columns of which newest executions do not show any, and whose rows are still there.
     """
 
     columns: list[Surfaced]
     ways: dict[int, Hit]
     clear: set[int]
+    until: Mapping[Place, int] = {}
+
+
+def surface_with_rows(
+    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, writes: Writes
+) -> MaskingSurface:
+    """Return the surface of newest executions and, if `counted` has earlier ones, what only earlier writes reach.
+
+    A column keeps the state that newest executions give it.
+    """
+    now = surface(graph, tagged, whole, counted)
+    rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
+    for node, clear in list(rows.items()):
+        for part in counted.nesting.within(node).values():
+            if part not in now.clear:
+                rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
+    until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
+    ways = {node: clear.hit for node, clear in rows.items()} | now.ways
+    if not counted.has_earlier:
+        return now._replace(until=until)
+    known = {(each.dataset, each.key) for each in now.columns}
+    wide = surface(graph, {*tagged, *rows}, whole, counted.of_rows())
+    found = [_of_node(graph, clear.hit, "once_exposed") for clear in rows.values()]
+    for each in wide.columns:
+        if each.exposure == "exposed" and each.hit is not None:
+            until.setdefault((each.dataset, each.key), writes.seen(each.hit.edge_set)[1])
+        found.append(each._replace(exposure="once_exposed") if each.exposure == "exposed" else each)
+    more = [
+        each._replace(earlier=True)
+        for each in found
+        if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
+    ]
+    return MaskingSurface([*now.columns, *more], wide.ways | ways, now.clear, until)
 
 
 def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
@@ -83,10 +122,6 @@ def _all(wave: Wave) -> dict[int, Hit]:
 def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
     dataset, key = graph.columns[hit.node]
     return Surfaced(dataset, key, exposure, hit, None)
-
-
-Place = tuple[int, str | None]
-"""Dataset and key of a column, None for one whose columns are not known."""
 
 
 class _Unknown:
@@ -151,13 +186,22 @@ class _Unknown:
             if output is None or not self._counted.says(number):
                 continue
             if graph.is_opaquely_written(number, dataset):
-                self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
-                self._go_on_from(output, graph.nodes_of(output))
+                self._add_all(output, number)
                 continue
             if lineage.carries and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
+            self._add(output, graph.may_mean(number, dataset), number)
+        for number in sorted(self._counted.attempted.intersection(graph.attempts_on.get(dataset, ()))):
+            written = graph.sets[number][1].output
+            if written is not None and graph.may_have_written(number, dataset):
+                self._add_all(graph.dataset(written) or 0, number)
+
+    def _add_all(self, output: int, number: int) -> None:
+        """Take all columns of an output of which nobody says how it was written."""
+        self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
+        self._go_on_from(output, self._graph.nodes_of(output))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""

@@ -9,6 +9,8 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
+_NO_AGE = -(1 << 62)
+
 _AGAIN = 3
 """A column that was listed already, as what another lies in, and is reached itself now."""
 
@@ -16,14 +18,19 @@ Step = tuple[int, int, int, int, int]
 """To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
 
 
-_Rank = tuple[bool, bool, Name, str, str]
-"""By which of several edges is chosen: values before what they depend on, readable before masked, then by name."""
+_Rank = tuple[int, bool, bool, Name, str, str]
+"""By which of several edges is chosen.
+
+Newest executions before earlier ones, of these the last; values before what they depend on, readable before masked,
+then by name.
+"""
 
 
 class Hit(NamedTuple):
     """A reached column: how far, from which column by which edge.
 
-    masked: every way to it masks; recreated: every way to it is over a reader of another generation.
+    masked: every way to it masks; recreated: every way to it is over a reader of another generation; earlier: every way
+    to it is over an earlier execution.
     """
 
     node: int
@@ -33,6 +40,7 @@ class Hit(NamedTuple):
     transformation: int
     edge_set: int
     recreated: bool = False
+    earlier: bool = False
 
 
 class Wave:
@@ -61,6 +69,7 @@ class Wave:
         self.unsettled: list[Hit] = []
         self._graph = graph
         self._counted = counted
+        self._newest = counted.newest
         self._edges = graph.out if forward else graph.into
         self._forward, self._readers, self._perhaps = forward, readers, perhaps
         self._allowed = allowed
@@ -119,7 +128,13 @@ class Wave:
     def _rank(self, transformation: int, number: int) -> "_Rank":
         what = self._graph.transformations[transformation]
         job = self._graph.sets[number][0].job
-        return not what.direct, what.masked, job, what.subtype or "", what.description or ""
+        return self._age(number), not what.direct, what.masked, job, what.subtype or "", what.description or ""
+
+    def _age(self, number: int) -> int:
+        """Return the least for what newest executions say, and less for an earlier execution the later it ended."""
+        if number >= len(self._newest) or self._newest[number]:
+            return _NO_AGE
+        return -self._counted.last_us[number]
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""

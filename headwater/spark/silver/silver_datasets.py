@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.edges.current_candidates import ATTEMPTED
 from headwater.lineage.runs.newest_first import NEWNESS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
@@ -22,7 +23,8 @@ _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read:
 
 def reads(candidates: DataFrame) -> DataFrame:
     """Return the datasets that are read to write another, without generation: a MERGE into itself shows no reader."""
-    said = candidates.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
+    counted = candidates.where(f"layer <> '{ATTEMPTED}'")
+    said = counted.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
     read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
     other = read.where("slice(name, 1, 2) <> slice(output, 1, 2)").select(
         F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1]), F.lit("").alias(DATASET[2])

@@ -1,4 +1,4 @@
-"""Rule 12.6: which lists of columns are complete, so that a column that they lack is no column any more."""
+"""Rule 12.6: which lists of columns are complete. A newer complete list removes the columns that it lacks."""
 
 import re
 

@@ -69,9 +69,9 @@ class _Together:
         self._exact = frozenset[str]()
 
     def add(self, columns: Sequence[Path]) -> bool:
-        """Add the columns of a list; tells whether there were new ones.
+        """Add the columns of a list; return whether there were new ones.
 
-        Names that either side tells apart by case are compared exactly.
+        Names that differ only in case on either side are compared exactly.
         """
         names = [".".join(path) for path in columns]
         exact = self._exact | told_apart(names)

@@ -1,4 +1,4 @@
-"""Rule 12 over newest schemas that are known: columns as spelt, their keys, their nesting."""
+"""Rule 12: the columns of a dataset as they are spelled, their keys and their nesting."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -7,7 +7,7 @@ Path = tuple[str, ...]
 
 
 class Columns:
-    """The columns of one dataset's newest schema; without a schema there are none."""
+    """The columns of one dataset (rule 12.7); without a list there are none."""
 
     def __init__(self, paths: Sequence[Path]):
         """Take a schema as `Contents.schema` gives it."""

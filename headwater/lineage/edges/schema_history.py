@@ -64,7 +64,7 @@ class KnownLists:
     def __init__(self, *, by_parts: bool) -> None:
         """Know no list; by_parts: some event mentions a part of the dataset.
 
-        first: the list that stands first where there is no base list, else the newest one.
+        first: the list that comes first if there is no base list; without it the newest one does.
         """
         self.base: SeenSchema | None = None
         self.first: SeenSchema | None = None
@@ -204,9 +204,9 @@ class Schemas:
         return self._joined(self._read(dataset, time_us))
 
     def renewed(self, name: Name, uses: Sequence[SeenSchema]) -> Iterator[Span]:
-        """Yield the datasets of which mentions under a name, not kept yet, change the columns, and since when.
+        """Yield the datasets whose columns change by mentions that are not kept yet, and since when.
 
-        What `at` says of other times stays.
+        For all other times `at` returns what it did.
         """
         for dataset, mentions in self.by_dataset(name, uses).items():
             keys: dict[str | None, frozenset[str]] = {None: frozenset()}

@@ -17,6 +17,7 @@ from tests.rule_cases import (
     opaque,
     plain,
     settled,
+    spellings,
     sql,
     unused,
 )
@@ -27,7 +28,20 @@ from tests.rule_cases.judges import Judge, Memory, Oracle
 
 CASES = [
     case
-    for part in (attempts, generations, opaque, accounts, airflow, nested, masking, unused, settled, plain, sql)
+    for part in (
+        attempts,
+        generations,
+        opaque,
+        accounts,
+        airflow,
+        nested,
+        masking,
+        unused,
+        settled,
+        plain,
+        spellings,
+        sql,
+    )
     for case in part.CASES
 ]
 JUDGES = [

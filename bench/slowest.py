@@ -3,8 +3,11 @@
 Stations: receiver, parser, index, the rules as one task of Spark's silver runs them, and the two sinks that convert
 lineage (DataHub, Purview). The SQL of an event varies, too.
 
-`python -m bench.slowest --tries 300 --seed 1`: hill climbing over what an event may say how often, at 64 KB; the worst
-found of each station is then made 1 MB large. Goal: no event of 1 MB costs any station over 2 s of CPU.
+`python -m bench.slowest --tries 300 --seed 1`: hill climbing over what an event may say how often, at 64 KB, from the
+worst events of earlier searches on; the worst found of each station is then made 1 MB large. Goal: no event of 1 MB
+costs any station over 2 s of CPU.
+
+`--spark` measures Spark's passes on the worst events, too: what a pass with the event costs beyond one without it.
 """
 
 import argparse
@@ -12,24 +15,29 @@ import gc
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 
-from bench.figures import Figure, show
+from bench.figures import Figure, middle, show
+from bench.spark_pass import CORES, measured
 from headwater.events.envelope import read_envelope
 from headwater.index.writing.index_follower import IndexFollower
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.edges.run_edges import EdgeRules, contributions
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
 from headwater.runtime.indexes import open_index_home
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.targets.purview.purview_entities import EntityBuilder
 from headwater.sinks.targets.purview.purview_names import QualifiedNames
+from headwater.spark.refresh import refresh
+from headwater.spark.session import LASTING, local_session
 from tests.heavy_events import Heavy
 from tests.parsing import World
 from tests.sinking import no_token, sink, stored
@@ -39,6 +47,16 @@ WORST_S = 2.0
 _KEPT = 4
 _ANEW = 25
 STATIONS = ("receiver", "parser", "index", "rules", "sinks")
+KNOWN = (
+    Heavy(),
+    Heavy(symlinks=3000, of_dataset=50),
+    Heavy(inputs=300, outputs=300),
+    Heavy(inputs=100, outputs=100, columns=1, unlisted=1, edges=1),
+)
+"""Where a search begins: the worst that earlier ones found."""
+
+PASSES = 3
+_WARMING = 3
 
 
 class Stations:
@@ -93,10 +111,10 @@ class Stations:
         self._follower.close()
 
 
-def search(tries: int, seed: int) -> list[Figure]:
-    """Return the worst that was found for each station, at 1 MB."""
+def search(tries: int, seed: int) -> list[tuple[str, float, Heavy]]:
+    """Return for each station the worst event of 1 MB that was found, and its cost."""
     chance = random.Random(seed)
-    worst: dict[str, list[tuple[float, Heavy]]] = {name: [(0.0, Heavy())] for name in STATIONS}
+    worst: dict[str, list[tuple[float, Heavy]]] = {name: [(0.0, each) for each in KNOWN] for name in STATIONS}
     for first in range(0, tries, _ANEW):
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
             stations = Stations(Path(folder))
@@ -110,20 +128,51 @@ def search(tries: int, seed: int) -> list[Figure]:
                 for name, cpu in spent.items():
                     worst[name] = sorted([*worst[name], (cpu / size, event)], key=lambda each: -each[0])[:_KEPT]
             stations.close()
-    return [figure for name in STATIONS for figure in _large(name, worst[name])]
+    found = _at_full_size(event for kept in worst.values() for _, event in kept)
+    return [(name, *max(((spent[name], event) for event, spent in found), key=itemgetter(0))) for name in STATIONS]
 
 
-def _large(station: str, found: list[tuple[float, Heavy]]) -> list[Figure]:
-    spent = []
-    for _, event in found:
+def _at_full_size(events: Iterable[Heavy]) -> list[tuple[Heavy, dict[str, float]]]:
+    """Measure each event at 1 MB, in a world of its own."""
+    found = []
+    for event in dict.fromkeys([*events, *KNOWN]):
         large = event.scaled(LARGE)
         with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder:
             stations = Stations(Path(folder))
-            spent.append((stations.spend(large)[station], large))
+            found.append((large, stations.spend(large)))
             stations.close()
-    cpu, event = max(spent, key=lambda each: each[0])
-    said = ", ".join(f"{name} {value}" for name, value in asdict(event).items() if value)
-    return [Figure(f"{station}: the slowest event of 1 MB ({said})", cpu, "s", WORST_S)]
+    return found
+
+
+def spark_passes(events: Iterable[Heavy]) -> list[Figure]:
+    """Measure Spark's passes: CPU of the JVM and its Python workers with an event of 1 MB, and without it."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as folder, local_session(CORES, LASTING) as spark:
+        world = World(Path(folder))
+        number = 0
+
+        def cpu_of(event: Heavy) -> float:
+            nonlocal number
+            number += 2
+            world.append(event.body(number))
+            world.parser().step()
+            with measured(spark, world.folder / "lake") as found:
+                refresh(spark, str(world.folder / "lake"), UserRules())
+            return found.cpu_s
+
+        for _ in range(_WARMING):
+            cpu_of(Heavy())
+        found = []
+        for event in events:
+            pairs = [(cpu_of(Heavy()), cpu_of(event)) for _ in range(PASSES)]
+            beyond = middle([after - before for before, after in pairs])
+            found.append(Figure(f"spark: a pass over {_said(event)}, beyond one without it", beyond, "s", WORST_S))
+            found.append(Figure("  a pass without it", middle([before for before, _ in pairs]), "s"))
+        return found
+
+
+def _said(event: Heavy) -> str:
+    counts = ", ".join(f"{name} {value}" for name, value in asdict(event).items() if value)
+    return f"the slowest event of 1 MB ({counts})"
 
 
 def _cpu(work: Callable[[], object]) -> float:
@@ -136,8 +185,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--spark", action="store_true", help="measure Spark's passes on the worst events, too")
     chosen = parser.parse_args()
-    show(f"Slowest events, seed {chosen.seed}, {chosen.tries} tries", search(chosen.tries, chosen.seed))
+    found = search(chosen.tries, chosen.seed)
+    figures = [Figure(f"{station}: {_said(event)}", cpu, "s", WORST_S) for station, cpu, event in found]
+    if chosen.spark:
+        figures += spark_passes(dict.fromkeys(event for _, _, event in found))
+    show(f"Slowest events, seed {chosen.seed}, {chosen.tries} tries", figures)
 
 
 if __name__ == "__main__":

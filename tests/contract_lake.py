@@ -59,6 +59,7 @@ class Pipeline:
         facets = {
             "ownership": facet(owners=[{"name": name, "type": "TEAM"} for name in owners]),
             "documentation": facet(description="What customers pay."),
+            "lifecycleStateChange": facet(lifecycleStateChange="OVERWRITE"),
             "tags": facet(tags=[{"key": tag, "value": "true", "field": "email"}] if tag else []),
         }
         output = made(self.gold, {name: every[name] for name in names}, typed(" ".join(names), bigint), **facets)

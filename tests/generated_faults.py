@@ -3,6 +3,7 @@
 import asyncio
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -112,6 +113,66 @@ def _said(call: Callable[[], Any]) -> Any:
         return error
 
 
+INDEX_PLACES = ("page", "-wal")
+
+
+def index_in(folder: Path) -> list[dict[str, Any]]:
+    """Write a lake and its index as a kill leaves it: what came last is in the `-wal` file alone.
+
+    Returns what the index answered after each of its commits.
+    """
+    world, home = World(folder), IndexHome(folder / "index")
+    states: list[dict[str, Any]] = []
+    kept = folder.with_name("while-open")
+    with closing(IndexFollower(home, world.bronze)) as follower:
+        for batch in (EVENTS, [DROPPED]):
+            world.append(*bodies(batch))
+            world.parser().step()
+            if states:
+                with closing(sqlite3.connect(home.current().path)) as index:
+                    index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            while follower.step(default_rules()):
+                pass
+            states.append(indexed_answers(folder))
+        shutil.copytree(folder / "index", kept, ignore=shutil.ignore_patterns("*-shm"))
+    shutil.rmtree(folder / "index")
+    kept.rename(folder / "index")
+    return states
+
+
+def indexed_answers(folder: Path) -> dict[str, Any]:
+    """Return what the index answers to each question, or the error that refuses."""
+    bronze, home = World(folder).bronze, IndexHome(folder / "index")
+    with closing(ViewOpener(home, RulesFiles(folder / "rules"))) as views:
+        return {name: _said(partial(ask, views, name, given, bronze=bronze)) for name, given in QUESTIONS}
+
+
+def followed(folder: Path) -> list[str]:
+    """Bring the index of a lake up to date; returns what was wrong with it on the way."""
+    named: list[str] = []
+    with closing(IndexFollower(IndexHome(folder / "index"), World(folder).bronze)) as follower:
+        while True:
+            try:
+                if not follower.step(default_rules()):
+                    return named
+            except HeadwaterError as error:
+                named.append(str(error))
+
+
+def harm_index(folder: Path, flip: Flip) -> Path:
+    """Flip a byte of the index's file, or of its `-wal`; returns the file."""
+    file = next((folder / "index").glob("*-wal" if flip.place == "-wal" else "*.sqlite"))
+    _flip(file, flip, random.Random(flip.seed))
+    return file
+
+
+def _flip(file: Path, flip: Flip, rng: random.Random) -> None:
+    content = bytearray(file.read_bytes())
+    held = [at_byte for at_byte, value in enumerate(content) if value]  # most of a page is empty
+    content[rng.choice(held)] ^= flip.mask
+    file.write_bytes(content)
+
+
 LOG_PLACES = ("segment", "-wal")
 
 
@@ -137,10 +198,7 @@ def harm_log(folder: Path, flip: Flip) -> Path:
     """Flip a byte of one file of the log; returns the file."""
     rng = random.Random(flip.seed)
     file = rng.choice(sorted((folder / "log").glob("*-wal" if flip.place == "-wal" else "*.sqlite")))
-    content = bytearray(file.read_bytes())
-    held = [at_byte for at_byte, value in enumerate(content) if value]  # most of a page is empty
-    content[rng.choice(held)] ^= flip.mask
-    file.write_bytes(content)
+    _flip(file, flip, rng)
     return file
 
 

@@ -36,16 +36,17 @@ _DEEPEST = 100
 class Heavy:
     """What an event says, and how often.
 
-    inputs, outputs: datasets; columns: of each schema; nested: levels of each column; edges: input columns of each
-    output column; transformations: of each edge; of_dataset: input columns of the whole output (facet `dataset`);
-    names: distinct names only where 1; long: bytes of each name; facets: further ones on run, job and datasets, with
-    `text` bytes each; tables, statements: in the SQL that the
-    rules read; alphabet, kind: members of ALPHABETS and KINDS.
+    inputs, outputs: datasets; columns: of each schema; unlisted: further ones, which column lineage leaves out;
+    nested: levels of each column; edges: input columns of each output column; transformations: of each edge;
+    of_dataset: input columns of the whole output (facet `dataset`); names: distinct names only where 1; long: bytes of
+    each name; facets: further ones on run, job and datasets, with `text` bytes each; tables, statements: in the SQL
+    that the rules read; alphabet, kind: members of ALPHABETS and KINDS.
     """
 
     inputs: int = 1
     outputs: int = 1
     columns: int = 0
+    unlisted: int = 0
     nested: int = 0
     edges: int = 0
     transformations: int = 0
@@ -97,8 +98,8 @@ class Heavy:
 
     def _dataset(self, name: str, *, is_output: bool) -> dict[str, Any]:
         facets: dict[str, Any] = {"tags": self._tags(), "ownership": self._owners()}
-        if self.columns:
-            facets["schema"] = self._facet("SchemaDatasetFacet", fields=[self._field(n) for n in range(self.columns)])
+        if listed := self.columns + self.unlisted:
+            facets["schema"] = self._facet("SchemaDatasetFacet", fields=[self._field(n) for n in range(listed)])
         if self.symlinks:
             links = [{"namespace": "s3://links", "name": f"{name}{n}", "type": "TABLE"} for n in range(self.symlinks)]
             facets["symlinks"] = self._facet("SymlinksDatasetFacet", identifiers=links)
@@ -162,7 +163,11 @@ class Heavy:
         column = 60 + min(self.nested, _DEEPEST) * 50 + self.text
         edges = self.edges * max(1, self.columns) + self.of_dataset
         each = (
-            self.long + self.columns * column + self.symlinks * 50 + (self.tags * (40 + self.text)) + self.owners * 35
+            self.long
+            + (self.columns + self.unlisted) * column
+            + self.symlinks * 50
+            + (self.tags * (40 + self.text))
+            + self.owners * 35
         )
         lineage = edges * (60 + self.transformations * 55)
         rest = (

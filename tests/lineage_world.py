@@ -18,11 +18,13 @@ from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.time.snapshot import Window
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from headwater.lineage.walks.column_verdicts import ColumnVerdict
-from headwater.lineage.walks.exposed_until import exposed_until
-from headwater.lineage.walks.masking_surface import MaskingSurface, surface
+from headwater.lineage.walks.exposed_until import Writes
+from headwater.lineage.walks.masking_surface import MaskingSurface, surface_with_rows
 from headwater.lineage.walks.walk import Mode, walk
+from headwater.lineage.walks.wave import Hit
 from headwater.questions.exposure import look_for
 from headwater.questions.verdicts import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
@@ -56,7 +58,9 @@ class LineageWorld:
         *,
         as_of_us: int | None = None,
         known_at_us: int | None = None,
+        window_us: int | None = None,
     ) -> None:
+        """window_us: earlier executions count, too, as use within this window."""
         facts, contents = read_facts(delivered)
         self.parts = [
             fact
@@ -66,6 +70,8 @@ class LineageWorld:
         ]
         self.scene = SnapshotOfFacts(self.parts, contents)
         self.graph, self.counted = self.scene.graph, self.scene.counted()
+        if window_us is not None:
+            self.counted = self.scene.counted_since(Window(window_us, as_of_us))
 
     # Answers with full names, comparable with those of the reference
 
@@ -105,10 +111,20 @@ class LineageWorld:
         self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6
     ) -> dict[Column, tuple[int, bool, bool]]:
         """Return (distance, masked, read before re-creation) of what a column reaches, or what reaches it."""
-        hits = walk(
-            self.graph, self._starts(column), self.counted, forward=forward, mode=mode, depth=depth, limit=10**6
-        ).hits
-        return {self._column(hit.node): (hit.distance, hit.masked, hit.recreated) for hit in hits}
+        return {
+            self._column(hit.node): (hit.distance, hit.masked, hit.recreated)
+            for hit in self.hits(column, mode, forward=forward, depth=depth)
+        }
+
+    def reached_earlier(self, column: Column, mode: Mode, *, forward: bool) -> set[Column]:
+        """Return what only earlier executions reach."""
+        return {self._column(hit.node) for hit in self.hits(column, mode, forward=forward) if hit.earlier}
+
+    def hits(self, column: Column, mode: Mode, *, forward: bool, depth: int = 10**6) -> list[Hit]:
+        """Return what a column reaches, or what reaches it."""
+        counted = self.counted.of_use() if forward else self.counted.of_rows()
+        starts = self._starts(column)
+        return walk(self.graph, starts, counted, forward=forward, mode=mode, depth=depth, limit=10**6).hits
 
     def knows(self, column: Column) -> bool:
         """Tell whether an edge mentions the dataset of a column."""
@@ -132,7 +148,8 @@ class LineageWorld:
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
         nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
-        return surface(self.graph, nodes, whole, self.counted)
+        writes = Writes(self.scene.seen, self.scene.rewritten)
+        return surface_with_rows(self.graph, nodes, whole, self.counted, writes)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:
         """Return whether the columns of a dataset's newest schema are used."""
@@ -215,7 +232,6 @@ class LineageWorld:
 
     def of_all_times(self) -> "LineageWorld":
         """Look at every execution that ever was from now on, as `view=all` does."""
-        self.scene.put_history()
         self.counted = self.scene.counted().everything()
         return self
 
@@ -239,8 +255,8 @@ class LineageWorld:
         named: dict[tuple[int, str | None], Column] = {
             (each.dataset, each.key): (*self.graph.names[each.dataset].parts, each.key) for each in found.columns
         }
-        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
-        until = {named[at]: time_us for at, time_us in found.until.items() if at in masked}
+        shown = {(each.dataset, each.key) for each in found.columns if each.exposure != "exposed"}
+        until = {named[at]: time_us for at, time_us in found.until.items() if at in shown}
         return {named[each.dataset, each.key]: each.exposure for each in found.columns}, until
 
     def via(self, column: Column, reached: str) -> str:
@@ -263,9 +279,10 @@ class LineageWorld:
     def exposed_until(self, *tagged: Column) -> dict[str, int]:
         """Return until when (us) masked columns were written in the clear."""
         found = self._surface(tagged)
-        masked = {(each.dataset, each.key) for each in found.columns if each.exposure == "masked"}
-        until = exposed_until(self.graph, found, self.scene.written)
-        return {self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in until.items() if at in masked}
+        shown = {(each.dataset, each.key) for each in found.columns if each.exposure != "exposed"}
+        return {
+            self._told((*self.graph.names[at[0]].parts, at[1])): us for at, us in found.until.items() if at in shown
+        }
 
     def unused(self, name: tuple[str, str], *, strict: bool = False) -> dict[str, str]:
         return {str(key[2]): verdict for key, verdict in self.verdicts(Name(*name), strict=strict).items()}

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,13 +15,22 @@ PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
+class Slowness:
+    """How an answer never arrives: its first bytes come at once, then one byte after the other, or nothing."""
+
+    at_once: int = 0
+    is_silent: bool = False
+
+
+@dataclass(frozen=True)
 class Said:
-    """An answer; hang_up: none at all."""
+    """An answer; hang_up: none at all; slow: one that never arrives whole until the server is awake again."""
 
     status: int = 200
     body: bytes = b"{}"
     headers: Mapping[str, str] = field(default_factory=dict)
     hang_up: bool = False
+    slow: Slowness | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class SinkServer:
         self.answer: Callable[[Asked], Said] = lambda _: Said()
         self.asked: list[Asked] = []
         self.taken: list[Any] = []
+        self.awake = threading.Event()
+        """Set: slow answers, those that are under way included, end."""
         self._changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -60,7 +71,7 @@ class SinkServer:
         said = self.answer(asked)
         with self._changed:
             self.asked.append(asked)
-            if 200 <= said.status < 300 and not said.hang_up:
+            if 200 <= said.status < 300 and not said.hang_up and not said.slow:
                 self.taken += asked.events
             self._changed.notify_all()
         return said
@@ -72,6 +83,7 @@ def sink_server() -> Iterator[SinkServer]:
     try:
         yield server
     finally:
+        server.awake.set()
         server.close()
 
 
@@ -101,12 +113,28 @@ def _handler(server: SinkServer) -> type[BaseHTTPRequestHandler]:
             if said.hang_up:
                 self.close_connection = True
                 return
+            if said.slow:
+                self._dawdle(said.slow, said.body)
+                return
             self.send_response(said.status)
             for name, text in {"content-length": str(len(said.body)), **said.headers}.items():
                 self.send_header(name, text)
             self.end_headers()
             self.wfile.write(said.body)
             self.close_connection = "content-length" in said.headers  # it said more than comes
+
+        def _dawdle(self, slow: Slowness, body: bytes) -> None:
+            """Send bytes more slowly than any deadline allows, until the server is awake or the client is gone."""
+            self.close_connection = True
+            head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body) + 9000}\r\n\r\n".encode()
+            whole = head + body + b" " * 9000
+            with suppress(OSError):
+                self.wfile.write(whole[: slow.at_once])
+                for byte in b"" if slow.is_silent else whole[slow.at_once :]:
+                    self.wfile.write(bytes([byte]))
+                    if server.awake.wait(0.05):
+                        return
+            server.awake.wait(PATIENCE_S)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -14,8 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater import failpoints
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
+from headwater.spark.layer_positions import LayerPosition, read_position
 from headwater.spark.refresh import refresh
 from headwater.tables import (
     BINDINGS,
@@ -91,6 +93,9 @@ class SparkLake:
         """Return what may count now."""
         return self.read("silver", STATE).where("part = 'vote'")
 
+    def position(self) -> LayerPosition:
+        return read_position(self.read("silver", STATE).where("part = 'position'").collect())
+
     def gold(self, table: Table) -> list[Any]:
         return self.read("gold", table).collect()
 
@@ -130,6 +135,9 @@ class References:
 
     def __init__(self, delivered: Iterable[Delivered], **limits: Any) -> None:
         worlds: dict[str, list[Delivered]] = {}
+        delivered = list(delivered)
+        newest_us = max((each.time_us for each in delivered if not each.is_ahead), default=None)
+        limits = {"window_us": WINDOW_US, "window_end_us": newest_us, **limits}
         for each in delivered:
             worlds.setdefault(world_of(json.dumps(each.event)), []).append(each)
         names = default_rules()

@@ -33,6 +33,7 @@ def load(number: int, second: float, version: str, sql: str, output: Json, **mor
     )
 
 
+REPLACED = facet(lifecycleStateChange="OVERWRITE")
 FIRST = fields(id="INT", email="STRING", place="STRUCT")
 SECOND = fields(id="BIGINT", mail="STRING", place="STRUCT")
 SECOND["fields"][2]["fields"] = [{"name": "city", "type": "STRING"}]
@@ -40,7 +41,7 @@ EVENTS = [
     load(1, 0, "aaa111", "SELECT 1", dataset(ORDERS, schema=FIRST, ownership=owned("a", "b"))),
     run(2, 10, dataset(OLD, schema=fields(x="INT")), job="other"),
     load(3, 100, "bbb222", "SELECT 2", dataset(
-        ORDERS, schema=SECOND, ownership=owned("b", "c"),
+        ORDERS, schema=SECOND, ownership=owned("b", "c"), lifecycleStateChange=REPLACED,
         tags=facet(tags=[{"key": "pii", "value": "true", "field": "mail"}]),
     )),
     load(4, 110, "bbb222", "SELECT 2", dataset(ORDERS), kind="FAIL"),
@@ -145,6 +146,25 @@ def test_what_goes_back_to_what_it_was_has_not_changed(asker: Asker) -> None:
     half = asker.ask("changes", **{"from": at(315), "to": at(330)})
     assert told(half) == [("changed", "column", "back", "a", "TEXT", "INT")]
     assert half["items"][0]["run"] == uuid(22)
+
+
+def test_neither_a_reader_nor_an_append_with_fewer_columns_removes_one(asker: Asker) -> None:
+    table, wide, narrow = (LAKE, "narrowed"), fields(a="INT", b="INT"), fields(a="INT")
+    asker.post(
+        run(23, 900, dataset(table, schema=wide, lifecycleStateChange=REPLACED), job="wide"),
+        run(24, 910, reads=[dataset(table, schema=narrow)], job="reader"),
+        run(25, 920, dataset(table, schema=narrow, lifecycleStateChange=facet(lifecycleStateChange="CREATE")),
+            job="app.execute_save_into_data_source_command.narrowed"),
+        run(26, 930, dataset(table, schema=fields(a="INT", c="INT")), job="adds"),
+        run(27, 940, dataset(table, schema=narrow, lifecycleStateChange=REPLACED), job="wide"),
+    )  # fmt: skip
+    assert told(asker.ask("changes", **{"from": at(905), "to": at(925), "thing": "column"})) == []
+    added = asker.ask("changes", **{"from": at(905), "to": at(935), "thing": "column"})
+    assert told(added) == [("added", "column", "narrowed", "c", None, "INT")]
+    assert added["items"][0]["run"] == uuid(26)
+    removed = asker.ask("changes", **{"from": at(935), "to": at(945), "thing": "column"})
+    assert told(removed) == [("removed", "column", "narrowed", name, "INT", None) for name in ("b", "c")]
+    assert {each["run"] for each in removed["items"]} == {uuid(27)}
 
 
 def test_a_tag_that_is_taken_off_and_what_no_run_said(asker: Asker) -> None:

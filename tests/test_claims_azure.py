@@ -13,6 +13,10 @@ from headwater.eventlog import Claims, Record, RecordKind
 from headwater.eventlog.blob_claims import BlobClaims, place
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
+from headwater.runtime.lake_troubles import LakeTroubles
+from headwater.runtime.parser_trouble import ParserTrouble
+from headwater.runtime.storage import open_bronze
+from headwater.settings import Settings
 from headwater.storage_faults import explain
 from tests.azurite import ACCOUNT, ACCOUNT_KEY, FAULTS, Storage, one_line
 from tests.loopback_certificate import loopback_certificate
@@ -51,6 +55,25 @@ def test_a_body_that_cannot_be_kept_or_read_is_tried_again(storage: Storage, kin
         one_line(caught.value, "large body", FAULTS[kind])
     assert claims.get(key) == b"before"
     assert claims.get(claims.put(b"after")) == b"after"
+
+
+def test_why_a_partition_waits_is_known_to_instances_that_share_the_lake_alone(
+    storage: Storage, tmp_path: Path
+) -> None:
+    settings = Settings(**storage.lake(**ACCOUNT_KEY))
+    bronze = open_bronze(settings)
+    stopped, other = (ParserTrouble(tmp_path / name, bronze, LakeTroubles(settings).note) for name in ("one", "two"))
+    stopped.begin(WrongSetting("The lake belongs to another."), "3")
+    stopped.begin(WrongSetting("The hub is another."), "1")
+    found = {"parser": "Partition 1: The hub is another. Partition 3: The lake belongs to another."}
+    assert LakeTroubles(settings).read() == found
+    with storage.failing("dropped"):
+        stopped.end("1")
+        assert LakeTroubles(settings).read() == {}
+    assert LakeTroubles(settings).read() == found
+    stopped.end("1")
+    other.end("3")  # another instance goes on with it
+    assert LakeTroubles(settings).read() == {}
 
 
 def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage: Storage, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_what_is_left_out_or_empty_is_the_default_and_the_rest_is_read() -> None
         ({"dataset": "x", "minSize": "2.5"}, "is no number"),
         ({"dataset": "x", "strict": "1"}, "neither true nor false"),
         ({"dataset": "x", "since": "now"}, "since='now' is no time"),
-        ({"dataset": "x", "view": "old"}, "Write current or all"),
+        ({"dataset": "x", "view": "old"}, "Write current, newest or all"),
         ({"dataset": "x", "min_size": "3"}, "It takes dataset, minSize, strict, since, view, asOf, knownAt, seenSince"),
     ],
 )

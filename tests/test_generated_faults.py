@@ -1,5 +1,6 @@
 """Generated faults at generated places: no answer is wrong, no event is lost unnamed, and refusals name the cause."""
 
+import itertools
 import random
 import resource
 import shutil
@@ -13,17 +14,23 @@ import psutil
 import pytest
 
 from headwater.errors import HeadwaterError
+from headwater.index.stored.damage import is_whole
 from tests.few_of_many import few_of
 from tests.gateway import Gateway, running
 from tests.generated_faults import (
+    INDEX_PLACES,
     LOG_PLACES,
     PLACES,
     SEED,
     Flip,
     answers,
     flips,
+    followed,
     harm,
+    harm_index,
     harm_log,
+    index_in,
+    indexed_answers,
     lake_in,
     log_in,
     parsed,
@@ -31,6 +38,8 @@ from tests.generated_faults import (
 from tests.lake_check import rows
 from tests.made_events import body, run_event
 from tests.power_cut import library_of
+from tests.sink_server import Asked, Said, Slowness, eventually, sink_server
+from tests.sinking import SinkWorld, sink
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +102,90 @@ def test_no_event_is_lost_unnamed_or_changed_by_a_flipped_byte_of_the_log(
     stored, named = parsed(folder)
     assert [each for each in stored if each not in sent] == [], file
     assert stored == sent or named, file
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """Give a data folder with an index, and what that answered after each of its commits."""
+    folder = tmp_path_factory.mktemp("index") / "data"
+    return folder, index_in(folder)
+
+
+@pytest.mark.parametrize("flip", few_of(flips(INDEX_PLACES, 200), 8), ids=str)
+def test_a_flipped_byte_of_the_index_is_refused_or_mended_by_the_next_look(
+    index: tuple[Path, list[dict[str, Any]]], tmp_path: Path, flip: Flip
+) -> None:
+    """Where a `-wal` is harmed, the index is as it was before the harm, and catches up.
+
+    SQLite has no checksum of values: in a file that is whole by all its rules, one of them may be another.
+    """
+    whole, states = index
+    folder = shutil.copytree(whole, tmp_path / "data")
+    file = harm_index(folder, flip)
+    is_noticed = not is_whole(file)
+    found = indexed_answers(folder)
+    refusals = [str(told) for told in found.values() if isinstance(told, HeadwaterError)]
+    assert all("index" in each for each in refusals), (file, refusals)
+    known = [[state[each] for state in states] for each in found]
+    wrong = [each for (each, told), right in zip(found.items(), known, strict=True) if told not in right]
+    wrong = [each for each in wrong if not isinstance(found[each], HeadwaterError)]
+    assert not (wrong and is_noticed), (file, wrong)
+    named = followed(folder)
+    assert all("damaged" in each for each in named), named
+    after = indexed_answers(folder)
+    differing = [each for each, told in after.items() if told != states[-1][each]]
+    assert differing == [] or (differing == wrong and not is_noticed), (file, differing)
+
+
+class Reluctance(NamedTuple):
+    """A target that never ends an answer, after so many that it gave. kind: of the sink; slow: how."""
+
+    kind: str
+    after: int
+    slow: Slowness
+
+
+def reluctances(count: int) -> list[Reluctance]:
+    """Return generated ones, the kinds of sinks and of slowness in turn."""
+    rng = random.Random(SEED)
+    found = []
+    for each in range(count):
+        kind = ("openlineage", "datahub")[each % 2]
+        after = rng.randrange(3) if kind == "openlineage" else 0  # DataHub takes all in one request
+        slow = Slowness(rng.choice([0, rng.randrange(1, 60)]), is_silent=each // 2 % 2 > 0)
+        found.append(Reluctance(kind, after, slow))
+    return found
+
+
+@pytest.mark.parametrize("reluctance", few_of(reluctances(40), 4), ids=str)
+def test_a_sink_whose_target_never_ends_its_answer_names_it_and_delivers_later(
+    tmp_path: Path, reluctance: Reluctance
+) -> None:
+    world, posts = SinkWorld(tmp_path), itertools.count()
+    sent = [run_event(run={"runId": f"0195c000-0000-7000-9000-{each:012d}"}) for each in range(5)]
+    with sink_server() as server:
+
+        def answer(_: Asked) -> Said:
+            is_slow = next(posts) >= reluctance.after and not server.awake.is_set()
+            return Said(slow=reluctance.slow if is_slow else None)
+
+        server.answer = answer
+        more = {"batch": 1} if reluctance.kind == "openlineage" else {}
+        with world.running(sink(type=reluctance.kind, url=server.url, timeout="500ms", **more)) as runner:
+            eventually(lambda: runner.status.state == "caught up")
+            world.store(*map(body, sent))
+            eventually(lambda: runner.status.trouble)
+            told = runner.status.trouble or ""
+            assert server.url.removeprefix("http://") in told
+            assert "timed out" in told
+            assert runner.status.state in ("waiting", "open")
+            assert runner.status.delivered < len(sent)
+            server.awake.set()
+            eventually(lambda: runner.status.state == "caught up" and runner.status.delivered == len(sent))
+            assert runner.status.trouble is None
+        assert world.dead() == {}
+        if reluctance.kind == "openlineage":
+            assert {each["run"]["runId"] for each in server.taken} == {each["run"]["runId"] for each in sent}
 
 
 class Stress(NamedTuple):

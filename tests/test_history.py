@@ -27,7 +27,7 @@ def candidate(
     time_us: int, execution: str, lineage: str, weight: int = CARRIES, *, rows_confirmed: bool = False
 ) -> Candidate[Sequence[str]]:
     tie = f"{time_us}{execution}"
-    return Candidate(time_us, tie, tie, execution, time_us, time_us, weight, rows_confirmed, False, lineage)
+    return Candidate(time_us, tie, tie, execution, time_us, time_us, weight, rows_confirmed, 0, time_us, lineage)
 
 
 def intervals(candidates: list[Candidate[Sequence[str]]], layer: str = "observed") -> list[tuple[Any, ...]]:

@@ -167,6 +167,27 @@ def harmed_and_followed(indexed: Indexed, at_byte: int, harm: bytes) -> list[str
     return said
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"), [(b"mailing", b"\xf4ailing"), (b"\xacgold/mailing", b"\xc4\x0bold/mailing")]
+)
+def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Indexed, right: bytes, wrong: bytes) -> None:
+    """The file is whole by all that SQLite checks: the byte is within a value."""
+    indexed.harm(0, b"")
+    follow(indexed.home, indexed.world)
+    told = list(indexed.answers())
+    with closing(sqlite3.connect(indexed.file)) as index:
+        rows = index.execute("SELECT edge_set, value FROM edges WHERE instr(value, ?)", (right,)).fetchall()
+        index.executemany(
+            "UPDATE edges SET value = ? WHERE edge_set = ?", [(v.replace(right, wrong), n) for n, v in rows]
+        )
+        index.commit()
+    assert rows
+    assert is_whole(indexed.file)
+    assert LakeUnavailable in list(indexed.answers())
+    assert all("damaged" in each for each in follow(indexed.home, indexed.world))
+    assert list(indexed.answers())[: len(QUESTIONS)] == told[: len(QUESTIONS)]
+
+
 def test_an_error_of_ours_is_no_damage_and_one_of_a_file_that_was_replaced_none_any_more(indexed: Indexed) -> None:
     indexed.harm(0, b"")
     published = indexed.home.current()

@@ -36,8 +36,9 @@ from tests.lineage_world import LineageWorld
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column
-from tests.reference.world_events import RECEIPT_US, START_US
+from tests.reference.world_events import RECEIPT_US, START_US, deliver
 from tests.reference.worlds import random_world, worlds
+from tests.rule_cases.events import done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -52,7 +53,8 @@ RULES = default_rules()
 @given(worlds(), st.integers(0, 2**32), st.integers(0, 40), st.integers(0, 16))
 def test_the_index_answers_like_the_reference(events: list[Delivered], seed: int, as_of_s: int, known_s: int) -> None:
     with indexed(events, Random(seed)) as open_views:
-        compare(open_views, events, AsOf())
+        compare(open_views, events, AsOf(newest=True))
+        compare(open_views, events, AsOf(window_us=(seed % 20) * SECOND))
         if seed % 4 == 0:  # `test_lineage_reference.py` looks into the past of every world
             compare(open_views, events, AsOf(as_of_us=START_US + as_of_s * SECOND))
             compare(open_views, events, AsOf(known_at_us=RECEIPT_US + known_s * SECOND))
@@ -75,10 +77,39 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
         others.submit(compare, open_views, world, AsOf()).result(timeout=60)
 
 
+@pytest.mark.parametrize(
+    ("change", "rule", "is_clear"),
+    [
+        ("", "", True),
+        ("", "job: etl, writes: whole", False),
+        ("", "job: other, writes: whole", True),
+        ("", "dataset: b, writes: whole", False),
+        ("", "producer: 'https://*', dataset: b, writes: whole", False),
+        ("", "producer: 'http:*', dataset: b, writes: whole", True),
+        ("OVERWRITE", "", False),
+        ("OVERWRITE", "job: e*, writes: part", True),
+        ("OVERWRITE", "dataset: b, writes: append", True),
+        ("OVERWRITE", "dataset: b, keeps: 90d", False),
+    ],
+)
+def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_clear: bool) -> None:
+    clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
+    masked = done(2, 2, writes("b", {"x": "a.x#"}, says=change), of=[table("a", "x")], job="etl")
+    world = deliver([clear, masked, tagging(3, "a.x")])
+    with indexed(world, Random(1), f"version: 1\nrewrites: [{{{rule}}}]" if rule else "") as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
+            with open_views.look(moment) as here:
+                assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
 @contextmanager
-def indexed(events: list[Delivered], chance: Random) -> Iterator[ViewOpener]:
-    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times."""
+def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
+    """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
+
+    rewrites: the text of `rewrites.yaml`.
+    """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
         open_views = ViewOpener(home, RulesFiles(Path(folder)))
@@ -108,7 +139,8 @@ def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, s
 
 def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
-    there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us)
+    window_us = None if as_of.newest else as_of.window_us
+    there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
     with open_views.look(as_of) as here:
         assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
@@ -116,6 +148,9 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
                 assert reached(here, column, mode, forward=False) == there.reached(column, mode, forward=False)
+                for forward in (True, False):
+                    earlier = reached_earlier(here, column, mode, forward=forward)
+                    assert earlier == there.reached_earlier(column, mode, forward=forward)
         for tagged, (surface, until) in enumerate((there.behind_tag("pii"), there.tagged_themselves("pii"))):
             wanted_until = {column: iso(time_us) for column, time_us in until.items()}
             assert exposed(here, tagged=bool(tagged)) == (surface, wanted_until)
@@ -160,6 +195,12 @@ def reached(here: View, asked: Column, mode: Mode, *, forward: bool) -> dict[Col
     )  # fmt: skip
     assert not found.truncated
     return {key_of(here, item): (item.distance, item.masked, item.read_before_recreation) for item in found.columns}
+
+
+def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> set[Column]:
+    found = reach(here.snapshot, RULES, Subject(*asked), here.counted, forward=forward, mode=mode, bounds=FAR)
+    assert all((item.last_seen is not None) == item.earlier for item in found.columns)
+    return {key_of(here, item) for item in found.columns if item.earlier}
 
 
 def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:

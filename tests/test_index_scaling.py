@@ -16,10 +16,15 @@ from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.writing.indexer import Indexer
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.edges.facet_contents import ContentsInMemory
+from headwater.lineage.edges.run_edges import EdgeRules, contributions
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.merged_run import fold
 from tests.reference.small_events import ALIAS, SECOND, STREAM, A, B, changed, renamed, run, with_schema, x_from
-from tests.reference.world_events import START_US, Json, dataset, facet, source, symlinks, uuid
+from tests.reference.world_events import START_US, Json, dataset, facet, schema, source, symlinks, uuid
 from tests.until_end import until_end
 
 FEW, MANY = 100, 400
@@ -129,6 +134,38 @@ def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path,
     few, many = (work_of_indexing(tmp_path / str(count), WRITERS[world](count), FEW // 10) for count in (FEW, MANY))
     ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
     assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
+
+
+class CountedText(str):
+    """Counts how often any of its kind is hashed."""
+
+    hashed = 0
+
+    def __hash__(self) -> int:
+        CountedText.hashed += 1
+        return super().__hash__()
+
+
+def test_a_run_looks_at_each_pair_of_input_and_output_a_fixed_number_of_times() -> None:
+    """Lineage leaves a column of each output out, so that each may be made of all that the run reads."""
+    few, many = hashed_names_of(20), hashed_names_of(80)
+    assert many / few / (80 / 20) ** 2 < SLACK
+
+
+def hashed_names_of(count: int) -> int:
+    """Return how often the rules hash a name while they derive what a run with so many inputs and outputs says."""
+    lineage = facet(fields={"x": {"inputFields": [source(lake("in0"), "x")]}})
+    written = [dataset(lake(f"o{number}"), schema=schema(["x", "y"]), columnLineage=lineage) for number in range(count)]
+    read = [dataset(lake(f"in{number}")) for number in range(count)]
+    contents, naming = ContentsInMemory(), Naming()
+    reader = FactsReader(lambda namespace, name: Name(namespace, CountedText(name)), contents)
+    fact = reader.read("id", 1, json.dumps(run(1, 1, *written, reads=read)))
+    merged = fold([fact], naming)
+    rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
+    CountedText.hashed = 0
+    found = contributions(merged, rules)
+    assert [len(each.also_read) for each in found] == [count - 1] * count
+    return CountedText.hashed
 
 
 @pytest.mark.timeout(60)

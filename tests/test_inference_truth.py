@@ -3,10 +3,12 @@
 import pytest
 
 from bench.dialect_truth import TrueStatement, true_statements
+from bench.executed_sql import Campaign
 from bench.inference import PRECISION, RECALL, edges_of, like_with_like, measure
 from bench.statements import statements
 from bench.tpc_queries import tpc_inserts
 from headwater.lineage.inferring.sql_script import read_script
+from tests.few_of_many import few_of
 
 TRUE = list(true_statements())
 
@@ -35,3 +37,9 @@ def test_the_queries_of_tpc_are_read_as_inserts() -> None:
         assert not isinstance(said, str), f"{name}: {said}"
         assert [each.casefold() for each in said.columns] == [each.casefold() for each in tables[-1].columns], name
         assert said.places, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statements", few_of([500, 20_000], 1))
+def test_no_column_that_matters_to_an_executed_statement_is_unused(statements: int) -> None:
+    assert list(Campaign(seed=7).run(statements)) == []

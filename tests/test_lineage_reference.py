@@ -42,6 +42,13 @@ def test_every_answer_is_the_references(seeds: range) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("window_s", [0, 3, 12, 10_000])
+def test_every_answer_with_earlier_executions_is_the_references(window_s: int) -> None:
+    seeds = range(window_s % 7, 160, 8)
+    assert [seed for seed in seeds if differences(random_world(seed), window_us=window_s * SECOND)] == []
+
+
+@pytest.mark.slow
 def test_every_answer_about_the_past_is_the_references() -> None:
     chance = Random(7)
     for seed in range(60):
@@ -51,10 +58,18 @@ def test_every_answer_about_the_past_is_the_references() -> None:
         assert differences(random_world(seed), known_at_us=known_at_us) == [], seed
 
 
-def differences(events: list[Delivered], as_of_us: int | None = None, known_at_us: int | None = None) -> list[str]:
-    """Hold all answers of a world against the reference's; return the questions that they answer differently."""
-    here = LineageWorld(events, as_of_us=as_of_us, known_at_us=known_at_us)
-    there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, canonical=canonical)
+def differences(
+    events: list[Delivered],
+    as_of_us: int | None = None,
+    known_at_us: int | None = None,
+    window_us: int | None = None,
+) -> list[str]:
+    """Hold all answers of a world against the reference's; return the questions that they answer differently.
+
+    window_us: earlier executions count, too.
+    """
+    here = LineageWorld(events, as_of_us=as_of_us, known_at_us=known_at_us, window_us=window_us)
+    there = Reference(events, as_of_us=as_of_us, known_at_us=known_at_us, window_us=window_us, canonical=canonical)
     found = [("state", here.run_states == there.run_states)]
     found += [("columns", here.column_edges == there.column_edges), ("tables", here.table_edges == there.table_edges)]
     for column in ends(there):

@@ -347,6 +347,7 @@ def test_every_filter_of_every_list_is_tried() -> None:
         "asOf",
         "knownAt",
         "seenSince",
+        "window",
         "origins",
         "from",
         "to",

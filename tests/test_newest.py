@@ -34,7 +34,7 @@ from tests.lineage_world import read_facts
 from tests.newest_cases import NAMES, NOMINAL, case_of, expected, place, shuffled
 from tests.parsing import World
 from tests.reference.records import Delivered
-from tests.reference.world_events import START, START_US, Json, uuid
+from tests.reference.world_events import START, START_US, Json, facet, run_event, uuid
 from tests.spark_lake import SparkLake
 from tests.spark_noise import SPARK_NOISE
 
@@ -103,6 +103,21 @@ def texts(facets_of: Mapping[str, Json]) -> dict[str, str]:
 @pytest.mark.parametrize("entity", ["run", "job", "dataset"])
 def test_the_answer_about_facets_gives_the_newest(lake: Lake, entity: str) -> None:
     assert lake.facets(entity) == expected(lake.world.folder, entity)
+
+
+def test_facets_of_a_dataset_include_those_of_inputs_and_outputs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    read, made = ({"namespace": "s3://lake", "name": name} for name in ("a", "b"))
+    condition = {"type": "partition", "partitions": [{"dimensions": {"day": "1"}}]}
+    read |= {"inputFacets": {"subset": facet(inputCondition=condition)}}
+    made |= {"outputFacets": {"subset": facet(outputCondition=condition)}}
+    event = run_event("COMPLETE", START.isoformat(), uuid(1), ("jobs", "j"), inputs=[read], outputs=[made])
+    store(world, [json.dumps(event).encode()])
+    found = newest_facets(world.bronze, default_rules(), entity="dataset", name="subset", page=ListPage()).items
+    assert {item.name: {*to_builtins(item)["facet"]} - {"_producer", "_schemaURL"} for item in found} == {
+        "a": {"inputCondition"},
+        "b": {"outputCondition"},
+    }
 
 
 @pytest.mark.parametrize("query", [{}, {"asOf": FAR}])

@@ -15,10 +15,11 @@ from headwater.planning.dbt_manifest import take_manifest
 from headwater.planning.listed_changes import take_yaml
 from headwater.planning.plan_findings import PlanFinding, plan_findings
 from headwater.planning.plan_markdown import change_text, column_text, plan_markdown
-from headwater.planning.planned_schema import PlannedSchema, PresentTable
+from headwater.planning.planned_schema import PlannedChange, PlannedSchema, PresentTable
 from headwater.planning.present_tables import PresentTables
 from headwater.planning.sql_changes import take_sql
 from tests.commanding import commanded
+from tests.migration_statements import STATEMENTS
 from tests.planning_lake import planned_lake
 
 pytestmark = pytest.mark.slow  # a lake
@@ -184,6 +185,27 @@ def test_the_nearest_column_is_named_for_a_slip_in_a_name_of_several_words(asked
     assert "the nearest: order_id" in (change.why or "")
 
 
+@pytest.mark.parametrize(("dialect", "sql", "wanted"), STATEMENTS, ids=[f"{each[0]}: {each[1]}" for each in STATEMENTS])
+def test_no_statement_of_a_migration_is_passed_over_silently(dialect: str, sql: str, wanted: str) -> None:
+    columns: dict[str, str | None] = {"a": "int", "b": "int", "c": "struct<m:int>", "c.m": "int", "m": "int"}
+    schema = PlannedSchema(lambda name: PresentTable("db", "t", columns) if name == "t" else None)
+    try:
+        take_sql(sql, dialect, schema, "it")
+    except WrongSetting:
+        assert wanted == "refused"
+        return
+    assert ", ".join(sorted(filter(None, map(_in_words, schema.changes())))) == wanted
+
+
+def _in_words(change: PlannedChange) -> str:
+    if change.kind == "not_understood":
+        return "unread"
+    if change.kind == "retype_column":
+        return f"retype {change.column}"
+    words = change.kind.replace("_column", "").replace("_", " ")
+    return f"{words} {change.column} {change.after or ''}".strip() if change.column else words
+
+
 LIST = """
 changes:
   - {table: sales.orders, drop: amount}
@@ -318,7 +340,10 @@ def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_pat
     deep = commanded("plan", tmp_path / "deep.json", "--data", data)
     assert (deep.returncode, "is no JSON" in deep.stderr) == (3, True)
     unread = ("plan", "ALTER TABLE ds.clicks DROP COLUMN kind", "--dialect", "bigquery", "--data", data)
-    assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in ((), ("--strict",))] == [0, 1]
+    stricter = ((), ("--fail-on", "breaks"), ("--fail-on", "may-break"), ("--strict",))  # the last one is deprecated
+    assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in stricter] == [0, 0, 1, 1]
+    shown = commanded("plan", "DO $$ BEGIN END $$", "--dialect", "postgres", "--data", data, cwd=tmp_path).stdout
+    assert "Plan, 1 may break, 1 statements not understood" in shown
     gone = commanded("plan", "gone.sql", "--data", data, cwd=tmp_path)
     assert (gone.returncode, "neither a file nor a statement" in gone.stderr) == (3, True)
 

@@ -76,6 +76,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
     last = answer["columns"][-1]
     assert set(last) == {
         "namespace", "dataset", "column", "distance", "masked", "read_before_recreation", "via", "in_schema",
+        "earlier", "last_seen",
     }  # fmt: skip
     assert not any(each["read_before_recreation"] for each in answer["columns"]), "nothing was dropped"
     assert last["via"] == {
@@ -216,7 +217,7 @@ def test_an_unknown_name_is_404_with_the_nearest(
     [
         ("impact", {}, "dataset= is missing"),
         ("impact", {"dataset": "x", "mode": "all"}, "value"),
-        ("impact", {"dataset": "x", "view": "old"}, "current or all"),
+        ("impact", {"dataset": "x", "view": "old"}, "current, newest or all"),
         ("impact", {"dataset": "x", "depth": "0"}, "between 1 and"),
         ("impact", {"dataset": "x", "depth": "1001"}, "between 1 and 1000"),
         ("impact", {"dataset": "x", "limit": "10001"}, "between 1 and 10000"),
@@ -294,7 +295,8 @@ def test_surface_tells_exposed_masked_and_unknown_apart(shop: Asker) -> None:
     assert answer["exposures"] == {"exposed": 5, "unknown": 4, "masked": 1, "once_exposed": 0, "tagged": 1}
     for item in answer["items"]:
         assert set(item) == {
-            "namespace", "dataset", "column", "exposure", "tagged", "exposed_until", "how", "source", "via"
+            "namespace", "dataset", "column", "exposure", "tagged", "exposed_until", "how", "source", "via",
+            "earlier",
         }  # fmt: skip
         assert item["exposed_until"] is None, "what is masked was never written in the clear"
     contact = next(item for item in answer["items"] if item["column"] == "contact")
@@ -319,7 +321,7 @@ def test_surface_begins_with_the_tagged_columns(shop: Asker) -> None:
     email = {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
     assert first == email | {
         "exposure": "exposed", "tagged": True, "exposed_until": None, "how": "no write of it is known to mask",
-        "source": email, "via": None,
+        "source": email, "via": None, "earlier": False,
     }  # fmt: skip
     only = shop.ask("surface", tag="pii", exposure="tagged")
     assert (only["items"], only["totalCount"], only["exposures"]["exposed"]) == ([first], 1, 5)

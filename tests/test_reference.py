@@ -42,7 +42,7 @@ from tests.reference.small_events import (
     with_schema,
     x_from,
 )
-from tests.reference.solver import Reference
+from tests.reference.solver import Reference, meaningful
 from tests.reference.world_events import (
     PRODUCER,
     RECEIPT_US,
@@ -270,14 +270,25 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         {edge(A, B, "INDIRECT", y="y"), edge(A, B, "INDIRECT", y="z")},
     ),
     (
-        "4 without a schema the newest before counts",
+        "4 without a schema of its own all lists count if none is complete",
         [
             run(2, 0, with_schema(B, "k")),
             run(3, 9, with_schema(B, "l")),
             run(1, 1, made(B, {}, source(A, "x")), job="2"),
         ],
         columns,
-        {edge(A, B, "INDIRECT", y="k")},
+        {edge(A, B, "INDIRECT", y="k"), edge(A, B, "INDIRECT", y="l")},
+    ),
+    (
+        "4 a complete list before the run removes what older lists have",
+        [
+            run(2, 0, with_schema(B, "k")),
+            run(3, 1, with_schema(B, "l"), job="3.append_data_exec_v1"),
+            run(4, 9, with_schema(B, "m"), job="4"),
+            run(1, 2, made(B, {}, source(A, "x")), job="2"),
+        ],
+        columns,
+        {edge(A, B, "INDIRECT", y="l"), edge(A, B, "INDIRECT", y="m")},
     ),
     (
         "4 else the earliest later one",
@@ -489,6 +500,16 @@ FEATURES: dict[str, Question] = {
         {"COMPLETE"} < {e.event["eventType"] for e in run.events} and run.state == "FAIL" for run in r.runs
     ),
     "history": lambda r: len(r.current) < len(r.observed) + len(r.declared),
+    "an older period that ended later": lambda r: any(
+        max(group, key=lambda w: (w.period_us, w.time_us)).time_us < max(w.time_us for w in group)
+        for group in meaningful(r.observed, lambda w: (w.job, w.output))
+    ),
+    "whole rewrites": lambda r: any(r.write_kinds.replaces_all(a, w.output) for a in r.working for w in a.writings),
+    "known partitions": lambda r: any(
+        r.write_kinds.is_by_parts(w.output) and "lifecycleStateChange" in a.content.outputs.get(w.output, ())
+        for a in r.working
+        for w in a.writings
+    ),
     "loop appends": lambda r: (
         len({(w.job, w.output, w.execution) for w in r.current if w.carries})
         < len({(w.run, w.output) for w in r.current if w.carries})
@@ -509,7 +530,7 @@ FEATURES: dict[str, Question] = {
     "nested": lambda r: any("." in edge[3] and r.nesting.above(edge[:4]) for edge in r.column_edges),
     "arrays and maps": lambda r: (
         {"_element", "_value"}
-        <= {part for known in r.schemas.known.values() for _, paths in known for path in paths for part in path}
+        <= {part for known in r.schemas.known.values() for each in known for path in each.paths for part in path}
     ),
     "child edges": lambda r: any(r.nesting.above(edge[:4]) and r.nesting.above(edge[4:8]) for edge in r.column_edges),
     "struct copies": lambda r: any(
@@ -558,6 +579,11 @@ FEATURES: dict[str, Question] = {
     "outputs unaccounted as a whole": lambda r: any(gaps.WHOLE in writing.left_out for writing in r.current),
     "unaccounted columns explained": lambda r: any(
         r.opacity.left_open(r.opacity.accounts[writing.run], writing) < writing.also_read for writing in r.current
+    ),
+    "names that the SQL explains": lambda r: any(writing.doubtful for writing in r.current),
+    "names that may mean inputs": lambda r: any(r.opacity.doubts(writing) for writing in r.current),
+    "names that lineage in force knows": lambda r: any(
+        writing.doubts - r.opacity.doubts(writing) for writing in r.current
     ),
     "exposed_until": lambda r: exposed_until(r, tagged(r, "pii")),
     "tags": lambda r: tagged(r, "pii"),

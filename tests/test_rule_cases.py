@@ -13,12 +13,17 @@ from tests.rule_cases import (
     attempts,
     generations,
     masking,
+    moved,
     nested,
     opaque,
+    periods,
     plain,
+    rewriting,
+    selecting,
     settled,
     spellings,
     sql,
+    unlisted,
     unused,
 )
 from tests.rule_cases.case import Ask, Case
@@ -31,12 +36,17 @@ CASES = [
     for part in (
         attempts,
         generations,
+        moved,
         opaque,
         accounts,
+        unlisted,
         airflow,
         nested,
         masking,
+        rewriting,
+        periods,
         unused,
+        selecting,
         settled,
         plain,
         spellings,
@@ -54,7 +64,7 @@ TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
 
 @pytest.mark.parametrize("judge", JUDGES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *periods.ABOVE], ids=lambda case: case.name)
 def test_case(case: Case, judge: type[Judge]) -> None:
     assert judge is Index or wrong_answers(case, list(case.events), judge) == [], case.doubt
     assert wrong_answers(case, shuffled(case), judge) == [], "order and repetition matter"

@@ -81,8 +81,7 @@ def said(of: Sequence[SinkEvent]) -> dict[str, list[OutputLineage]]:
     for key, facts in runs.items():
         naming = Naming()
         for fact in facts:
-            for alias, location in links_of(fact):
-                naming.bind(alias, location)
+            naming.bind(links_of(fact))
         rules = EdgeRules(contents, naming, lambda _, column: column, lambda _, __: None)
         if facts[0].kind == "RUN" and (run := fold(facts, naming)).state == "COMPLETE":
             found[key] = sorted(map(sorted_edges, contributions(run, rules)), key=repr)

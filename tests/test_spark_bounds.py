@@ -2,7 +2,8 @@
 
 import json
 import resource
-from collections.abc import Iterator, Sequence
+from collections import UserDict
+from collections.abc import Iterator, KeysView, Sequence
 
 import pytest
 from msgspec.structs import asdict
@@ -10,10 +11,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.edges.current_candidates import CARRIES
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.moved_names import LocationAt
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
 from headwater.spark.refresh import FEW_EVENTS
 from headwater.spark.silver.candidate_rows import CandidateRow
+from headwater.spark.silver.silver_names import new_links
 from headwater.tables import COLUMN_EDGES, RUNS, Table
 from tests.passed_lake import SPACE, PassedLake, event
 from tests.reference.world_events import at, run_event
@@ -43,11 +47,18 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     """100,000 runs of one job that say the same 2 KB of one dataset are 200 MB of text, one by one."""
     row = CandidateRow(
         "group", "output", "", "", None, "observed", SPACE, "load", SPACE, "to", "", 0, "", 0, 0, CARRIES,
-        origin="observed", landed=True, rewrites=False, asks=None, kin=None, content="x" * 2_000,
+        origin="observed", landed=True, rewrites=False, unless_parts=False, period_us=0,
+        asks=None, kin=None, content="x" * 2_000,
     )  # fmt: skip
     columns = {name: F.lit(value) for name, value in asdict(row).items()}
     told_apart = {name: F.format_string("%010d", "id") for name in ("run_key", "execution", "tie")}
-    made = {**columns, **told_apart, "time_us": F.col("id"), "gone": F.lit(False), "replaced": F.lit(False)}
+    made = {
+        **columns,
+        **told_apart,
+        **dict.fromkeys(("time_us", "period_us"), F.col("id")),
+        "gone": F.lit(False),
+        "replaced": F.lit(False),
+    }
     frame = spark.range(CANDIDATES).select(*(each.alias(name) for name, each in made.items()))
     more = {"part": F.lit(None).cast("string"), "fresh": F.lit(True)}
     every = frame.withColumns(more)
@@ -55,6 +66,25 @@ def test_the_candidates_of_a_busy_output_hold_what_they_say_once(spark: SparkSes
     assert found.open == 1
     assert found.rows == CANDIDATES
     assert found.highest_mb < MOST_MB
+
+
+class CountedKeys(UserDict[Name, Sequence[LocationAt]]):
+    """Counts how often all its keys are asked for."""
+
+    asked = 0
+
+    def keys(self) -> KeysView[Name]:
+        self.asked += 1
+        return super().keys()
+
+
+def test_all_known_symlinks_are_compared_with_those_of_a_batch_once() -> None:
+    """A batch of 16,000 symlinks that are known took the driver minutes, when each was compared with all."""
+    names = [Name("s3://links", f"in{number}") for number in range(LARGE)]
+    known = CountedKeys({name: [(1, Name("s3://lake", "a"))] for name in names})
+    found = {name: [(2, Name("s3://lake", "a"))] for name in [*names[1:], Name("s3://links", "new")]}
+    assert new_links(found, {names[1]}, known) == {(Name("s3://links", "new"), (2, Name("s3://lake", "a")))}
+    assert known.asked == 1
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from headwater.questions.verdicts import dataset_verdicts
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.silver_names import LearntNames
-from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
+from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
@@ -61,7 +61,7 @@ class Seen:
         self.now = SnapshotOfRows(
             RULES, LearntNames(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
         )
-        self._surface, self._unused = lake.gold(MASKING_SURFACE), lake.gold(UNUSED_COLUMNS)
+        self._surface = lake.gold(MASKING_SURFACE)
 
     def surface(self, ask: Ask, namespace: str) -> Any:
         world = world_of(namespace)  # names of a case may lie in other namespaces, too
@@ -71,18 +71,15 @@ class Seen:
         return self._of_tag(ask, world_of(namespace), tagged=True)
 
     def _of_tag(self, ask: Ask, world: str, *, tagged: bool) -> dict[str, str]:
-        rows = (row for row in self._surface if (row.tag, world_of(row.namespace)) == (ask.tag, world))
+        told = (row for row in self._surface if not row.earlier)  # cases are about newest executions
+        rows = (row for row in told if (row.tag, world_of(row.namespace)) == (ask.tag, world))
         return {
             self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows if row.tagged is tagged
         }
 
     def unused(self, ask: Ask, namespace: str) -> Any:
-        if ask.strict:
-            judged = dataset_verdicts(self.now, RULES, self.now.counted(), Name(namespace, ask.about), strict=True)
-            return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
-        rows = (row for row in self._unused if (row.namespace, row.dataset) == (namespace, ask.about))
-        keys = self.now.shown_columns(Name(namespace, ask.about))
-        return {keys.key(row.column): told_verdict(row.verdict, row.reason) for row in rows}
+        judged = dataset_verdicts(self.now, RULES, self.now.counted(), Name(namespace, ask.about), strict=ask.strict)
+        return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
 
     def impact(self, ask: Ask, namespace: str) -> Any:
         return self._hits(self._reached(ask, namespace, forward=True))

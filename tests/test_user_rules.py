@@ -20,7 +20,13 @@ from headwater.lineage.names.name_rules_text import read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.rules.user_rules_text import read_constants, read_consumers, read_masking, read_tags
+from headwater.lineage.rules.user_rules_text import (
+    read_constants,
+    read_consumers,
+    read_masking,
+    read_rewrites,
+    read_tags,
+)
 from tests.commanding import commanded
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -30,6 +36,7 @@ READERS: dict[str, Any] = {
     "tags.yaml": read_tags,
     "masking.yaml": read_masking,
     "constants.yaml": read_constants,
+    "rewrites.yaml": read_rewrites,
     "consumers.yaml": read_consumers,
     "system.yaml": read_system,
     "links.yaml": read_links,
@@ -170,6 +177,12 @@ def test_the_hash_changes_with_every_file_and_not_with_the_journey(tmp_path: Pat
         ("constants.yaml", "version: 1\nconstants:\n- {dataset: a}", ["line 3", "column is missing"]),
         ("constants.yaml", "version: 1\nconstants:\n- {dataset: '*/*', column: a}", ["line 3", "dataset fits every"]),
         ("constants.yaml", "version: 1\nconstants:\n- {dataset: a, column: '*'}", ["line 3", "column fits every"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {namespace: a, writes: whole}", ["line 3", "every write", "a job"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {job: '*', writes: whole}", ["line 3", "every write"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {job: a, writes: all}", ["line 3", "'all'", "whole, part"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {job: a}", ["line 3", "declares nothing", "keeps: 90d"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {dataset: a, keeps: 90}", ["line 3", "'90'", "keeps: 90d"]),
+        ("rewrites.yaml", "version: 1\nrewrites:\n- {job: a, keeps: 90d}", ["line 3", "of a dataset", "without"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: 1", ["line 3", "neither true nor false"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: true", ["line 3", "every step", "job"]),
         ("masking.yaml", "version: 1\nmasking:\n- masked: true\n  output: {col: a}", ["line 4", "output", "column"]),
@@ -235,6 +248,15 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
     assert files.current().names.canonical("dbfs", "/mnt/raw/t") == Name("s3://raw", "t")
     assert "metadata, row 1 as sorted" in files.problems[0]
     assert "mount without target" in files.problems[0]
+
+
+def test_the_first_rule_that_fits_declares_how_a_job_writes(rules: UserRules) -> None:
+    customers, clicks = Name("s3://lake", "gold/customers"), Name("kafka://broker:9092", "clicks")
+    assert rules.writes_of("p", "nightly.publish_all", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "nightly.publish_all", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "other", customers) == "append"
+    assert rules.writes_of("p", "other", customers) is None
+    assert (rules.keeps_us(clicks), rules.keeps_us(customers)) == (90 * 86_400_000_000, None)
 
 
 def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path) -> None:

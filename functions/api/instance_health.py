@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable, Mapping
 from math import nan
 from pathlib import Path
 
@@ -16,9 +17,8 @@ from headwater.api.refusing import json_response
 from headwater.errors import HeadwaterError
 from headwater.index.reading.index_growth import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
-from headwater.runtime.index_metrics import INDEX_TROUBLE
 from headwater.runtime.indexes import open_index_home
-from headwater.runtime.station_troubles import station_troubles
+from headwater.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
 from headwater.settings import Settings
 
 BYTES = Gauge("headwater_index_bytes", "Bytes of the index on this instance's disk.")
@@ -32,9 +32,9 @@ _MEASURE_EVERY_S = 600.0
 class InstanceHealth:
     """Answers readiness and scrapes of one instance, without a key."""
 
-    def __init__(self, settings: Settings, folder: Path, bronze: Bronze):
-        """Open nothing. bronze: asked only whether it exists."""
-        self._folder, self._bronze = folder, bronze
+    def __init__(self, settings: Settings, folder: Path, bronze: Bronze, troubles: Callable[[], Mapping[str, str]]):
+        """Open nothing. bronze: asked only whether it exists; troubles: returns what stops stations."""
+        self._bronze, self._troubles = bronze, troubles
         self._home = open_index_home(folder)
         self._limit_bytes = settings.index_disk_bytes
         self._room_bytes = settings.index_disk_bytes / (2 if settings.lake else 1)
@@ -49,7 +49,7 @@ class InstanceHealth:
 
     async def _ready(self, _: Request) -> Response:
         """Answer 200 if questions can be answered, or there is nothing to ask about; else 503 with the reason."""
-        troubles = station_troubles(self._folder)
+        troubles = await asyncio.to_thread(self._troubles)
         growth = await asyncio.to_thread(self._growth)
         waits = "" if self._home.is_published() else await asyncio.to_thread(self._why_unpublished)
         components = {"index": waits or "ok", "snapshot": "ok", **troubles}
@@ -67,11 +67,12 @@ class InstanceHealth:
 
     async def _metrics(self, _: Request) -> Response:
         growth = await asyncio.to_thread(self._growth)
-        days, troubles = growth.days_until(self._room_bytes), station_troubles(self._folder)
+        days, troubles = growth.days_until(self._room_bytes), await asyncio.to_thread(self._troubles)
         BYTES.set(growth.bytes)
         LIMIT.set(self._limit_bytes)
         DAYS_LEFT.set(nan if days is None else days)
         INDEX_TROUBLE.set("index" in troubles)
+        PARSER_TROUBLE.set("parser" in troubles)
         SNAPSHOT_TROUBLE.set("snapshot" in troubles)
         return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
 

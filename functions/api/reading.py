@@ -6,8 +6,9 @@ A change is an event in the log, appended as the receiver of this app appends on
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
@@ -20,10 +21,20 @@ from headwater.api.marquez.marquez_writing import Writing
 from headwater.errors import HeadwaterError
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.indexes import keep_index
+from headwater.runtime.lake_troubles import LakeTroubles, is_shared
 from headwater.runtime.read_side import ReadSide
+from headwater.runtime.station_troubles import station_troubles
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
+    """Return what tells which stations cannot go on: those of this instance, and the parser on all others."""
+    if not is_shared(settings):
+        return partial(station_troubles, folder)
+    in_lake = LakeTroubles(settings)
+    return lambda: {**in_lake.read(), **station_troubles(folder)}
 
 
 class Instance:
@@ -33,9 +44,10 @@ class Instance:
         """Open nothing that answers over the network yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
-        side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder))
+        troubles = open_troubles(settings, self._folder)
+        side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder), troubles)
         self._news = IndexNews(side.freshness)
-        health = InstanceHealth(settings, self._folder, side.bronze)
+        health = InstanceHealth(settings, self._folder, side.bronze, troubles)
         self._app = side.app(writing=Writing(self._post, self._news), more=health.routes())
         self._index: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -10,6 +10,8 @@ from headwater.lake.ownership import ROUTES
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition, Partitions
 from headwater.runtime.folders import prepare_folder
+from headwater.runtime.lake_troubles import LakeTroubles, is_shared
+from headwater.runtime.parser_trouble import ParserTrouble
 from headwater.runtime.storage import open_bronze, open_claims
 from headwater.settings import Settings
 
@@ -26,7 +28,8 @@ def open_partitions(settings: Settings) -> Partitions:
         parser = Parser(reader, bronze, claims, OWNER, settings.record_cpu_s)
         return Partition(reader, parser, Attempts(folder / "run" / f"attempts-{name}.json"))
 
-    return Partitions(open_partition, settings.flush_s)
+    share = LakeTroubles(settings).note if is_shared(settings) else None
+    return Partitions(open_partition, settings.flush_s, ParserTrouble(folder, bronze, share))
 
 
 def _partition_of(readers: Sequence[LogReader], name: str, hub: str) -> LogReader:

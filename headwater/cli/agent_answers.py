@@ -76,6 +76,7 @@ def _hit(each: Answer) -> str:
             ", masked on the way" if each["masked"] else "",
             "" if each["in_schema"] else " (no longer in the schema)",
             _recreated(each),
+            _earlier(each),
         ]
     )
     steps = "1 step" if each["distance"] == 1 else f"{each['distance']} steps"
@@ -121,6 +122,7 @@ def _exposed(item: Answer) -> str:
     line = (
         name(item)
         + (" (tagged)" if item["tagged"] else "")
+        + _earlier(item)
         + (f" by job {_job(by)}" if by else "")
         + (f", {known}" if known else "")
     )
@@ -130,7 +132,7 @@ def _exposed(item: Answer) -> str:
 def unused(found: Answer, given: Container[str], verdict: str) -> ColumnsJudged:
     """Name the columns with a verdict, and why."""
     fitting = [item for item in found["items"] if item["verdict"] == verdict]
-    shown = first_of([f"{name(item)}: {item['reason']}{_recreated(item)}" for item in fitting])
+    shown = first_of([f"{name(item)}: {item['reason']}{_recreated(item)}{_last_used(item)}" for item in fitting])
     more = found["verdicts"][verdict] - len(shown)
     return ColumnsJudged(
         counts=found["verdicts"],
@@ -139,6 +141,19 @@ def unused(found: Answer, given: Container[str], verdict: str) -> ColumnsJudged:
         caveats=sorted({caveat for item in fitting[:SHOWN] for caveat in item["caveats"]}),
         left_out=said_of_rest(more, "column", "columns", advice(given, dataset="Ask for one `dataset`.")),
     )
+
+
+def _earlier(item: Answer) -> str:
+    """Mark what only earlier executions say."""
+    seen = f", last seen {item['last_seen']}" if item.get("last_seen") else ""
+    return f" (earlier{seen})" if item["earlier"] else ""
+
+
+def _last_used(item: Answer) -> str:
+    """Say when a column was last used, where it matters: of earlier use, and of a column that may go."""
+    mark = " (earlier)" if item["earlier"] else ""
+    shows = item["earlier"] or item["verdict"] != "used"
+    return mark + (f", last used {item['last_used']}" if shows and item["last_used"] else "")
 
 
 def diff(found: Answer, _: Container[str]) -> EdgesChanged:
@@ -224,6 +239,9 @@ def _jobs(columns: Iterable[Answer]) -> list[str]:
 def _stop(stop: Any) -> str:
     if stop["reason"] == "no_columns":
         return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"
+    if stop["reason"] == "not_completed":
+        runs = some_of(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
+        return f"{name(stop)}: run {runs} and does not say what it did; wait for its end, or run the job again"
     jobs = some_of(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
     return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"

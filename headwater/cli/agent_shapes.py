@@ -34,6 +34,7 @@ class ColumnsExposed(Struct, omit_defaults=True, kw_only=True):
     tagged: list[str]
     counts: dict[str, int]
     exposed: list[str] = []
+    once_exposed: list[str] = []
     unknown: list[str] = []
     masked: list[str] = []
     left_out: str | None

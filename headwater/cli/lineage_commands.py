@@ -43,6 +43,10 @@ _STOPS = {
     "no_columns": ("Only lineage of whole tables goes on from", (ITSELF, "onward", "jobs")),
     "no_input": ("Written by jobs that report no input", (ITSELF, "jobs", "may_be_connected")),
     "no_output": ("Read by jobs that report no output", (ITSELF, "jobs", "may_be_connected")),
+    "not_completed": (
+        "Runs that did not complete; wait for their end, or run the jobs again",
+        (ITSELF, "onward", "runs"),
+    ),
 }
 """By the reason of a stop: the title and the columns of its table."""
 
@@ -77,13 +81,14 @@ def _surface(found: Any, as_json: bool, given: Given) -> None:
     since = given["since"]
     counts = {word: count for word, count in found["exposures"].items() if word not in (ONCE_EXPOSED, TAGGED)}
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
-    more = (each for member in (TAGGED, "exposed_until") for each in _told(found["items"], member))
+    more = (each for member in (TAGGED, "exposed_until", "earlier") for each in _told(found["items"], member))
     show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 
 def _unused(found: Any, as_json: bool, _: Given) -> None:
-    columns = (*_UNUSED, *_told(found["items"], "read_before_recreation"))
+    more = (each for member in ("read_before_recreation", "earlier") for each in _told(found["items"], member))
+    columns = (*_UNUSED, *more)
     show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
         _show_reasons(found)
@@ -218,7 +223,8 @@ def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
-    columns = (*_COLUMNS, *_told(found["columns"], "read_before_recreation"))
+    members = ("read_before_recreation", "earlier", "last_seen")
+    columns = (*_COLUMNS, *(each for member in members for each in _told(found["columns"], member)))
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
     _show_stops(found, as_json)
 

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from headwater.planning.planned_schema import PlannedSchema
 
 app = typer.Typer()
+
+
+class FailOn(StrEnum):
+    """Which outcomes give status 1."""
+
+    BREAKS = "breaks"
+    MAY_BREAK = "may-break"
+
 
 _SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "note")
 _LISTED = 5
@@ -42,9 +51,10 @@ def plan(
     markdown: Annotated[
         Path | None, typer.Option(help="Write it as Markdown, for a pull request; - prints it.")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Status 1 also for what may break, or is not known.")
-    ] = False,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Status 1 if anything breaks, or also if it may break or is not known.")
+    ] = FailOn.BREAKS,
+    strict: Annotated[bool, typer.Option("--strict", help="Deprecated: write --fail-on may-break.")] = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
@@ -75,12 +85,16 @@ def plan(
         markdown.write_text(text, "utf-8")
     counts = Counter[str](each.outcome for each in findings)
     items = [{**each._asdict(), "columns": [column._asdict() for column in each.columns]} for each in findings]
-    found = {"outcomes": counts, "items": items, "totalCount": len(items), "truncated": False}
+    unread = sum(each.change == "not_understood" for each in findings)
+    found = {"outcomes": counts, "notUnderstood": unread, "items": items, "totalCount": len(items), "truncated": False}
     if str(markdown) == "-" and not as_json:
         sys.stdout.write(text)
     else:
-        show(found, as_json, lambda: table(_title(counts), {"items": [_row(each) for each in findings]}, _SHOWN))
-    is_bad = counts["breaks"] or (strict and (counts["may break"] or counts["not known"]))
+        show(
+            found, as_json, lambda: table(_title(counts, unread), {"items": [_row(each) for each in findings]}, _SHOWN)
+        )
+    fails_on_more = strict or fail_on is FailOn.MAY_BREAK
+    is_bad = counts["breaks"] or (fails_on_more and (counts["may break"] or counts["not known"]))
     sys.exit(1 if is_bad else 0)
 
 
@@ -125,8 +139,9 @@ def _yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
         yield from ((str(each), each.read_bytes()) for each in files if each.is_file())
 
 
-def _title(counts: Counter[str]) -> str:
-    return f"Plan, {', '.join(f'{count} {outcome}' for outcome, count in counts.items()) or 'nothing changes'}"
+def _title(counts: Counter[str], unread: int) -> str:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "nothing changes"
+    return f"Plan, {outcomes}, {unread} statements not understood"
 
 
 def _row(finding: Any) -> dict[str, Any]:

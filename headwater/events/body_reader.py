@@ -21,6 +21,7 @@ from headwater.events.facet_sets import (
     StatisticsFacets,
 )
 from headwater.events.rule_facets import NO_RUN as NO_PARENT
+from headwater.events.subset_condition import FILTERED, SUBSET
 from headwater.events.times import parse_time
 from headwater.events.wire import WireDataset, WireEvent, read_wire_dataset, read_wire_event
 
@@ -141,7 +142,7 @@ def _dataset(
     wire: WireDataset, facets: DatasetFacets, read_of: StatisticsFacets, written_of: StatisticsFacets
 ) -> SentDataset:
     mentioned = _mentioned(wire, facets, read_of, written_of)
-    shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, read_of.known)
+    shape = (wire.namespace, wire.name, facets.shape, mentioned.landed, mentioned.counted)
     return SentDataset(
         b"",
         wire.namespace,
@@ -192,8 +193,14 @@ def _mentioned(
         previous_name=facets.lifecycle.previous_name,
         landed=PROVES_ROWS in written_of.names or "version" in facets.names,
         facets=facets.facets,
-        counted=read_of.known,
+        counted=_counted(read_of, written_of),
     )
+
+
+def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
+    """Return the names of input facets, of the output facets the one that the rules read, and the filter columns."""
+    known = (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
+    return (*known, *(FILTERED + column for column in read_of.filters)) if read_of.filters else known
 
 
 def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str | None, ...] | None:

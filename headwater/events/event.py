@@ -54,7 +54,8 @@ class UsedDataset(Struct, frozen=True, gc=False):
 
     schema, lineage, declared: content hashes of `schema`, `columnLineage` and its own `lineage` facet; None without
     one, empty where it says `_deleted`.
-    previous_*: its name before a RENAME; tags: None without such a facet; counted: names of its input facets.
+    previous_*: its name before a RENAME; tags: None without such a facet.
+    counted: names of its input facets, `subset` also of an output, and `subset:COLUMN` for columns of its condition.
     landed: rows are confirmed: output statistics or a version prove that they were written.
     """
 

@@ -29,6 +29,7 @@ from headwater.events.rule_facets import (
     read_tags,
     text_at,
 )
+from headwater.events.subset_condition import SUBSET, condition_columns
 from headwater.events.wire import NULL
 from headwater.tables import VALUES
 
@@ -45,7 +46,7 @@ def counted(raw: Raw) -> StatisticsFacets:
     value = decode(bytes(raw))
     names = tuple(sorted(value))
     known = tuple([name for name in names if value[name] is not None]) if None in value.values() else names
-    return StatisticsFacets(digest_of(canonical(value)), names, known)
+    return StatisticsFacets(digest_of(canonical(value)), names, known, condition_columns(value.get(SUBSET)))
 
 
 class FacetReader:

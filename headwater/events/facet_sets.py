@@ -75,11 +75,15 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
 
 
 class StatisticsFacets(NamedTuple):
-    """Input or output facets: what one run counted at a dataset, digested as a whole; known: those not null."""
+    """Input or output facets: what one run counted at a dataset, digested as a whole.
+
+    known: those not null; filters: the columns in the condition of an input's `subset`, sorted.
+    """
 
     digest: bytes = b""
     names: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
 
 
 NO_RUN = RunFacets()

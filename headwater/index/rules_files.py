@@ -10,7 +10,13 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.name_metadata import MetadataRow, metadata_rows, read_metadata
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.rules.user_rules_text import read_constants, read_consumers, read_masking, read_tags
+from headwater.lineage.rules.user_rules_text import (
+    read_constants,
+    read_consumers,
+    read_masking,
+    read_rewrites,
+    read_tags,
+)
 
 NAMES, METADATA = "names.yaml", "metadata.csv"
 METADATA_TABLE = "metadata"
@@ -20,6 +26,7 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "tags": read_tags,
     "masking": read_masking,
     "constants": read_constants,
+    "rewrites": read_rewrites,
     "consumers": read_consumers,
     "system": read_system,
     "links": read_links,

@@ -22,8 +22,8 @@ from headwater.eventlog import LogWriter, Readers, each
 from headwater.lake.bronze_tables import Bronze
 from headwater.local.finding_metrics import FindingMeter
 from headwater.local.sink_metrics import measure_sinks
-from headwater.runtime.index_metrics import INDEX_TROUBLE
 from headwater.runtime.station_troubles import station_troubles
+from headwater.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
 from headwater.settings import Station
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
@@ -32,9 +32,6 @@ WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits
 GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
 BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions cannot see yet.")
 SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
-PARSER_TROUBLE = Gauge(
-    "headwater_parser_in_trouble", "1 while the parser cannot go on, as its log line and `headwater audit` say."
-)
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 

@@ -6,13 +6,11 @@ import threading
 import time
 from pathlib import Path
 
-from headwater.errors import LakeUnavailable, LogUnavailable, Retry
+from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
 from headwater.lake.attempts import Attempts
 from headwater.lake.bronze_retention import let_go, remove_unnamed
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.damaged_files import damage_of
-from headwater.lake.file_checksums import DamagedFile
 from headwater.lake.lake_maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
 from headwater.lake.open_table import REOPEN_AFTER
 from headwater.local.child_process import child
@@ -22,7 +20,7 @@ from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
 from headwater.runtime.exclusive_puts import check_exclusive_puts
 from headwater.runtime.logs import is_log_made, log_readers
-from headwater.runtime.station_troubles import StationTrouble
+from headwater.runtime.parser_trouble import ParserTrouble
 from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
 from headwater.settings import Settings
 
@@ -57,8 +55,7 @@ class Loop:
         self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
         self._vacuumed = time.monotonic()
         self._said = "", 0.0
-        self._looked_into: tuple[str, str | None] = "", None
-        self._trouble = StationTrouble(folder, "parser")
+        self._trouble = ParserTrouble(folder, self._bronze)
         self._is_proven = False
 
     def run(self) -> None:
@@ -75,11 +72,8 @@ class Loop:
                 self._maintain()
                 pause = 0.0
                 self._trouble.end()
-                self._looked_into = "", None
             except Retry as error:
-                why = self._explained(error)
-                self._say(why)
-                self._trouble.begin(why)
+                self._say(self._trouble.begin(error))
                 self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
@@ -148,15 +142,6 @@ class Loop:
             self._partitions.append(Partition(reader, parser, attempts))
         if not self._commits:
             self._left = small_files(self._bronze)
-
-    def _explained(self, error: Retry) -> str:
-        """Say why the parser cannot go on; a fault of the lake is looked into once, for that reads many files."""
-        if not isinstance(error, LakeUnavailable) or isinstance(error, DamagedFile):
-            return str(error)
-        if str(error) != self._looked_into[0]:
-            self._looked_into = str(error), damage_of(self._bronze)
-        found = self._looked_into[1]
-        return f"{found} ({error})" if found else str(error)
 
     def _say(self, trouble: str) -> None:
         """Say what is wrong when it begins, and then once a minute."""

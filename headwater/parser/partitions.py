@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from headwater.errors import GiveUp, InvalidEvent, Retry
 from headwater.eventlog import LoggedRecord, LogReader
@@ -50,13 +51,24 @@ class Partition:
                 self.attempts.end()
 
 
+class Trouble(Protocol):
+    """Takes note of which partitions wait, and why, for whoever asks."""
+
+    def begin(self, error: Exception, partition: str = "") -> str:
+        """Note why a partition waits; return the reason."""
+
+    def end(self, partition: str = "") -> None:
+        """Note that a partition goes on."""
+
+
 class Partitions:
     """What a process of the Function App works on. Deliveries of several partitions take turns."""
 
-    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float):
+    def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, trouble: Trouble):
         """Open nothing yet. flush_s: from one commit's begin to the next's, over all partitions of the process."""
         self._open_partition = open_partition
         self._flush_s = flush_s
+        self._trouble = trouble
         self._open: dict[str, Partition] = {}
         self._turn = threading.Lock()
         self._not_before = 0.0
@@ -72,6 +84,7 @@ class Partitions:
             self._not_before = time.monotonic() + self._flush_s  # from begin to begin: who commits slowly need not rest
             try:
                 self._partition(name).take(delivered)
+                self._trouble.end(name)
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
                 raise
@@ -90,6 +103,7 @@ class Partitions:
                     taken += more
                 if taken:
                     partition.reader.close()  # `step` keeps a link open, over which a hub goes on sending
+                self._trouble.end(name)  # nothing is overdue, whoever took it
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
         return taken
@@ -104,7 +118,7 @@ class Partitions:
         if partition := self._open.pop(name, None):
             partition.reader.close()
         level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING
-        log.log(level, "Partition %s waits, nothing is lost: %s", name, error)
+        log.log(level, "Partition %s waits, nothing is lost: %s", name, self._trouble.begin(error, name))
 
     @staticmethod
     def _waits_since(partition: Partition, seconds: float) -> bool:

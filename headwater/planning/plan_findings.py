@@ -49,7 +49,9 @@ def plan_findings(
     for change in changes:
         if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
             continue
-        if change.table is None:
+        if change.table is None and change.kind == "not_understood":
+            yield _finding(change, "may break")
+        elif change.table is None:
             why = change.why or "Nothing of this name is known: is it new, or called otherwise?"
             yield _finding(change, "not known", note=why)
         elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):

@@ -184,7 +184,8 @@ def _of_columns(called: str, now: PresentTable, then: PlannedTable) -> Iterator[
     left = {each.name.casefold(): each for each in then.columns or ()}
     renamed = {each.was.casefold(): each for each in then.columns or () if each.was is not None}
     for name, kind in now.columns.items():
-        if "." in name and name.rpartition(".")[0] in now.columns:
+        around = name.rpartition(".")[0]
+        if around in now.columns and (then.was != now or around.casefold() not in left):
             continue  # nested: what it is nested in speaks for it
         same = left.get(name.casefold())
         other = renamed.get(name.casefold()) if then.was == now else None

@@ -22,7 +22,8 @@ _BARE_RENAME = re.compile(
 )
 _LISTED_DROP = re.compile(r"(\bDROP\s+)COLUMN(\s+)((?:`[^`]*`|\w+)(?:\s*,\s*(?:`[^`]*`|\w+))+)\s*$", re.IGNORECASE)
 _BATCH_END = re.compile(r"^[ \t]*GO[ \t]*\d*[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-_CHANGES = {"ALTER", "CREATE", "DROP", "RENAME", "EXEC", "EXECUTE"}
+_BLOCK_END = re.compile(r"\s+END\s*$", re.IGNORECASE)
+_BARE_PROCEDURE = re.compile(r"^(\s*)(sp_rename\b)", re.IGNORECASE | re.MULTILINE)
 
 
 def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
@@ -30,7 +31,8 @@ def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise WrongSetting(f"{file} has {len(text):,} characters. Split it: {MAX_CHARACTERS:,} are taken at most.")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot read is said in the answer
-    text = _BATCH_END.sub(";", text) if dialect == "tsql" else text
+    if dialect == "tsql":
+        text = _BARE_PROCEDURE.sub(r"\1EXEC \2", _BATCH_END.sub(";", text))
     try:
         statements = sqlglot.parse(_BARE_RENAME.sub(r"\1COLUMN \2", text), read=dialect)
     except (SqlglotError, RecursionError) as error:
@@ -45,43 +47,117 @@ def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
 
 
 def _take(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    """Let one statement change a schema; one that may change it in a way that is not read is noted."""
     if isinstance(statement, exp.Alter):
         _alter(statement, dialect, schema)
-    elif isinstance(statement, exp.Drop) and _is_table(statement):
-        for table in [*([statement.this] if statement.this else []), *(statement.args.get("tables") or [])]:
-            schema.drop(name_of(table))
-    elif isinstance(statement, exp.Create) and _is_table(statement):
-        _create(statement, dialect, schema)
+    elif isinstance(statement, exp.Drop):
+        _drop(statement, schema)
+    elif isinstance(statement, exp.Create):
+        if _is_table(statement):
+            _create(statement, dialect, schema)
+        elif _kind(statement) not in _WITHOUT_COLUMNS:
+            _not_understood(statement, dialect, schema)
     elif isinstance(statement, exp.Select) and statement.args.get("into"):
         into = statement.args["into"].this
         if not _is_temporary(into):
             schema.make(name_of(into), *selected_columns(statement, dialect, schema))
     elif isinstance(statement, exp.Execute):
-        _execute(statement, schema)
-    elif isinstance(statement, exp.Command) and _begins(statement) in _CHANGES:
+        _execute(statement, dialect, schema)
+    elif isinstance(statement, (exp.IfBlock, exp.Block)):
+        for each in _within(statement):
+            _take(each, dialect, schema)
+    elif isinstance(statement, exp.Command):
         _command(statement, dialect, schema)
+    elif not isinstance(statement, _CHANGE_NO_SCHEMA):
+        _not_understood(statement, dialect, schema)
+
+
+_CHANGE_NO_SCHEMA = (
+    exp.Query, exp.Insert, exp.MultitableInserts, exp.Update, exp.Delete, exp.Merge, exp.TruncateTable, exp.Grant,
+    exp.Revoke, exp.Comment, exp.Use, exp.Set, exp.Declare, exp.Transaction, exp.Commit, exp.Rollback, exp.Analyze,
+    exp.Describe, exp.Show, exp.Cache, exp.Uncache, exp.Refresh, exp.Pragma, exp.Semicolon, exp.Copy, exp.LoadData,
+    exp.Kill,
+)  # fmt: skip
+"""Statements that leave every table with the columns that it has; `docs/plan.md` lists them."""
+
+_HARMLESS_COMMANDS = frozenset({
+    "OPTIMIZE", "VACUUM", "ANALYZE", "MSCK", "REFRESH", "SHOW", "EXPLAIN", "SET", "RESET", "GRANT", "REVOKE", "USE",
+    "LOCK", "UNLOCK", "PRINT", "RAISERROR", "THROW", "COMPUTE", "ADD", "CHECKPOINT", "LISTEN", "NOTIFY", "REINDEX",
+    "WAITFOR", "INVALIDATE",
+})  # fmt: skip
+_WITHOUT_COLUMNS = frozenset({
+    "INDEX", "SCHEMA", "DATABASE", "FUNCTION", "PROCEDURE", "SEQUENCE", "ROLE", "USER", "TRIGGER", "STATISTICS",
+})  # fmt: skip
+"""What CREATE and DROP may be about without changing a table. (DROP SCHEMA and DATABASE drop tables.)"""
+
+_PROPERTIES = re.compile(r"^\s*(?:TABLE|VIEW)\s+\S+\s+(?:UN)?SET\s+(?:TBLPROPERTIES|TAGS?|COMMENT)\b", re.IGNORECASE)
+_BARE_DROP = re.compile(r"^\s*(?:IF\s+EXISTS\s+)?([\w.`\"\[\]]+)\s*(?:CASCADE|RESTRICT)?\s*$", re.IGNORECASE)
+_NESTED_TYPE = re.compile(
+    r"^\s*TABLE\s+(\S+)\s+(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?([\w.`]+)\s+TYPE\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL
+)
+
+
+def _within(block: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the statements of a block of T-SQL: whether its condition holds is not known, so each may run."""
+    for name, value in block.args.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, exp.Expr) and not (isinstance(block, exp.IfBlock) and name == "this"):
+                yield each
+
+
+def _drop(statement: exp.Drop, schema: PlannedSchema) -> None:
+    called = [*([statement.this] if statement.this else []), *(statement.args.get("tables") or [])]
+    if _is_table(statement):
+        for table in called:
+            schema.drop(name_of(table))
+    elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"}:
+        schema.not_understood("", f"It drops whatever belongs to it: {_shown(statement.sql())}")
+
+
+def _not_understood(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    table = statement.find(exp.Table)
+    schema.not_understood(name_of(table) if table else "", f"{_NOT_UNDERSTOOD}: {_shown(statement.sql(dialect))}")
+
+
+_NOT_UNDERSTOOD = "This statement is not understood"
+
+
+def _shown(text: str) -> str:
+    return " ".join(text.split())[:200]
 
 
 def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> None:
-    """Read what the parser passes over: a list of columns to drop, without brackets."""
-    text = f"{statement.this} {statement.expression or ''}"
-    listed = _LISTED_DROP.sub(r"\1COLUMNS\2(\3)", text)
+    """Read what the parser passes over: a list of columns to drop without brackets, the type of a nested column."""
+    rest = _rest(statement)
+    text = f"{statement.this} {rest}"
+    listed = _LISTED_DROP.sub(r"\1COLUMNS\2(\3)", _BLOCK_END.sub("", text) if dialect == "tsql" else text)
     again = sqlglot.parse_one(listed, read=dialect) if listed != text else statement
+    nested = _NESTED_TYPE.match(rest)
     if isinstance(again, exp.Alter):
         _alter(again, dialect, schema)
-        return
-    found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
-    called = re.sub(r"[`\"\[\]]", "", found[1]) if found else ""
-    if called or _begins(statement) == "RENAME":
-        schema.not_understood(called, f"This statement is not understood: {' '.join(text.split())[:200]}")
+    elif _begins(statement) == "ALTER" and nested:
+        table, column = (re.sub(r"[`\"\[\]]", "", each) for each in nested.groups()[:2])
+        schema.change_column(table, column, kind=nested[3])
+    elif _begins(statement) not in _HARMLESS_COMMANDS and not (
+        _begins(statement) == "ALTER" and _PROPERTIES.match(rest)
+    ):
+        found = re.search(
+            r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE
+        )
+        called = re.sub(r"[`\"\[\]]", "", found[1]) if found else ""
+        schema.not_understood(called, f"{_NOT_UNDERSTOOD}: {_shown(text)}")
 
 
 def _begins(statement: exp.Command) -> str:
     return str(statement.this).split(maxsplit=1)[0].upper() if statement.this else ""
 
 
+def _kind(statement: exp.Expr) -> str:
+    return str(statement.args.get("kind") or "").upper()
+
+
 def _is_table(statement: exp.Expr) -> bool:
-    return (statement.args.get("kind") or "").upper() in ("TABLE", "VIEW", "MATERIALIZED VIEW")
+    return _kind(statement) in ("TABLE", "VIEW", "MATERIALIZED VIEW")
 
 
 def _is_temporary(table: exp.Expr) -> bool:
@@ -99,37 +175,81 @@ def _act(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> 
         schema.rename_known(called, name_of(action.this))
     elif isinstance(action, exp.SwapTable):
         schema.not_understood(called, f"It is swapped with {name_of(action.this)}: compare their columns.")
-    elif isinstance(action, exp.Drop):
-        if (action.args.get("kind") or "").upper().startswith("COLUMN"):
-            for column in _dropped(action):
-                schema.drop_column(called, column)
-    elif isinstance(action, exp.RenameColumn):
-        schema.change_column(called, action.this.name, rename=action.args["to"].name)
-    elif isinstance(action, exp.AlterColumn):
-        kind, new = action.args.get("dtype"), action.args.get("rename_to")
-        if kind is not None or new is not None:
-            told = kind.sql(dialect=dialect) if kind is not None else None
-            schema.change_column(called, action.this.name, rename=new.name if new else None, kind=told)
+    elif isinstance(action, exp.Drop) and _kind(action).startswith("COLUMN"):
+        for column in _dropped(action):
+            schema.drop_column(called, column)
+    elif isinstance(action, (exp.RenameColumn, exp.AlterColumn)):
+        _change_column(called, action, dialect, schema)
+    elif isinstance(action, exp.Query):  # ALTER VIEW … AS
+        schema.make(called, *selected_columns(action, dialect, schema))
+    elif isinstance(action, exp.Command) and _begins(action) == "DROP" and (bare := _BARE_DROP.match(_rest(action))):
+        schema.drop_column(called, re.sub(r"[`\"\[\]]", "", bare[1]))
     elif isinstance(action, exp.ReplaceColumns):
-        table = schema.table(called)
-        if table is not None:
-            known = {each.name.casefold(): each for each in table.columns or ()}
-            table.columns = [
-                PlannedColumn(
-                    each.name, each.type, known[each.name.casefold()].was if each.name.casefold() in known else None
-                )
-                for each in _defined(action.expressions, dialect)
-            ]
-    elif isinstance(action, exp.ColumnDef):
-        table = schema.table(called)
-        if table is not None and table.columns is not None and table.find(action.name) is None:
-            table.columns.append(PlannedColumn(action.name, _type(action, dialect), None))
+        _replace_columns(called, action, dialect, schema)
+    elif isinstance(action, (exp.ColumnDef, exp.Schema)):
+        _add_columns(called, action, dialect, schema)
+    elif not isinstance(action, _KEEPS_COLUMNS) and _kind(action) not in _CONSTRAINTS:
+        schema.not_understood(called, f"{_NOT_UNDERSTOOD}: {_shown(action.sql(dialect))}")
+
+
+def _add_columns(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    table = schema.table(called)
+    for column in _defined(action.expressions if isinstance(action, exp.Schema) else [action], dialect):
+        if table is not None and table.columns is not None and table.find(column.name) is None:
+            table.columns.append(column)
+
+
+def _change_column(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    """Rename a column, or give it another type; other changes of a column, such as its default, change no schema."""
+    path, kind = column_path(action.this), action.args.get("dtype")
+    new = action.args.get("to") or action.args.get("rename_to")
+    if kind is not None or new is not None:
+        told = kind.sql(dialect=dialect) if kind is not None else None
+        schema.change_column(called, path, rename=_beside(path, new.name) if new else None, kind=told)
+
+
+def _replace_columns(called: str, action: exp.ReplaceColumns, dialect: str, schema: PlannedSchema) -> None:
+    table = schema.table(called)
+    if table is not None:
+        known = {each.name.casefold(): each for each in table.columns or ()}
+        table.columns = [
+            PlannedColumn(
+                each.name, each.type, known[each.name.casefold()].was if each.name.casefold() in known else None
+            )
+            for each in _defined(action.expressions, dialect)
+        ]
+
+
+_CONSTRAINTS = ("CONSTRAINT", "INDEX", "PRIMARY KEY", "FOREIGN KEY")
+_KEEPS_COLUMNS = (
+    exp.AddConstraint, exp.AlterSet, exp.AddPartition, exp.DropPartition, exp.ClusterProperty, exp.AlterDistStyle,
+    exp.AlterSortKey, exp.Cluster,
+)  # fmt: skip
+
+
+def column_path(column: exp.Expr) -> str:
+    """Return a column with what it is nested in: `address.city`."""
+    if isinstance(column, exp.Column):
+        return ".".join(part.name for part in column.parts)
+    if isinstance(column, exp.Dot):
+        return ".".join(part.name for part in column.flatten())
+    return column.name
+
+
+def _beside(path: str, name: str) -> str:
+    """Return a name in the struct of a column."""
+    around = path.rpartition(".")[0]
+    return f"{around}.{name}" if around else name
+
+
+def _rest(command: exp.Command) -> str:
+    return command.expression.name if isinstance(command.expression, exp.Expr) else str(command.expression or "")
 
 
 def _dropped(action: exp.Drop) -> Iterator[str]:
     for each in action.args.get("tables") or [action.this]:
         listed = each.expressions if isinstance(each, exp.Schema) else [each]
-        yield from (column.name for column in listed if column is not None)
+        yield from (column_path(column) for column in listed if column is not None)
 
 
 def _create(statement: exp.Create, dialect: str, schema: PlannedSchema) -> None:
@@ -169,13 +289,20 @@ def _type(column: exp.ColumnDef, dialect: str) -> str | None:
     return kind.sql(dialect=dialect) if kind is not None else None
 
 
-def _execute(statement: exp.Execute, schema: PlannedSchema) -> None:
-    """Read T-SQL's sp_rename: of a table, or with the third argument COLUMN of a column."""
-    if statement.this.name.casefold() != "sp_rename":
-        return
-    given = [re.sub(r"[\[\]]", "", each.name or each.sql()) for each in statement.expressions]
-    if len(given) == 3 and given[2].upper() == "COLUMN":
+def _execute(statement: exp.Execute, dialect: str, schema: PlannedSchema) -> None:
+    """Read T-SQL's sp_rename: of a table, or with the third argument COLUMN of a column. Others may do anything."""
+    given = [re.sub(r"[\[\]]", "", _argument(each)) for each in statement.expressions]
+    is_rename = statement.this.name.casefold() == "sp_rename"
+    if is_rename and len(given) == 3 and given[2].upper() == "COLUMN":
         table, _, column = given[0].rpartition(".")
         schema.change_column(table, column, rename=given[1])
-    elif len(given) == 2:
+    elif is_rename and len(given) == 2:
         schema.rename_known(given[0], given[1])
+    elif not (is_rename and given[2:] and given[2].upper() in ("INDEX", "STATISTICS")):
+        schema.not_understood("", f"{_NOT_UNDERSTOOD}: {_shown(statement.sql(dialect))}")
+
+
+def _argument(argument: exp.Expr) -> str:
+    """Return the text of an argument, also of `@objname = 'a'` and `N'a'`."""
+    value = argument.expression if isinstance(argument, exp.EQ) else argument
+    return value.name or value.sql()

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
 
-from headwater.events.decode import decode
-from headwater.events.rows import described_columns
 from headwater.events.times import iso
-from headwater.index.reading.change_history import ChangeHistory
+from headwater.index.reading.change_history import ChangeHistory, DescribedColumn
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.edges.schema_history import SeenSchema
@@ -46,20 +43,21 @@ class ColumnAges:
         """Read the newest schemas of one dataset."""
         texts, self._told = ChangeHistory(live, 0, 0), told
         self._seen = [
-            (_order(seen), _types(texts.schema_text(history.names, seen.schema)))
-            for seen in history.schemas()[:_STRETCHES]
+            (_order(since), texts.described_columns(history.names, lists))
+            for since, lists in history.lists()[:_STRETCHES]
         ]
 
     @property
-    def types(self) -> Mapping[str, tuple[str | None, str | None]]:
-        """Columns by dots → type and description, of the newest schema."""
+    def types(self) -> Mapping[str, DescribedColumn]:
+        """Columns by dots, as they are described now."""
         return self._seen[0][1] if self._seen else {}
 
     def changed(self, column: str) -> Broke:
         """Return what gave a column the type that it has."""
-        kind, newest = self.types.get(column, (None, None))[0], None
+        described, newest = self.types.get(column), None
+        kind = described.type if described else None
         for order, types in self._seen:
-            if types.get(column, ("", ""))[0] != kind:
+            if column not in types or types[column].type != kind:
                 break
             newest = order
         return self._told(newest) if newest else NOBODY
@@ -76,11 +74,6 @@ class ColumnAges:
 
 def _order(seen: SeenSchema) -> Order:
     return Order(*seen[:4])
-
-
-def _types(text: str) -> dict[str, tuple[str | None, str | None]]:
-    facet: Any = decode(text.encode()) if text else None
-    return {".".join(path): (kind, said) for path, kind, said in described_columns(facet)} if facet else {}
 
 
 class TagAges:

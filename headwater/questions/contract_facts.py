@@ -15,6 +15,9 @@ from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.time.as_of import View
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.column_graph import Graph
 from headwater.questions.about import about_of, decoded
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.contract_answers import (
@@ -88,7 +91,8 @@ class ContractReader:
         for key in every[:COLUMNS]:
             sources, more = self._lineage.sources(name, key)
             called = columns.shown(key)
-            kind, said = ages.types.get(called, (None, None))
+            described = ages.types.get(called)
+            kind, said = (described.type, described.description) if described else (None, None)
             found.append(
                 ContractColumn(
                     called, kind, said, self._tags(name, called, tags), exposures.get(key, []), sources,
@@ -100,9 +104,10 @@ class ContractReader:
 
     def _mentioned(self, name: Name) -> list[str]:
         """Return the columns that runs write of a dataset whose schema nobody tells."""
-        graph, number = self._here.snapshot.graph, self._here.counted.lifetimes.newest(name)
+        graph, counted = self._here.snapshot.graph, self._here.counted
+        number = counted.lifetimes.newest(name)
         nodes = graph.nodes_of(number) if number is not None else ()
-        return sorted(key for node in nodes if (key := graph.columns[node].key) and graph.into.get(node) is not None)
+        return sorted(key for node in nodes if (key := graph.columns[node].key) and _is_written(graph, counted, node))
 
     def _tags(self, name: Name, column: str | None, ages: TagAges) -> list[ContractTag]:
         columns = self._here.snapshot.shown_columns(name)
@@ -158,3 +163,7 @@ class ContractReader:
         job = self._runs.job_of(run_key)
         told = Job(*self._here.snapshot.job(job).parts) if job else None
         return Broke(run_id_of(run_key), iso(time_us), told)
+
+
+def _is_written(graph: Graph, counted: CountedEdges, node: int) -> bool:
+    return any(counted.live[number] for _, _, number in triples(graph.into.get(node, NO_EDGES)))

@@ -47,7 +47,7 @@ class ContractLineage:
 
     def __init__(self, here: View, live: LiveGraph, until_us: int):
         """live: at rest on one generation while this is used; until_us: runs after that say nothing."""
-        self._snapshot, self._counted, self._rules = here
+        self._snapshot, self._counted, self._rules = here._replace(counted=here.counted.only_newest())
         self._graph, self._live = here.snapshot.graph, live
         self._shown, runs, remask = Shown(here.snapshot), RunHistory(live), partial(remasked, here.rules)
         self._ages = cache(lambda dataset: StepAges(runs, dataset, until_us, remask))

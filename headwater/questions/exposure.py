@@ -13,24 +13,26 @@ from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.lineage.walks.exposed_until import exposed_until
-from headwater.lineage.walks.masking_surface import Surfaced, surface
+from headwater.lineage.walks.exposed_until import Writes
+from headwater.lineage.walks.masking_surface import Surfaced, surface_with_rows
 from headwater.lineage.walks.tagged_columns import tagged_columns, tagged_until
 from headwater.lineage.walks.wave import Hit
 from headwater.nearest_names import NEAREST, nearest
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
+from headwater.questions.attempts import unfinished_runs
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""
 
-_RANK = {"exposed": 0, "unknown": 1, "masked": 2}
 ONCE_EXPOSED = "once_exposed"
+_RANK = {"exposed": 0, ONCE_EXPOSED: 1, "unknown": 2, "masked": 3}
 TAGGED = "tagged"
 NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
+NOT_COMPLETED = "a run that did not complete may have written it (wait for its end, or run the job again)"
 NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
 
 
@@ -52,6 +54,10 @@ class Exposed(NamedTuple):
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
 
+    def exposed_until(self, column: Surfaced) -> int | None:
+        """Return until when rows were written in the clear that may still be there (us), of what is not exposed."""
+        return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
+
     def exposed(self, snapshot: Snapshot) -> set[Place]:
         """Return the columns whose values can be read."""
         return {_place(snapshot, each) for each in self.columns if each.exposure == "exposed"}
@@ -66,14 +72,13 @@ def look_for(
     Raises NotKnown for a tag or a column that is not there.
     """
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
-    found = surface(snapshot.graph, sources.nodes, sources.whole, counted)
-    masked = any(each.exposure == "masked" for each in found.columns)
-    until = exposed_until(snapshot.graph, found, snapshot.written) if masked else {}
+    writes = Writes(snapshot.seen, snapshot.rewritten)
+    found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
     if source:
-        return Exposed(sources, found.columns, found.ways, until)
+        return Exposed(sources, found.columns, found.ways, found.until)
     own = tagged_columns(snapshot.graph, sources.nodes, sources.whole, counted)
-    own_until = tagged_until(snapshot.graph, own, snapshot.written)
-    return Exposed(sources, [*own, *found.columns], found.ways, {**until, **own_until})
+    own_until = tagged_until(snapshot.graph, own, writes)
+    return Exposed(sources, [*own, *found.columns], found.ways, {**found.until, **own_until})
 
 
 def exposures(
@@ -82,8 +87,9 @@ def exposures(
 ) -> Surface:  # fmt: skip
     """Answer with a masking surface.
 
-    but: columns exposed before; then only what is exposed beside them. only: list an exposure, `once_exposed` for
-    what is masked now and was written in the clear before, or `tagged` for the columns that have the tag themselves.
+    but: columns exposed before; then only what is exposed beside them. only: list an exposure, `once_exposed` also for
+    what newest executions mask and earlier ones wrote in the clear, or `tagged` for the columns that have the tag
+    themselves.
     """
     show, shown = Shown(snapshot), found.columns
     if but is not None:
@@ -96,7 +102,7 @@ def exposures(
         tag,
         [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
         [_item(snapshot, show, each, found) for each in cut.rows],
-        Exposures(**{word: words[word] for word in (*_RANK, ONCE_EXPOSED, TAGGED)}),
+        Exposures(**{word: words[word] for word in (*_RANK, TAGGED)}),
         **cut.told,
     )
 
@@ -133,8 +139,12 @@ def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced
 
 def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
     """Return all words that a column counts under."""
-    masked = each.exposure == "masked" and (each.dataset, each.key) in found.until
-    return (each.exposure, *([ONCE_EXPOSED] if masked else []), *([TAGGED] if each.tagged else []))
+    once = each.exposure in _STILL_THERE and (each.dataset, each.key) in found.until
+    return (each.exposure, *([ONCE_EXPOSED] if once else []), *([TAGGED] if each.tagged else []))
+
+
+_STILL_THERE = ("masked", "unknown")
+"""States of newest executions beside which `exposed_until` tells of rows that were written in the clear."""
 
 
 def _is_shown(snapshot: Snapshot, node: int) -> bool:
@@ -151,9 +161,8 @@ def _one(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Su
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
     found = [_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
-    return TaggedSources(
-        [node for each in found for node in each.nodes], [number for each in found for number in each.whole]
-    )
+    nodes = [node for each in found for node in each.nodes]
+    return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
 
 
 def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
@@ -180,11 +189,26 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
     if not any(each.casefold() == key.casefold() for each in known):
         near = nearest(key, known) or sorted(known)[:NEAREST]
         raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
-    return TaggedSources(list(nodes), list(whole))
+    return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
+
+
+def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
+    """Return tagged columns with those that hold their values after a name moved (rule 10.11)."""
+    every = counted.nesting.whole(set(nodes))
+    return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
 def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
-    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file."""
+    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file.
+
+    A tag also holds in the other locations that the names of its dataset have meant.
+    """
+    for dataset, column, tag in _own_tags(snapshot, rules):
+        for location in (dataset, *snapshot.naming.moved.others(dataset)):
+            yield location, column, tag
+
+
+def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
     for dataset, tags in snapshot.tags().items():
         yield from ((dataset, tag.column, (tag.key, tag.value)) for tag in tags)
     if rules.tags:
@@ -196,7 +220,7 @@ def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str |
 
 def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
     graph = snapshot.graph
-    until = found.until.get((each.dataset, each.key)) if each.exposure == "masked" else None
+    until = found.exposed_until(each)
     how: StepTransformation | str = NOT_MASKED if each.tagged else NOBODY_SAYS
     name = graph.names[each.dataset]
     column = None if each.key is None else snapshot.columns(name).shown(each.key)
@@ -209,9 +233,12 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
     elif each.opaque is not None:
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
-        how = carried if lineage.carries else NOT_COVERED
-        via = SurfaceVia(job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET)
-    return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via)
+        how = NOT_COMPLETED if lineage.attempt else carried if lineage.carries else NOT_COVERED
+        runs = unfinished_runs(snapshot, [each.opaque])
+        via = SurfaceVia(
+            job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
+        )
+    return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier)
 
 
 _LEFT_OUT = "its job does not say what feeds this column"

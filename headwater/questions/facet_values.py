@@ -22,14 +22,15 @@ LOOKED_AT = 5_000
 def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, page: ListPage) -> Facets:
     """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
 
-    names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`.
+    names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`. Of a
+    dataset also input and output facets are found, such as `subset`.
     """
     if not bronze.exists():
         return Facets([], totalCount=0, truncated=False, next=None)
     events = events_with_member(bronze, name, LOOKED_AT)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
-        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical):
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical, of_runs=True):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent

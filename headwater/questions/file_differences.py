@@ -37,4 +37,4 @@ def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
             facts.append(reader.read(sha256(event.text).hexdigest()[:32], EVER_US, text))
         except InvalidEvent as error:
             raise WrongQuestion(f"{path}, line {event.line} is no event: {error}") from error
-    return SnapshotOfFacts(facts, contents, partial(remasked, rules))
+    return SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)

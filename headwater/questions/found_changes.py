@@ -5,9 +5,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from headwater.events.decode import decode
-from headwater.events.rows import schema_columns
 from headwater.events.rule_facets import text_at
-from headwater.index.reading.change_history import ChangeHistory, FacetBetween, SchemaBetween
+from headwater.index.reading.change_history import ChangeHistory, FacetBetween, ListsBetween
 from headwater.index.reading.known_moments import CODE
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET, JOB
@@ -60,24 +59,19 @@ def _datasets(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
             after = renamed.name if renamed else None
             yield Difference("dataset", location.plain, None, location.name, after, at_us, partial(history.run, key))
     for each in history.schemas():
-        if each.before is not None:
-            yield from _columns(history, each, each.before.schema)
+        if each.before:
+            yield from _columns(history, each)
 
 
-def _columns(history: ChangeHistory, found: SchemaBetween, before: str) -> Iterator[Difference]:
-    was, now = (_types(history.schema_text(found.names, each)) for each in (before, found.after.schema))
-    order = Order(*found.after[:4])
+def _columns(history: ChangeHistory, found: ListsBetween) -> Iterator[Difference]:
+    was, now = (history.described_columns(found.names, each) for each in (found.before, found.after))
     for column in {**was, **now}:
-        old, new = was.get(column), now.get(column)
+        old, new = (each[column].type or "" if column in each else None for each in (was, now))
         if old != new:
+            by = now[column].by if column in now else None
+            order = Order(*(by or found.after[0])[:4])  # only the base list removes a column
             run = partial(history.run_of, order)
             yield Difference("column", found.dataset, column, old, new, order.time_us, run)
-
-
-def _types(text: str) -> dict[str, str]:
-    """Return columns by dots → their types as sent, empty where none was."""
-    facet = decode(text.encode()) if text else None
-    return {".".join(path): kind or "" for path, kind in schema_columns(facet)} if isinstance(facet, dict) else {}
 
 
 def _tags(history: ChangeHistory) -> Iterator[Difference]:

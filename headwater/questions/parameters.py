@@ -43,7 +43,11 @@ Down = Annotated[int, Help("At most so many edges towards what it feeds.", 0, MA
 Around = Annotated[int, Help("At most so many columns, or without a column so many tables.", most=MAX_AROUND)]
 Found = Annotated[int, Help("At most so many, best first.", most=MAX_FOUND)]
 Nodes = Annotated[int, Help("At most so many nodes, the largest groups first.", most=MAX_NODES)]
-View = Annotated[Literal["current", "all"], Help("current, or all that ever was.")]
+View = Annotated[
+    Literal["current", "newest", "all"],
+    Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
+]
+Window = Annotated[int, Help("Days in which an earlier execution counts as use; 0: only newest ones do.", 0, 36_500)]
 AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
 KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
 SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]
@@ -54,7 +58,7 @@ Origins = Annotated[
 Strict = Annotated[bool, Help("a batch job that read it and wrote nothing may have used any column.")]
 Exposure = Annotated[
     Literal["exposed", "unknown", "masked", "once_exposed", "tagged"] | None,
-    Help("Only these; once_exposed: masked now, and written in the clear before; tagged: columns that have the tag."),
+    Help("Only these; once_exposed: not written in the clear now, but before; tagged: columns that have the tag."),
 ]
 Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
 Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]

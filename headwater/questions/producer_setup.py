@@ -20,13 +20,21 @@ KEY = "YOUR_KEY"
 FABRIC = (
     "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
     "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
+    "spark.sql.sources.partitionOverwriteMode",
 )  # fmt: skip
 """What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
 
 `headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
 """
 
-DATABRICKS = ("spark.master", "spark.app.name", "spark.databricks.clusterUsageTags.clusterName")
+SPARK = ("spark.master", "spark.app.name", "spark.sql.sources.partitionOverwriteMode")
+
+DATABRICKS = (
+    "spark.master",
+    "spark.app.name",
+    "spark.databricks.clusterUsageTags.clusterName",
+    "spark.sql.sources.partitionOverwriteMode",
+)
 
 _COMPRESSION = "spark.openlineage.transport.compression"
 _JAR = "openlineage-spark_2.12-1.53.0.jar"
@@ -75,7 +83,7 @@ def producer_setups(url: str, run: str | None = None, time: datetime | None = No
         raise WrongQuestion(f"url={url[:80]!r} is no address. Write it like https://headwater.example:5000.")
     url = url.rstrip("/")
     event = json.dumps(arrival_event(run or str(uuid4()), time or datetime.now(UTC)))
-    spark = properties(url, "spark", ("spark.master", "spark.app.name")) | {_COMPRESSION: "gzip"}
+    spark = properties(url, "spark", SPARK) | {_COMPRESSION: "gzip"}
     fabric, databricks = (
         properties(url, "fabric/WORKSPACE", FABRIC),
         properties(url, "databricks/WORKSPACE", DATABRICKS),

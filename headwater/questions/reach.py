@@ -14,6 +14,7 @@ from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
 from headwater.lineage.walks.wave import Hit, Wave
 from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
+from headwater.questions.attempts import unfinished_runs
 from headwater.questions.showing import shown_column
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
@@ -38,6 +39,7 @@ def reach(
 
     roots: keep only the far ends, from where it goes no further; paths: show each way whole, from the asked column on.
     """
+    counted = counted.of_use() if forward else counted.of_rows()
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     starts = nodes_of(snapshot, counted, dataset, key)
@@ -49,7 +51,8 @@ def reach(
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
-    stops = _stops(snapshot, dataset, [*found.ways, *(starts if key is not None else ())], counted, forward=forward)
+    asked_nodes = found.wave.starts if key is not None else ()
+    stops = _stops(snapshot, dataset, [*found.ways, *asked_nodes], counted, forward=forward)
     return Reach(shown_column(snapshot, dataset, key), mode, columns, stops, found.truncated or len(ends) > len(hits))
 
 
@@ -97,7 +100,8 @@ def _stops(
     """
     names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
-    datasets: dict[int, set[str]] = {} if start is None else {start: set()}
+    begun = [] if start is None else [start, *counted.lifetimes.moved_on(start, forward=forward)]
+    datasets: dict[int, set[str]] = {each: set() for each in begun}
     for node in reached:
         column = snapshot.graph.columns[node]
         datasets.setdefault(column.dataset, set()).add(column.key or "")
@@ -118,12 +122,14 @@ def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[
         [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in said})],
         sorted({lineage.unread for _, lineage in said if lineage.unread}),
         [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
+        unfinished_runs(snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt})),
     )
 
 
 def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
     """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
     graph = snapshot.graph
+    yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
         read = {
@@ -141,6 +147,26 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
             yield _Gap(number, reason, link=link)
 
 
+def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
+    """Yield the gaps that runs leave which did not complete: what they read may be in what they write."""
+    graph = snapshot.graph
+    if forward:
+        for each in (dataset, *counted.lifetimes.others(dataset)):
+            for number in counted.attempted.intersection(graph.attempts_on.get(each, ())):
+                output = graph.sets[number][1].output
+                if output is not None and graph.may_have_written(number, each):
+                    yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
+        return
+    for number in counted.attempted.intersection(graph.attempts_at.get(dataset, ())):
+        reads = graph.sets[number][1].reads
+        for name in reads:
+            source = graph.dataset(name)
+            if source is not None and graph.may_have_written(number, source):
+                yield _Gap(number, "not_completed", name)
+        if not reads:
+            yield _Gap(number, "not_completed")
+
+
 def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
     for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
@@ -149,7 +175,9 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
         for name in (*lineage.tables, *lineage.also_read):
             source = graph.dataset(name)
             if source is not None and (
-                graph.is_opaquely_written(number, source) or (leaves_out and graph.may_fill(number, source))
+                graph.is_opaquely_written(number, source)
+                or (leaves_out and graph.may_fill(number, source))
+                or _may_come_from(snapshot, number, source, keys)
             ):
                 yield _Gap(number, "no_columns", name)
 
@@ -190,6 +218,18 @@ def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
+def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
+    """Tell whether the name of a source of one of these columns, none: of any column, may mean a dataset."""
+    graph = snapshot.graph
+    if graph.names[source] in graph.accounted[number]:
+        return False
+    lineage, name = graph.sets[number][1], graph.names[source]
+    doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}
+    targets = {edge.target for edge in lineage.edges if edge.source in doubtful}
+    named = {key for key in targets if key is not None}
+    return bool(targets) and (not keys or None in targets or any(is_related(key, named) for key in keys))
+
+
 def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
     """Tell whether a dataset is there, or something was made of it before it went."""
     number = snapshot.graph.dataset(dataset)
@@ -203,6 +243,7 @@ def path(
 
     Where it does not, `stops` are the datasets at which lineage stops on the way from the one, or back from the other.
     """
+    counted = counted.of_use()
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
     from_key = None if start.column is None else find_column(snapshot, source, start.column)
     to_key = None if end.column is None else find_column(snapshot, target, end.column)
@@ -240,4 +281,4 @@ def _unsourced(
     while wave.front:
         nodes.update(hit.node for hit in wave.advance())
     stops = _stops(snapshot, target, nodes, counted, forward=False)
-    return [stop for stop in stops if stop.reason == "no_input"]
+    return [stop for stop in stops if stop.reason == "no_input" or (stop.runs and not stop.onward)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from headwater.events.times import iso
 from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.time.snapshot import Snapshot
@@ -33,11 +34,12 @@ class Shown:
     def hits(self, hits: Iterable[Hit]) -> list[ReachedColumn]:
         """Return reached columns: how far, from where, whether its dataset still has it.
 
-        read_before_recreation: only readers of another generation of a dataset lead there (rule 10).
+        read_before_recreation: only readers of another generation of a dataset lead there (rule 10). last_seen: of what
+        only earlier executions reach.
         """
         columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:
-            node, distance, masked, parent, transformation, edge_set, recreated = hit
+            node, distance, masked, parent, transformation, edge_set, recreated, earlier = hit
             number, key = columns[node]
             namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
@@ -51,6 +53,8 @@ class Shown:
                     recreated,
                     vias.get((parent, transformation, edge_set)) or self.via(hit),
                     not known or key in known,
+                    earlier,
+                    iso(self._snapshot.seen(edge_set).last_us) if earlier else None,
                 )
             )
         return shown

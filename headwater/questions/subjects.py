@@ -175,8 +175,11 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     """Return the key of a column; raises NotKnown with the nearest ones."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
-    numbers = graph.generations.get(dataset, ())
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset.plain))
+    numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
+        return key
+    if any(graph.is_attempted(number, key) for number in numbers):
         return key
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}

@@ -10,8 +10,10 @@ from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.snapshot import Snapshot, Window
+from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.lineage.walks.column_verdicts import (
+    ATTEMPT,
     UNACCOUNTED,
     ColumnVerdict,
     VerdictSubject,
@@ -29,6 +31,7 @@ from headwater.questions.answers.column_answers import (
     Verdicts,
     Word,
 )
+from headwater.questions.attempts import told_runs, unfinished_runs
 from headwater.questions.subjects import Subject, find_dataset
 
 _Row = tuple[Name, ColumnVerdict]
@@ -37,13 +40,16 @@ _Row = tuple[Name, ColumnVerdict]
 def verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, asked: Subject | None, page: ListPage,
     only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
+    window: Window | None = None, former: bool = False,
 ) -> Unused:  # fmt: skip
     """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
 
     only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
-    hides: datasets of which no column is listed unless one is asked for; as readers they count.
+    hides: datasets of which no column is listed unless one is asked for; as readers they count. window: the one that
+    `counted` is of. former: also list the columns of locations that no name means any more.
     """
-    there = list(snapshot.own_names())
+    is_former = snapshot.naming.moved.former
+    there = [each for each in snapshot.own_names() if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -55,7 +61,7 @@ def verdicts(
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
     readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset, _ in cut.rows}
     return Unused(
-        _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}),
+        _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
         list(readers.values()),
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
@@ -76,8 +82,8 @@ def _order(snapshot: Snapshot) -> RowOrder[_Row]:
             "column": column,
             "verdict": lambda row: row[1].verdict,
             "reason": lambda row: row[1].reason,
-            "observed_since": lambda row: min((snapshot.stats(n).first_us for n in row[1].edge_sets), default=None),
-            "last_used": lambda row: _last_used(snapshot, row[1]),
+            "observed_since": lambda row: observed_since(snapshot, row[1]),
+            "last_used": lambda row: last_used(snapshot, row[1]),
         },
         "namespace",
         lambda row: (*row[0].parts, row[1].key),
@@ -86,9 +92,15 @@ def _order(snapshot: Snapshot) -> RowOrder[_Row]:
     )
 
 
-def _last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
-    times = (snapshot.stats(number).last_us for number in verdict.edge_sets)
-    return max(times, default=None) if verdict.verdict == "used" else None
+def last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+    """Return when a run last used a column (us), None if none is known."""
+    return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
+
+
+def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
+    """Return since when runs are known that prove a verdict: of an unused column all that ever read its dataset."""
+    proof = verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
+    return min((snapshot.seen(number).first_us for number in proof), default=None)
 
 
 def dataset_verdicts(
@@ -105,12 +117,17 @@ def dataset_verdicts(
                 consumers.setdefault(key, []).append(consumer.consumer)
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
-    subject = VerdictSubject(numbers, newest, columns, consumers, snapshot.was_read(dataset), strict)
+    locations = (dataset, *snapshot.naming.moved.others_now(dataset))
+    subject = VerdictSubject(numbers, newest, columns, consumers, any(map(snapshot.was_read, locations)), strict)
     return column_verdicts(snapshot.graph, subject, counted)
 
 
 def _items(
-    snapshot: Snapshot, counted: CountedEdges, rows: Sequence[_Row], positions: Mapping[Name, int]
+    snapshot: Snapshot,
+    counted: CountedEdges,
+    rows: Sequence[_Row],
+    positions: Mapping[Name, int],
+    window: Window | None,
 ) -> list[Verdict]:
     """positions: of each dataset in the answer's `readers`."""
 
@@ -125,11 +142,20 @@ def _items(
             dataset,
             each,
             reason=reason_of(each),
-            caveats=caveats(dataset),
+            caveats=[*caveats(dataset), *_observed_for(snapshot, each, window)],
             readers=positions[dataset],
         )
         for dataset, each in rows
     ]
+
+
+def _observed_for(snapshot: Snapshot, verdict: ColumnVerdict, window: Window | None) -> list[str]:
+    """Say where readers are known for a shorter time than the window is long."""
+    begin_us, since_us = window and snapshot.window_start(window), observed_since(snapshot, verdict)
+    if window is None or begin_us is None or since_us is None or since_us <= begin_us:
+        return []
+    days = (begin_us + window.length_us - since_us) // DAY_US
+    return [f"Observed for {days} of {window.length_us // DAY_US} days."]
 
 
 def _item(
@@ -146,15 +172,16 @@ def _item(
         _showings(snapshot, each.shown),
         list(each.consumers),
         readers,
-        iso(min((snapshot.stats(number).first_us for number in each.edge_sets), default=None)),
-        iso(_last_used(snapshot, each)),
+        iso(observed_since(snapshot, each)),
+        iso(last_used(snapshot, each)),
+        each.earlier,
     )
 
 
 def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Name the batch jobs that read a dataset and wrote nothing, and when."""
     told = [
-        f"{snapshot.job(snapshot.graph.sets[number][0].job).name} at {iso(snapshot.stats(number).last_us)}"
+        f"{snapshot.job(snapshot.graph.sets[number][0].job).name} at {iso(snapshot.seen(number).last_us)}"
         for number in verdict.shown[:_NAMED]
     ]
     more = len(verdict.shown) - _NAMED
@@ -171,6 +198,8 @@ def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
 
     @cache
     def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
+        if reason == ATTEMPT:
+            return told_runs(snapshot, edge_sets)
         jobs = some_jobs(snapshot, edge_sets)
         return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
@@ -206,7 +235,7 @@ _NAMED = 3
 
 
 def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> DatasetReaders:
-    graph = snapshot.graph
+    graph, counted = snapshot.graph, counted.of_use()
     feeds = {
         (number, each)
         for each in counted.lifetimes.of(dataset)
@@ -219,14 +248,24 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     def jobs(numbers: set[int]) -> list[Job]:
         return [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, tuple(numbers))]
 
+    attempts = {
+        number
+        for each in counted.lifetimes.of(dataset)
+        for number in counted.attempted.intersection(graph.attempts_on.get(each, ()))
+        if graph.may_use(number, each)
+    }
     return DatasetReaders(
-        *dataset.parts, jobs({number for number, _ in feeds}), jobs(opaque), _showings(snapshot, shown)
+        *dataset.parts,
+        jobs({number for number, _ in feeds}),
+        jobs(opaque),
+        _showings(snapshot, shown),
+        unfinished_runs(snapshot, attempts),
     )
 
 
 def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
     return [
-        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.stats(number).last_us))
+        Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.seen(number).last_us))
         for number in sorted(edge_sets)
     ]
 
@@ -235,6 +274,7 @@ def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[s
     """Say what a proof by reported lineage cannot see."""
     found = ["Readers that report no lineage (ad-hoc queries, BI tools) are not seen; declare them as consumers."]
     number = counted.lifetimes.newest(dataset)
-    if number is None or not snapshot.graph.fed_by.get(number):
+    writers = snapshot.graph.fed_by.get(number, ()) if number is not None else ()
+    if not any(map(counted.says, writers)):
         found.append("No reported job writes this dataset: its origin is not known.")
     return found

@@ -20,12 +20,13 @@ def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, coun
     column = None if start.column is None else find_column(snapshot, source, start.column)
     target = None if end.column is None else find_column(snapshot, output, end.column)
     number = counted.lifetimes.newest(output)
+    counts = counted.of_any().live
     fed_by = sorted(snapshot.graph.fed_by.get(number, ())) if number is not None else []
     items = []
     for each in fed_by:
         job_output, lineage = snapshot.graph.sets[each]
         edges = [edge for edge in lineage.edges if _is_asked(edge, lineage, source, column, target)]
-        if counted.live[each] and (
+        if counts[each] and (
             edges or (column is None and target is None and source in (each.plain for each in lineage.tables))
         ):
             items.append(_item(snapshot, each, job_output.job, edges))

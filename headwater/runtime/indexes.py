@@ -36,17 +36,19 @@ def open_index_home(folder: Path) -> "IndexHome":
     return IndexHome(folder / "index")
 
 
-def open_freshness(settings: Settings, folder: Path, readers: Readers) -> "FreshnessMeter":
+def open_freshness(
+    settings: Settings, folder: Path, readers: Readers, troubles: Callable[[], Mapping[str, str]] | None = None
+) -> "FreshnessMeter":
     """Open what tells how far behind questions are; with a lake of its own, as it is asked from any thread.
 
-    readers: of its own, too.
+    readers: of its own, too; troubles: what stops stations, else those of this machine.
     """
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
 
     gold = Gold(*lake_place(settings))
     return FreshnessMeter(
-        readers, open_bronze(settings), open_index_home(folder), gold, partial(station_troubles, folder)
+        readers, open_bronze(settings), open_index_home(folder), gold, troubles or partial(station_troubles, folder)
     )
 
 

@@ -15,7 +15,7 @@ from headwater.extras import extra
 from headwater.storage_faults import explain
 
 if TYPE_CHECKING:
-    from azure.storage.blob import BlobClient
+    from azure.storage.blob import BlobClient, ContainerClient
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
 """Seconds, and no second try: whoever looks looks again."""
@@ -70,13 +70,16 @@ class LakeFile:
 
 def open_blob(address: str, options: Mapping[str, str], client_id: str | None) -> "BlobClient":
     """Open a file at `abfss://container@account.dfs.core.windows.net/path`; options: storage options of delta-rs."""
+    return open_container(address, options, client_id).get_blob_client(urlsplit(address).path.strip("/"))
+
+
+def open_container(address: str, options: Mapping[str, str], client_id: str | None) -> "ContainerClient":
+    """Open the container of such an address."""
     with extra("azure"):
-        from azure.storage.blob import BlobClient
+        from azure.storage.blob import ContainerClient
     silence_sdk()
     parts = urlsplit(address)
     host = str(parts.hostname)
     account = options.get("endpoint", f"https://{host.replace('.dfs.', '.blob.')}")
     named = {"account_name": host.partition(".")[0], **options}
-    return BlobClient(
-        account, str(parts.username), parts.path.strip("/"), credential=blob_credential(named, client_id), **_LIMITS
-    )
+    return ContainerClient(account, str(parts.username), credential=blob_credential(named, client_id), **_LIMITS)

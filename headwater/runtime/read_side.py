@@ -1,6 +1,6 @@
 """API and dashboard over one index: what a laptop and the Function App share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,18 @@ if TYPE_CHECKING:
 class ReadSide:
     """What one process answers from. Opens nothing that may not be there yet."""
 
-    def __init__(self, settings: Settings, folder: Path, readers: Callable[[], Readers]):
-        """readers: opens the log for reading; called for each that asks on a thread of its own."""
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        readers: Callable[[], Readers],
+        troubles: Callable[[], Mapping[str, str]] | None = None,
+    ):
+        """Open what reads.
+
+        readers: opens the log for reading; called for each that asks on a thread of its own; troubles: what stops
+        stations, else those of this machine.
+        """
         self.access = open_access(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
         self._keys = KeyDesk(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
@@ -39,7 +49,7 @@ class ReadSide:
         self._admin_log = open_admin_log(*lake_place(settings))
         self.bronze = open_bronze(settings)
         self.readers = readers()
-        self.freshness = open_freshness(settings, folder, readers())
+        self.freshness = open_freshness(settings, folder, readers(), troubles)
         self._home = open_index_home(folder)
         self._open_views = ViewOpener(self._home, open_rules(settings))
         self._search = Search(self._home, open_rules(settings))

@@ -20,7 +20,13 @@ from headwater.errors import WrongSetting
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.rules.user_rules_text import read_constants, read_consumers, read_masking, read_tags
+from headwater.lineage.rules.user_rules_text import (
+    read_constants,
+    read_consumers,
+    read_masking,
+    read_rewrites,
+    read_tags,
+)
 from headwater.spark.landing.landing_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.spark.repeated_passes import passes
@@ -88,6 +94,7 @@ def read_rules(folder: Path | None) -> UserRules:
         tags=read_tags(text("tags.yaml") or "tags: []", "tags.yaml"),
         masking=read_masking(text("masking.yaml") or "masking: []", "masking.yaml"),
         constants=read_constants(text("constants.yaml") or "constants: []", "constants.yaml"),
+        rewrites=read_rewrites(text("rewrites.yaml") or "rewrites: []", "rewrites.yaml"),
         consumers=read_consumers(text("consumers.yaml") or "consumers: []", "consumers.yaml"),
     )
 

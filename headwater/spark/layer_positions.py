@@ -22,7 +22,8 @@ class LayerPosition:
 
     batch: its number; exact: the columns that were told apart by case (rule 12), borrows: some run took the columns of
     another run's schema, asks: some candidate is explained by other runs, all for what changes next; masking: the
-    declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`.
+    declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`;
+    newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts.
     """
 
     batch: int = 0
@@ -33,6 +34,8 @@ class LayerPosition:
     asks: bool = False
     answers: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
+    newest_us: int | None = None
+    parted: frozenset[Name] = frozenset()
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
@@ -43,15 +46,19 @@ def read_position(rows: Iterable[Row]) -> LayerPosition:
     kept = _decoder.decode(state) if state else _StoredPosition()
     exact = {dataset: frozenset(keys) for dataset, keys in kept.exact}
     batch = max((row.batch for row in found), default=0)
-    return LayerPosition(batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions)
+    return LayerPosition(
+        batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions, kept.newest_us,
+        frozenset(kept.parted),
+    )  # fmt: skip
 
 
 def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[object, ...]]:
     """Return a position as rows of `positions`."""
     exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
     kept = _StoredPosition(
-        exact, position.borrows, position.masking, position.asks, position.answers, position.versions
-    )
+        exact, position.borrows, position.masking, position.asks, position.answers, position.versions,
+        position.newest_us, sorted(position.parted),
+    )  # fmt: skip
     state = msgspec.json.encode(kept).decode()
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
 
@@ -103,6 +110,8 @@ class _StoredPosition(msgspec.Struct, array_like=True):
     asks: bool = False
     answers: Mapping[str, str] = {}
     versions: Mapping[str, int] = {}
+    newest_us: int | None = None
+    parted: Sequence[Name] = ()
 
 
 _decoder = msgspec.json.Decoder(_StoredPosition)

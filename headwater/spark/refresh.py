@@ -145,8 +145,9 @@ class Pass:
         )
         sequences = {**before.sequences, **ends}
         return LayerPosition(
-            batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers
-        )
+            batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers,
+            newest_us=batch.newest_us, parted=batch.parted,
+        )  # fmt: skip
 
     def _answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:
         return before if before and batch.answers_stand else write_answers(self._gold, self._rules, batch, before)

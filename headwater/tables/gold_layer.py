@@ -59,6 +59,8 @@ MASKING_SURFACE = Table(
         "via_dataset": "string",
         "via_column": "string",
         **JOB,
+        "exposed_until": "timestamp",
+        "earlier": "boolean",
         **RULES,
     },
 )
@@ -75,6 +77,9 @@ UNUSED_COLUMNS = Table(
         "consumers": "string",
         "read_before_recreation": "boolean",
         "shown_by": "string",
+        "last_used": "timestamp",
+        "observed_since": "timestamp",
+        "earlier": "boolean",
         **RULES,
     },
 )

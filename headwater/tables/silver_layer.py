@@ -127,6 +127,8 @@ EDGE_SETS = Table(
         "origin": "string",
         "landed": "boolean",
         "rewrites": "boolean",
+        "unless_parts": "boolean",
+        "period_us": "long",
         "asks": "string",
         "kin": "string",
         **CHANGED,

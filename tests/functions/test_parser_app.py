@@ -5,11 +5,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
-from headwater.lake.ownership import OWNER
+from headwater.lake.ownership import OWNER, ROUTES
+from headwater.parser.log_ingest import Parser
+from headwater.runtime.storage import open_claims
 from tests.functions.host import App, running
 from tests.made_events import body, run_event
 from tests.parsing import World
@@ -131,10 +134,43 @@ def test_a_lake_of_another_route_stops_the_trigger_until_it_is_handed_over(app: 
     failure = app.deliver(hub.records(first, last))
     assert failure
     assert failure.startswith("WrongSetting: The lake belongs to the ingest route 'spark/stream'")
-    assert "Partition 0 waits, nothing is lost: The lake belongs to the ingest route 'spark/stream'" in app.logged()
+    reason = "Partition 0: The lake belongs to the ingest route 'spark/stream'"
+    assert reason.replace("0:", "0 waits, nothing is lost:") in app.logged()
+    audit, ready, in_trouble = told_of_the_parser(app)
+    assert (audit["balanced"], in_trouble) == (False, 1)
+    assert audit["trouble"].startswith(f"The parser cannot go on: {reason}")
+    assert ready["components"]["parser"].startswith(reason)
     hub.bronze.events.set_properties({OWNER: "parser/function"})
     assert app.deliver(hub.records(first, last)) is None
     assert hub.placed() == hub.all()
+    audit, ready, in_trouble = told_of_the_parser(app)
+    assert (audit["balanced"], audit["trouble"], in_trouble) == (True, None, 0)
+    assert "parser" not in ready["components"]
+
+
+def told_of_the_parser(app: App) -> tuple[Any, Any, float]:
+    """Return the audit, readiness, and the metric of the parser's trouble."""
+    asked = ("/api/headwater/v1/audit", "/health/ready", "/metrics")
+    audit, ready, metrics = (
+        app.request("api", method="GET", target=each, x_functions_key="viewer-key") for each in asked
+    )
+    found = re.search(r"^headwater_parser_in_trouble (.*)$", metrics.body.decode(), re.MULTILINE)
+    assert found
+    return audit.json(), ready.json(), float(found[1])
+
+
+def test_a_partition_that_another_instance_went_on_with_is_in_trouble_no_more(app: App, hub: Hub) -> None:
+    hub.bronze.events.set_properties({OWNER: "spark/stream"})
+    first, last = hub.grow(1)
+    with storage_down(hub):
+        app.deliver(hub.records(first, last))
+    assert app.deliver(hub.records(first, last))
+    assert told_of_the_parser(app)[2] == 1
+    hub.bronze.events.set_properties({OWNER: "parser/function"})
+    Parser(hub.reader(), hub.bronze, open_claims(hub.settings), ROUTES["function"], 30).step()
+    assert hub.placed() == hub.all()
+    assert app.tick("catch_up") is None
+    assert told_of_the_parser(app)[2] == 0
 
 
 def test_what_no_delivery_brought_is_caught_up_once_it_is_overdue(app: App, hub: Hub) -> None:

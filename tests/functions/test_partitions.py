@@ -9,6 +9,8 @@ from deltalake import DeltaTable
 from headwater.errors import LogUnavailable
 from headwater.lake.attempts import MAX_DEATHS, Attempts
 from headwater.parser.partitions import Partition, Partitions
+from headwater.runtime.parser_trouble import ParserTrouble
+from headwater.runtime.station_troubles import station_troubles
 from tests.made_events import body, run_event
 from tests.parsing import World
 
@@ -30,7 +32,7 @@ def partition(world: World, deaths: int = 0) -> Partition:
 
 
 def test_two_deliveries_are_as_far_apart_as_asked(world: World) -> None:
-    partitions = Partitions(lambda _: partition(world), flush_s=0.3)
+    partitions = Partitions(lambda _: partition(world), 0.3, ParserTrouble(world.folder, world.bronze))
     began = time.monotonic()
     for last in (2, 4, 6):
         partitions.take("0", world.records(last - 1, last))
@@ -63,8 +65,10 @@ def test_a_partition_that_cannot_be_opened_is_opened_again_next_time(world: Worl
         assert isinstance(opened, Partition)
         return opened
 
-    partitions = Partitions(opening, flush_s=0)
+    partitions = Partitions(opening, 0, ParserTrouble(world.folder, world.bronze))
     with pytest.raises(LogUnavailable):
         partitions.take("0", world.records(1, 6))
+    assert station_troubles(world.folder)["parser"] == "Partition 0: The hub does not answer. It is tried again."
     partitions.take("0", world.records(1, 6))
+    assert station_troubles(world.folder) == {}
     assert world.placed() == [1, 2, 3, 4, 5, 6]

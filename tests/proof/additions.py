@@ -18,7 +18,7 @@ from tests.proof.event_edits import (
     shown,
     time_of,
 )
-from tests.reference.names import Name
+from tests.reference.names import Name, canonical_form
 from tests.reference.records import facets_of, is_half, is_own_table
 from tests.reference.world_events import (
     RECEIPT_US,
@@ -55,7 +55,7 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     mentions: dict[Name, set[int]] = {}
     for place in places(events, "inputs", "outputs"):
         if is_path(place.name) and not is_own_table(place.name[1]):
-            mentions.setdefault(place.name, set()).add(time_of(events, place.event))
+            mentions.setdefault(canonical_form(*place.name), set()).add(time_of(events, place.event))
     movable = sorted(name for name, times in mentions.items() if len(times) > 1)
     if not movable:
         return None
@@ -66,7 +66,7 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     def change(event: Json) -> None:
         for role in ("inputs", "outputs"):
             for named in event.get(role) or []:
-                if (named["namespace"], named["name"]) == old:
+                if canonical_form(named["namespace"], named["name"]) == old:
                     _link(named, catalog)
         if "dataset" not in event and time_of([event], 0) >= begin_us:
             _rename(event, old, new)
@@ -96,6 +96,8 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Run a job again for an older period, for which it reads another dataset and masks."""
     found = [place for place in places(events, "outputs") if events[place.event].get("eventType") == "COMPLETE"]
     found = [place for place in found if place.column_lineage.get("fields") and _changes_nothing(place.named)]
+    ended = {place.name[1].lstrip("/") for place in places(events, "outputs") if not _changes_nothing(place.named)}
+    found = [place for place in found if place.name[1].lstrip("/") not in ended]  # what follows a DROP is made anew
     found = [place for place in found if not is_half(events[place.event]["job"]["name"])]
     if not found:
         return None
@@ -169,9 +171,10 @@ def _link(named: Json, catalog: Name) -> None:
 
 
 def _rename(value: Any, old: Name, new: Name) -> None:
-    """Give a dataset another name wherever an event names it."""
+    """Give a dataset another name wherever an event names it, however it spells the name."""
     if isinstance(value, dict):
-        if (value.get("namespace"), value.get("name")) == old:
+        named = value.get("namespace"), value.get("name")
+        if all(isinstance(part, str) for part in named) and canonical_form(*map(str, named)) == old:
             value["name"] = new[1]
         value = list(value.values())
     for each in value if isinstance(value, list) else ():

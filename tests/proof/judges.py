@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from headwater.errors import NotKnown, WrongQuestion
+from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, look_for
@@ -46,12 +47,17 @@ class ReferenceJudge(Judge):
     name = "reference"
 
     def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
-        lineage = Reference(events, canonical=canonical, as_of_us=as_of_us)
+        lineage = Reference(events, canonical=canonical, as_of_us=as_of_us, window_us=WINDOW_US)
         tagged = questions.tagged(lineage, TAG)
         until = questions.exposed_until(lineage, tagged)
         shown = {
-            column: "once exposed" if exposure == "masked" and column in until else exposure
+            column: "once exposed" if exposure == "once_exposed" or column in until else exposure
             for column, exposure in questions.surface(lineage, tagged).items()
+        }
+        own = questions.tagged_until(lineage, tagged)
+        shown |= {
+            column: "tagged" if exposure == "exposed" else "once exposed" if column in own else exposure
+            for column, exposure in questions.tagged_states(lineage, tagged).items()
         }
         return Answers(
             folded(questions.unused(lineage).items(), USE_FIRST),
@@ -74,7 +80,7 @@ class MemoryJudge(Judge):
     name = "memory"
 
     def answers(self, events: Sequence[Delivered], asked: Asked, as_of_us: int | None = None) -> Answers:
-        world = LineageWorld(events, as_of_us=as_of_us)
+        world = LineageWorld(events, as_of_us=as_of_us, window_us=WINDOW_US)
         return answers_of(world.scene, UserRules(), world.counted, asked)
 
 
@@ -96,7 +102,7 @@ def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, aske
     used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
         folded(((column_of(each), each.verdict) for each in used), USE_FIRST),
-        folded(((column_of(each), _exposure(each)) for each in _exposures(snapshot, rules, counted)), SURFACE_FIRST),
+        folded(((column_of(each), exposure_of(each)) for each in _exposures(snapshot, rules, counted)), SURFACE_FIRST),
         [reached(snapshot, counted, column, asked.mode, forward=True) for column in asked.impact],
         [reached(snapshot, counted, column, asked.mode, forward=False) for column in asked.upstream],
     )
@@ -106,6 +112,8 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
     asked, names = Subject(*column), default_rules()
     try:
         found = reach(snapshot, names, asked, counted, forward=forward, mode=mode, bounds=FAR)
+    except NeverWritten:
+        return Reached(stops=frozenset({snapshot.resolve(names.canonical(*column[:2])).parts}))
     except (NotKnown, WrongQuestion):
         return Reached()
     return Reached(
@@ -122,8 +130,12 @@ def _exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> S
     return exposures(snapshot, looked, tag=TAG, page=WHOLE).items
 
 
-def _exposure(item: Any) -> str:
-    return "once exposed" if item.exposure == "masked" and item.exposed_until else str(item.exposure)
+def exposure_of(item: Any) -> str:
+    """Return the state of a column; rows that were written in the clear count more than what masks since."""
+    if item.tagged and item.exposure == "exposed":
+        return "tagged"
+    once = item.exposure == "once_exposed" or (item.exposure != "exposed" and item.exposed_until)
+    return "once exposed" if once else str(item.exposure)
 
 
 USE_FIRST = ("used", "unknown", "unused")

@@ -83,6 +83,7 @@ class Mentions:
         self.generations = Generations(runs_of(events), self.names)
         self.columns: set[Column] = set()
         self.reads: dict[Name, set[Name]] = defaultdict(set)
+        self.listed: set[Name] = set()
         together = [run.events for run in runs_of(events)] + [[each] for each in events if "run" not in each.event]
         for own in together:
             sources: set[Name] = set()
@@ -91,12 +92,16 @@ class Mentions:
                 for role in ("inputs", "outputs", "dataset"):
                     for named in event.datasets(role):
                         (sources if role == "inputs" else targets).update(self._read(named, event))
-                        sources |= self._read_lineage(named, event)
+                        self.listed.update(name for name in [self.names.mention(named, event)] if name)
+                        sources |= self._read_lineage(named, event) | self._renamed(named, event)
             for target in targets:
                 self.reads[target] |= sources
 
     def bound(self, name: Name) -> Name:
         return self.names.bound(*name, NEVER)
+
+    def is_end_of_a_name(self, name: Name) -> bool:
+        return is_end_of_a_name(name, self.listed)
 
     def of_dataset(self, name: Name) -> set[Column]:
         return {column for column in self.columns if column[:2] == name}
@@ -122,6 +127,12 @@ class Mentions:
             self.columns |= {(*name, folded_column(each)) for each in (*paths, *written)}
         return {name}
 
+    def _renamed(self, named: Json, event: Delivered) -> set[Name]:
+        """Return what a dataset was called before a RENAME: what fed it feeds the new name."""
+        previous = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
+        name = self.names.mention({**previous, "facets": {}}, event) if previous else None
+        return {name} if name else set()
+
     def _read_lineage(self, named: Json, event: Delivered) -> set[Name]:
         found: set[Name] = set()
         for step in lineage_sources(facets_of(named)):
@@ -130,6 +141,12 @@ class Mentions:
                 if step.get("field") and self.generations.meant(name, event.time_us) == self.generations.newest(name):
                     self.columns.add((*name, folded_column(step["field"])))
         return found
+
+
+def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:
+    """Tell whether only lineage names a dataset, and it may be another one: which one, the SQL alone can tell."""
+    ends = (f".{name[1]}", f"/{name[1]}")
+    return name not in listed and any(each[0] == name[0] and each[1].endswith(ends) for each in listed)
 
 
 def lineage_sources(facets: Facets) -> list[Facets]:
@@ -152,6 +169,10 @@ def unsafe_answers(
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
+            if was.is_end_of_a_name(was.bound(subject[:2])):
+                continue
+            if mutation.moved is None and not _is_named(subject, now):
+                continue  # no other event names the column that is asked
             lost = _lost(question, one, other, was, now, moved=moved)
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [
@@ -159,6 +180,11 @@ def unsafe_answers(
                 for column in lost
             ]
     return found
+
+
+def _is_named(column: Column, mentions: Mentions) -> bool:
+    name = mentions.bound(canonical(*column[:2]))
+    return (*name, folded_column(column[2] or "")) in mentions.columns
 
 
 def _unsafe_use(

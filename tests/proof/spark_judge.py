@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headwater.lineage.time.snapshot import Window
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.silver_names import LearntNames
 from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.proof.campaign import Tally, Variant, Violation, variants
-from tests.proof.judges import SURFACE_FIRST, TAG, USE_FIRST, column_of, folded, reached
+from tests.proof.judges import SURFACE_FIRST, TAG, USE_FIRST, column_of, exposure_of, folded, reached
 from tests.proof.ranks import Answers, Asked, Reached, unsafe_answers
 from tests.proof.streams import Stream
 from tests.reference.names import Name
@@ -40,23 +41,22 @@ def bodies(placed: Iterable[tuple[int, Variant]]) -> Iterator[list[bytes]]:
 
 
 class SparkJudge:
-    """What gold says, and the graph of silver's open candidates.
-
-    Gold has no `exposed_until`: a column that is masked by now and was once written in the clear is masked here.
-    """
+    """What gold says, and the graph of silver's open candidates."""
 
     def __init__(self, lake: SparkLake) -> None:
         rows = counting(lake.candidates(), lake.read("silver", DATASETS)).collect()
         naming = LearntNames(lake.read("silver", BINDINGS).collect()).naming
-        self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows))
-        self._counted = self._now.counted()
+        position = lake.position()
+        self._now = SnapshotOfRows(RULES, naming, (tuple(row) for row in rows), position.parted)
+        self._now.newest_us = position.newest_us
+        self._counted = self._now.counted_since(Window())
         self._surface = _by_world(row for row in lake.gold(MASKING_SURFACE) if row.tag == TAG)
         self._unused = _by_world(lake.gold(UNUSED_COLUMNS))
 
     def answers(self, number: int, asked: Asked) -> Answers:
         world = prefix(number)
         used = ((_plain(column_of(row), world), row.verdict) for row in self._unused.get(world, ()))
-        shown = ((_plain(column_of(row), world), row.exposure) for row in self._surface.get(world, ()))
+        shown = ((_plain(column_of(row), world), exposure_of(row)) for row in self._surface.get(world, ()))
         return Answers(
             folded(used, USE_FIRST),
             folded(shown, SURFACE_FIRST),

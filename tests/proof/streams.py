@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.proof.event_edits import places
-from tests.proof.ranks import Asked, Column, lineage_sources
+from tests.proof.ranks import Asked, Column, is_end_of_a_name, lineage_sources
 from tests.reference.names import Name
 from tests.reference.records import facets_of
 from tests.reference.world_events import SCHEMA_URL, START, Json, dataset, dataset_event, facet
@@ -202,7 +202,8 @@ def _tags(events: Sequence[Json], chance: Random) -> list[Json]:
         if place.role == "inputs":
             fields = (place.facets.get("schema") or {}).get("fields") or []
             sources |= {(*place.name, each["name"]) for each in fields[:3]}
-    tagged = _some({each for each in sources if each[2]}, chance)[:2]
+    listed = {place.name for place in places(events, "inputs", "outputs")}
+    tagged = _some({each for each in sources if each[2] and not is_end_of_a_name(each[:2], listed)}, chance)[:2]
     events_of_tags = []
     for number, (namespace, name, column) in enumerate(tagged):
         tag = {"key": "pii", "value": "true", "source": "USER", "field": column}

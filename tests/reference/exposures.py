@@ -1,28 +1,36 @@
 """What shows tagged values, hides them, or may show them (docs/lineage.md: the masking surface)."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import NEVER, Dataset
+from tests.reference.moves import moved_steps, with_moved
 from tests.reference.nesting import Node, Step, Way
-from tests.reference.opacity import Account
 from tests.reference.solver import Column, Reference
 from tests.reference.walks import carried, reached
 from tests.reference.writings import Writing
-
-REWRITES = {"OVERWRITE", "TRUNCATE", "CREATE"}
 
 
 def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
     """Return the exposure of every column behind the tagged ones, which are left out themselves."""
     found = Surface(lineage, sources)
-    return lineage.shown(found.exposures, found.tagged)
+    shown = found.exposures
+    if lineage.has_earlier:
+        held = Past(lineage, found).there
+        wide = Surface(lineage.of_rows(), found.tagged | held.keys())
+        earlier = {**wide.exposures, **dict.fromkeys(held.keys(), "exposed")}
+        words = {"exposed": "once_exposed"}
+        shown = {node: words.get(exposure, exposure) for node, exposure in earlier.items()} | shown
+    return lineage.shown(shown, found.tagged)
 
 
 def exposed_until(lineage: Reference, sources: Iterable[Column]) -> dict[Column, int]:
-    """Return until when masked columns were written in the clear, where that may still be there."""
+    """Return until when columns that are not exposed were written in the clear, where that may still be there."""
     found = Surface(lineage, sources)
-    return lineage.shown(Past(lineage, found).until, found.tagged)
+    shown = surface(lineage, sources)
+    until = lineage.shown(Past(lineage, found).there, found.tagged)
+    return {column: time_us for column, time_us in until.items() if shown.get(column, "exposed") != "exposed"}
 
 
 def tagged_states(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
@@ -42,13 +50,15 @@ class Tagged:
     """The writes of the tagged columns themselves."""
 
     def __init__(self, lineage: Reference, sources: Iterable[Column]) -> None:
-        self.lineage, there = lineage, lineage.nesting.there
+        self.lineage = lineage
         every = Surface(lineage, sources).tagged
-        counting = [*lineage.current, *lineage.current_readers]
-        mentioned = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
-        mentioned |= {dataset for each in lineage.working if not each.writings for dataset in each.content.inputs}
-        known = {node for node in every if node[:3] in mentioned}
-        self.listed = {node for node in known if not lineage.schemas.columns(node[:3]) or node[3] in there[node[:3]]}
+        known = {node for node in every if node[:3] in lineage.mentioned}
+        counted = {end for edge in lineage.column_edges for end in (edge[:4], edge[4:8])}
+        self.listed = {
+            node
+            for node in known
+            if not (columns := lineage.schemas.columns(node[:3])) or node[3] in columns or node in counted
+        }
         described = {event.event_id for event in lineage.events if "dataset" in event.event}
         self.writers = [writing for writing in lineage.current if writing.run not in described]
 
@@ -58,13 +68,13 @@ class Tagged:
         writers = [writing for writing in self.writers if writing.output == node[:3]]
         named = all(any(self._is_whole(step, node) for step in self._steps(each, node, own=True)) for each in writers)
         masks = any(step.is_masked and self._is_whole(step, node) for step in steps)
+        named = named and not self.lineage.attempts.writing(node[:3])
         return named and masks and all(step.is_masked for step in steps)
 
     def clear_times(self, node: Node) -> list[int]:
         """Return when clear values were written that no whole rewrite has replaced."""
         past = [each for each in self.lineage.observed if any(not step.is_masked for step in self._steps(each, node))]
-        accounts = self.lineage.accounts
-        return [each.time_us for each in past if not any(rewrites(account, each, NEVER) for account in accounts)]
+        return [each.time_us for each in past if not self.lineage.is_replaced(each)]
 
     def _steps(self, writing: Writing, node: Node, *, own: bool = False) -> list[Step]:
         """Return the DIRECT edges into a column, into what is around it and into what is within.
@@ -92,8 +102,9 @@ class Surface:
         self.lineage = lineage
         asked = {node for column in sources for node in _nodes(lineage, column)}
         self.nesting = lineage.nesting_with(asked)
-        self.tagged = {node for each in asked for node in self.nesting.about(each)}
-        self.direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.tagged = with_moved(lineage, {node for each in asked for node in self.nesting.about(each)})
+        direct = [step for step in self.nesting.steps(lineage.column_edges) if step.is_direct]
+        self.direct = moved_steps(lineage, direct)
         self.clear = [step for step in self.direct if not step.is_masked]
         sure = [step for step in self.clear if step.way is not Way.MAY]
         self.exposed = reached(sure, self.tagged).keys() - self.tagged
@@ -115,14 +126,27 @@ class Surface:
         """Return all that is unknown, and more, with what is known to be so."""
         starts, found = known, known
         while True:
-            leaking = datasets(self.exposed | found | self.tagged)
+            leaking = self._moved_on(datasets(self.exposed | found | self.tagged))
             touched = datasets(self.exposed | self.reached | (found - self.tagged))
-            starts = starts | self._not_named(touched) | self._opaque(leaking)
+            starts = self._moved(starts | self._not_named(touched) | self._opaque(leaking))
             behind = [step.source for step in self.clear if self._is_nameless(step.source, leaking)]
             more = starts | reached(self.clear, starts.union(behind)).keys()
             if more <= found:
                 return found
             found = found | more
+
+    def _moved_on(self, leaking: set[Dataset]) -> set[Dataset]:
+        """Return datasets with those to which names moved on from them."""
+        return leaking | {each for one in leaking for each in self.lineage.moved_on(one, forward=True)}
+
+    def _moved(self, nodes: set[Node]) -> set[Node]:
+        """Return unknown columns also where names moved on to with them; without known columns, all there."""
+        found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
+        for dataset in self._moved_on({node[:3] for node in nodes if node[3] is None}):
+            if not any(node[:3] == dataset for node in nodes if node[3] is None):
+                columns = self.lineage.schemas.columns(dataset)
+                found |= {(*dataset, column) for column in columns or [None]}
+        return found | nodes
 
     def _not_named(self, touched: set[Dataset]) -> set[Node]:
         """(a) without what is opaque: columns that no current writer names."""
@@ -138,13 +162,25 @@ class Surface:
                 found |= {(*writing.output, column) for column in columns or [None]}
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
+            for dataset, source in lineage.opacity.may_mean(lineage.opacity.accounts[writing.run], writing):
+                if source in leaking:
+                    direct = [edge for edge in writing.own_edges if edge[0] == dataset and edge[3] == "DIRECT"]
+                    found |= {lineage.node(writing.output, edge[2]) for edge in direct}
             if lineage.opacity.may_fill(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
+        for attempt in lineage.attempts.counting:
+            if attempt.writing and attempt.written_from & leaking:
+                columns = lineage.schemas.columns(attempt.writing.output)
+                found |= {(*attempt.writing.output, column) for column in columns or [None]}
         return found
 
     def _is_nameless(self, node: Node, leaking: set[Dataset]) -> bool:
         """Tell whether a column of which no list is known may hold something of an opaque write."""
         lineage = self.lineage
+        if not lineage.schemas.columns(node[:3]) and any(
+            attempt.written_from & leaking for attempt in lineage.attempts.writing(node[:3])
+        ):
+            return True
         for writing in lineage.current:
             if writing.output == node[:3]:
                 if not lineage.schemas.columns(writing.output) and lineage.opacity.sources(writing) & leaking:
@@ -158,7 +194,8 @@ class Surface:
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
         """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
-        said = [writing for writing in self.lineage.current if writing.output == dataset]
+        earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
+        said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
@@ -169,44 +206,35 @@ class Past:
     """What runs, be they current or not, wrote in the clear into columns, and what of it is still there."""
 
     def __init__(self, lineage: Reference, found: Surface) -> None:
-        self.lineage, self.shown = lineage, found.exposed | found.tagged
-        self.written = [(writing, step) for writing in lineage.observed for step in self._clear_steps(writing)]
-        self.clear: list[tuple[Writing, Step]] = []
+        self.lineage, self.clear = lineage, found.exposed | found.tagged
+        self.times: dict[tuple[Node, Node], list[int]] = defaultdict(list)
+        for writing in lineage.observed:
+            for source, column, output, kind, masked in writing.own_edges:
+                if kind == "DIRECT" and not masked:
+                    edge = lineage.node(source, column), lineage.node(writing.output, output)
+                    self.times[edge].append(writing.time_us)
+        self.wrote: dict[Node, int] = {}
         while self._go_on():
             pass
-        self.until = {node: max(held) for node in found.masked if (held := self._held(node, NEVER))}
-
-    def _clear_steps(self, writing: Writing) -> list[Step]:
-        edges = self.lineage.edges_of([writing])
-        nesting = self.lineage.nesting_with([end for edge in edges for end in (edge[:4], edge[4:8])])
-        return [step for step in nesting.steps(edges) if step.is_direct and not step.is_masked]
+        held = {node: time_us for node, time_us in self.wrote.items() if self._until(node) == NEVER}
+        parts = {each: held[node] for node in held for each in found.nesting.about(node) - self.clear}
+        self.there = parts | held
 
     def _go_on(self) -> bool:
-        """Add what was written from columns that held clear values then; tell whether there was any."""
-        left = [each for each in self.written if each not in self.clear]
-        more = [each for each in left if each[1].source in self.shown or self._held(each[1].source, each[0].time_us)]
-        self.clear += more
-        return bool(more)
+        """Take what was written from columns that held clear values then; tell whether there was anything new."""
+        before = dict(self.wrote)
+        for (source, target), times in self.times.items():
+            if target not in self.clear and (source in self.clear or source in self.wrote):
+                until_us = NEVER if source in self.clear else self._until(source)
+                if min(times) <= until_us:
+                    at_us = min(max(times), until_us)
+                    self.wrote[target] = max(at_us, self.wrote.get(target, at_us))
+        return before != self.wrote
 
-    def _held(self, node: Node, at_us: int) -> list[int]:
-        """Return when the clear values were written that a column held at a time."""
-        return [
-            writing.time_us
-            for writing, step in self.clear
-            if step.target == node and writing.time_us <= at_us and not self._is_rewritten(writing, at_us)
-        ]
-
-    def _is_rewritten(self, writing: Writing, until_us: int) -> bool:
-        return any(rewrites(account, writing, until_us) for account in self.lineage.accounts)
-
-
-def rewrites(account: Account, writing: Writing, until_us: int) -> bool:
-    """Tell whether another run took away what a run wrote, before a time."""
-    run, facets = account.run, account.content.outputs.get(writing.output, {})
-    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
-    if run is None or not run.completes or change not in REWRITES or run.key == writing.run:
-        return False
-    return writing.time_us <= run.time_us < until_us
+    def _until(self, node: Node) -> int:
+        """Return when a whole rewrite that began after the last clear write had ended."""
+        rewrite = self.lineage.newest_rewrite(node[:3])
+        return rewrite[1] if rewrite and rewrite[0] > self.wrote[node] else NEVER
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

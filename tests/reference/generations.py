@@ -58,7 +58,7 @@ class Generations:
         change, end = changed(named), self.by_run.get((run.key, name)) if run else None
         if end and change == "DROP":
             return (*name, self._generation(name, end.time_us - 1))
-        if change == "RENAME" and run and (before := _before(named)):
+        if change == "RENAME" and run and (end or run.completes) and (before := _before(named)):
             old = self.names.mention(before, event)
             return self.meant(name, end.time_us) if end else old and self.meant(old, event.time_us)
         return self.meant(name, event.time_us)
@@ -112,16 +112,38 @@ class Generations:
         """Return what a bound name means and has meant, the newest first."""
         return [stay.dataset for stay in reversed(self.stays(name))]
 
-    def of_name(self, name: Name) -> set[Dataset]:
+    def of_location(self, name: Name) -> set[Dataset]:
         """Return all that a bound name means or has ever meant, also under another name by now."""
         return {stay.dataset for stay in self.stays(name)} | set(self.of_dataset(name))
 
+    def of_name(self, name: Name) -> set[Dataset]:
+        """Return the same of a location and of all other locations that its names have meant."""
+        places = [name, *self.names.others(name, now=True)]
+        return {each for place in places for each in self.of_location(place)}
+
     def asked(self, name: Name, known: set[Dataset]) -> Dataset:
         """Return the newest generation of a name that lived, of which something is known if possible."""
-        stays = self.stays(name)
-        lived = [each.dataset for each in stays if self.has_lived(each.dataset)]
+        places = [name, *self.names.others(name, now=True)]
+        every = [each for place in places for each in self.meant_back(place)]
+        lived = [each for each in every if self.has_lived(each)]
         told = [dataset for dataset in lived if dataset in known]
-        return (told or [each.dataset for each in stays if each.dataset in known] or lived or [(*name, "")])[-1]
+        return (told or [each for each in every if each in known] or lived or [(*name, "")])[0]
+
+    @cached_property
+    def moves(self) -> set[tuple[Dataset, Dataset]]:
+        """Return (before, after): generations that a name left, and what it meant anywhere later."""
+        found = set()
+        for alias in self.names.bindings:
+            stays = self.names.locations(alias)
+            for n, (_, location) in enumerate(stays[:-1]):
+                left = self.meant(location, stays[n + 1][0])
+                found |= {(left, self.meant(later, by)) for at, later in stays[n + 1 :] for by in (at - 1, at)}
+        return {(before, after) for before, after in found if before != after}
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        """Return the generations that a name means later, or (backward) meant before."""
+        pairs = self.moves if forward else {(after, before) for before, after in self.moves}
+        return {other for each, other in pairs if each == dataset}
 
     def is_dropped(self, dataset: Dataset) -> bool:
         """Tell whether a generation ended, or has not begun to live."""
@@ -173,8 +195,9 @@ class Generations:
     def _outputs(self) -> list[tuple[int, str, Dataset]]:
         return [
             (event.time_us, run.key, self.meant(name, event.time_us))
-            for run in self.runs
-            if run.counts
+            for each in self.runs
+            for run in (each, each.attempted)
+            if run
             for event in run.telling
             for output in written(event)
             if (name := self.names.mention(output, event)) and self.last_word(run, name) != "DROP"

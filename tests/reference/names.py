@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from tests.reference.records import Delivered, facets_of, is_own_table
@@ -14,9 +15,9 @@ LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
 
 
 def canonical_form(namespace: str, name: str) -> Name:
-    """Return as much of the form as worlds need: no slash in front, names of some systems in one case."""
+    """Return as much of the form as worlds need: no slash in front, no partition, names of some systems in one case."""
     if namespace.startswith("abfss://"):
-        return namespace, name.removeprefix("/")
+        return namespace, re.sub("(?<=.)(/[^/=]+=[^/]+)+$", "", name.removeprefix("/"))
     if namespace.startswith("oracle://"):
         return namespace, "".join(part if at % 2 else part.upper() for at, part in enumerate(re.split('(".*?")', name)))
     return namespace, name.lower() if namespace.startswith(LOWER) else name
@@ -43,6 +44,33 @@ class Names:
         at = newest if newest is not None else min((at for at, _ in known), default=None)
         return min((location for bound_us, location in known if bound_us == at), default=sent)
 
+    def locations(self, alias: Name) -> list[tuple[int, Name]]:
+        """Return since when a bound name has meant which location, oldest first."""
+        times = sorted({at for at, _ in self.bindings[alias]})
+        every = [(at, min(location for bound_us, location in self.bindings[alias] if bound_us == at)) for at in times]
+        return [each for n, each in enumerate(every) if n == 0 or each[1] != every[n - 1][1]]
+
+    def others(self, location: Name, *, now: bool) -> list[Name]:
+        """Return the other locations of the names that mean (now), or have meant, a location, the newest first."""
+        newest: dict[Name, int] = {}
+        for alias in self.bindings:
+            stays = self.locations(alias)
+            if stays[-1][1] == location if now else any(each == location for _, each in stays):
+                for at, each in stays:
+                    newest[each] = max(at, newest.get(each, at))
+        return sorted(newest.keys() - {location}, key=lambda each: (-newest[each], each))
+
+    def moved_to(self, location: Name) -> Name | None:
+        """Return what the name that left a location last means now; None while a name means the location."""
+        left = []
+        for alias in self.bindings:
+            stays = self.locations(alias)
+            if stays[-1][1] == location:
+                return None
+            places = [n for n, (_, each) in enumerate(stays) if each == location]
+            left += [(stays[places[-1] + 1][0], alias, stays[-1][1])] if places else []
+        return max(left)[2] if left else None
+
     def _bind_symlinks(self, dataset: dict[str, str], time_us: int) -> None:
         name = self.canonical(dataset["namespace"], dataset["name"])
         for each in (facets_of(dataset).get("symlinks") or {}).get("identifiers") or []:
@@ -50,3 +78,54 @@ class Names:
             alias, location = (name, other) if each.get("type") == "LOCATION" else (other, name)
             if alias != location:
                 self.bindings[alias].add((time_us, location))
+
+
+def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
+    """Tell whether the canonical form of a name has lost its last folder."""
+    folder = named["name"].rstrip("/").rpartition("/")[0]
+    forms = [canonical(named["namespace"], name) for name in (folder, named["name"])]
+    return bool(folder.strip("/")) and forms[0] == forms[1]
+
+
+def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:
+    """Return an event without the DROP or RENAME of partitions."""
+    if not any(_ends_part(each, canonical) for each in event.datasets("outputs")):
+        return event
+    outputs = []
+    for each in event.datasets("outputs"):
+        left = {name: value for name, value in facets_of(each).items() if name != "lifecycleStateChange"}
+        outputs.append({**each, "facets": left} if _ends_part(each, canonical) else each)
+    return replace(event, event={**event.event, "outputs": outputs})
+
+
+def _ends_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
+    change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+    return change in ("DROP", "RENAME") and (is_part(named, canonical) or is_subset(named))
+
+
+def is_subset(named: dict[str, Any]) -> bool:
+    return bool((named.get("outputFacets") or {}).get("subset") or facets_of(named).get("subset"))
+
+
+def filters(named: dict[str, Any], names: Names) -> set[str]:
+    """Return the columns by which the `subset` of an input, or a folder that its name loses, selects rows."""
+    found = {
+        part.partition("=")[0]
+        for part in named["name"].split("/")
+        if "=" in part and part not in names.canonical(named["namespace"], named["name"])[1].split("/")
+    }
+    todo = [((named.get("inputFacets") or {}).get("subset") or {}).get("inputCondition") or {}]
+    while todo:
+        condition = todo.pop()
+        todo += [each for each in (condition.get("left"), condition.get("right")) if isinstance(each, dict)]
+        found |= {condition["field"]} if "field" in condition else set()
+        found |= {
+            name for each in condition.get("partitions") or [] if isinstance(each, dict) for name in each["dimensions"]
+        }
+        found |= {
+            part.partition("=")[0]
+            for each in condition.get("locations") or []
+            for part in each.split("/")
+            if "=" in part
+        }
+    return found

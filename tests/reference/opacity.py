@@ -1,11 +1,12 @@
 """What runs read without saying which columns, and what explains it (docs/lineage.md: edges of one run)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from tests.reference.generations import Dataset
 from tests.reference.records import Run, is_half
+from tests.reference.unlisted import Doubt
 from tests.reference.writings import Content, Writing
 
 OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions")
@@ -57,11 +58,30 @@ class Opacity:
     def __init__(self, accounts: Iterable[Account], runs: Iterable[Run]) -> None:
         self.accounts = {account.key: account for account in accounts}
         self.parents = {run.key: run.parent for run in runs}
+        self.is_known: Callable[[Dataset], bool] = lambda _: False
 
-    def inputs(self, account: Account, writing: Writing | None = None) -> set[Dataset]:
+    def inputs(self, account: Account, writing: Writing | None = None, *, doubts: bool = True) -> set[Dataset]:
         """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
         opaque = account.opaque_for(writing) if writing else account.opaque
+        if writing and doubts:
+            opaque = opaque.union(*(inputs for _, inputs, _ in self.doubts(writing)))
         return {source for source in opaque if not self._is_explained(account, source)}
+
+    def doubts(self, writing: Writing) -> set[Doubt]:
+        """Return the names in lineage that may mean inputs: lineage in force knows no such dataset."""
+        account = self.accounts[writing.run]
+        hidden = frozenset(account.opaque_for(writing) & account.content.inputs)
+        of_ends = {(dataset, hidden, False) for dataset in writing.ends}
+        return of_ends | {doubt for doubt in writing.doubts if not self.is_known(doubt[0])}
+
+    def may_mean(self, account: Account, writing: Writing) -> set[tuple[Dataset, Dataset]]:
+        """Return (dataset in lineage, input that its name may mean), as far as nothing explains that input."""
+        return {
+            (dataset, source)
+            for dataset, inputs, _ in self.doubts(writing)
+            for source in inputs
+            if not self._is_writing_explained(account, writing.output, source)
+        }
 
     def sources(self, writing: Writing) -> set[Dataset]:
         """Return what an output is opaquely written from, as far as nothing explains it."""
@@ -77,6 +97,17 @@ class Opacity:
         return {
             source for source in writing.also_read if not self._is_writing_explained(account, writing.output, source)
         }
+
+    def below(self, account: Account) -> list[Account]:
+        """Return the runs below a run, as far as they count."""
+        return self._below(account)
+
+    def explained(self, account: Account, writing: Writing, *, itself: bool = False) -> set[Dataset]:
+        """Return what a run leaves open about an output and other runs explain; itself: also for the output itself."""
+        asked = writing.reads | writing.opaque if writing.left_out else account.opaque_for(writing)
+        if itself:
+            return {each for each in asked if self._is_writing_explained(account, writing.output, each)}
+        return {each for each in asked if self._is_explained(account, each)}
 
     def _is_explained(self, account: Account, source: Dataset) -> bool:
         if any(source in each.covered for each in self._below(account)):

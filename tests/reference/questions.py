@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from tests.reference.exposures import exposed_until, surface, tagged_states, tagged_until
 from tests.reference.generations import Dataset
-from tests.reference.nesting import Nesting, Node, Step, Way, below
+from tests.reference.moves import in_generation, moved_steps, with_moved
+from tests.reference.nesting import Nesting, Node, Step, Way
 from tests.reference.records import Delivered, Facets, facets_of
 from tests.reference.solver import Column, Reference
 from tests.reference.verdicts import caveats, unused, unused_reasons
@@ -29,9 +30,9 @@ def impact(
     lineage: Reference, namespace: str, name: str, column: str, mode: str
 ) -> dict[Column, tuple[int, bool, bool]]:
     """Return what a column reaches, as (distance, masked, read_before_recreation)."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
-    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
-    steps = {step for step in steps if mode == "any" or step.is_direct}
+    asked, steps = impact_steps(lineage, nesting, asked, mode)
     found = reached(steps, asked)
     clear = reached((step for step in steps if not step.is_masked), asked)
     exact = reached((step for step in steps if not step.before_recreation), asked)
@@ -42,11 +43,25 @@ def impact(
 
 def upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> dict[Column, tuple[int, bool]]:
     """Return what reaches a column, as (distance, masked)."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
-    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
+    asked, steps = upstream_steps(lineage, nesting, asked, mode)
     found = reached_backwards(steps, asked)
     clear = reached_backwards((step for step in steps if not step.is_masked), asked)
     return lineage.shown({node: (distance, node not in clear) for node, distance in found.items()}, asked)
+
+
+def impact_steps(lineage: Reference, nesting: Nesting, asked: set[Node], mode: str) -> tuple[set[Node], set[Step]]:
+    """Return where impact begins, and its steps, also those to where names moved on to."""
+    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
+    steps = {step for step in steps if mode == "any" or step.is_direct}
+    return with_moved(lineage, asked), moved_steps(lineage, steps)
+
+
+def upstream_steps(lineage: Reference, nesting: Nesting, asked: set[Node], mode: str) -> tuple[set[Node], set[Step]]:
+    """Return where upstream begins, and its steps, also those from where names were before."""
+    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
+    return with_moved(lineage, asked, forward=False), moved_steps(lineage, steps, forward=False)
 
 
 def tagged(lineage: Reference, tag: str) -> set[Node]:
@@ -59,11 +74,13 @@ def tagged(lineage: Reference, tag: str) -> set[Node]:
                     for dataset in _all_meant(lineage, each, event):
                         newest[event.event["producer"], dataset] = facet
     found: set[Node] = set()
-    for (_, dataset), facet in newest.items():
-        for each in facet.get("tags") or []:
-            if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
-                field = each.get("field")
-                found |= {lineage.node(dataset, field)} if field else lineage.every_column(dataset)
+    for (_, tagged_dataset), facet in newest.items():
+        elsewhere = lineage.names.others(tagged_dataset[:2], now=False)
+        for dataset in {tagged_dataset, *(each for name in elsewhere for each in lineage.generations.of_dataset(name))}:
+            for each in facet.get("tags") or []:
+                if each["key"].casefold() == tag.casefold() and each["value"].casefold() != "false":
+                    field = each.get("field")
+                    found |= {lineage.node(dataset, field)} if field else lineage.every_column(dataset)
     return found
 
 
@@ -79,7 +96,7 @@ def _all_meant(lineage: Reference, named: Facets, event: Delivered) -> set[Datas
     name, every = lineage.names.mention(named, event), lineage.generations
     if not name:
         return set()
-    meant = {every.meant(name, event.time_us), *every.of_name(name)}
+    meant = {every.meant(name, event.time_us), *every.of_location(name)}
     return {generation for dataset in meant for generation in every.of_dataset(dataset[:2])}
 
 
@@ -90,17 +107,8 @@ def over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
         others = lineage.generations.of_name(dataset[:2]) - {dataset}
         if dataset == lineage.generations.newest(dataset[:2]):
             for node in [(*dataset, column) for column in nesting.there[dataset]]:
-                same = {each: way for other in others for each, way in _in_generation(nesting, node, other)}
+                same = {each: way for other in others for each, way in in_generation(nesting, node, other)}
                 for step in steps:
                     if step.source in same:
                         way = Way.MAY if same[step.source] is Way.MAY else step.way
                         yield step._replace(source=node, way=way, before_recreation=True)
-
-
-def _in_generation(nesting: Nesting, node: Node, other: Dataset) -> Iterator[tuple[Node, Way]]:
-    """Return what a column is in another generation: the same by name, else what it is nested in there."""
-    same = nesting.same(node, other)
-    yield from ((each, Way.SURE) for each in same or nesting.above(nesting.moved(node, other))[:1])
-    for each in same:
-        for part in nesting.within(each) - nesting.within(node):
-            yield below(each, part), Way.MAY

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,11 +29,9 @@ class Delivered:
     @property
     def time_us(self) -> int:
         try:
-            moment = datetime.fromisoformat(self.event["eventTime"])
-            utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return instant(self.event["eventTime"])
         except (ValueError, OverflowError):
             return self.received_us
-        return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
     @property
     def rank(self) -> int:
@@ -55,6 +53,13 @@ class Delivered:
 
     def facets(self, entity: str) -> Facets:
         return facets_of(self.event.get(entity) or {})
+
+
+def instant(text: str) -> int:
+    """Return a time as microseconds."""
+    moment = datetime.fromisoformat(text)
+    utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def facets_of(entity: dict[str, Any]) -> Facets:
@@ -122,15 +127,34 @@ class Run:
         self.time_us = telling.time_us if telling else 0
         counted = attempts[: completed[-1][0] + 1] if completed else attempts
         self.counted = [event for attempt in counted for event in attempt]
+        self._later = [event for attempt in attempts[len(counted) :] for event in attempt]
         self.telling = [
             e for e in self.counted if e is telling or not (self.is_streaming and mode == "COMPLETE_SNAPSHOT")
         ]
+
+    @property
+    def attempted(self) -> "Run | None":
+        """What did not complete: the run itself, or its attempts behind the newest that did."""
+        if not self.counts:
+            return self
+        return Run(self.key, self._later) if self._later else None
 
     @property
     def job_key(self) -> tuple[str, str]:
         properties = self.facets.get("spark_properties", {}).get("properties") or {}
         artifact = properties.get("trident.artifact.id") or properties.get("spark.trident.artifact.id")
         return job_key(self.events[-1].event["job"], artifact)
+
+    @property
+    def nominal_us(self) -> int | None:
+        """The latest nominal time that an event tells: its end, else its start."""
+        told = [each.facets("run").get("nominalTime") or {} for each in self.events]
+        times = [each.get("nominalEndTime") or each.get("nominalStartTime") for each in told]
+        return max((instant(each) for each in times if each), default=None)
+
+    @property
+    def root(self) -> str | None:
+        return _run_named((self.facets.get("parent") or {}).get("root") or {}) or self.parent
 
     @property
     def first_us(self) -> int:
@@ -196,6 +220,18 @@ def runs_of(events: Iterable[Delivered]) -> list[Run]:
         if "run" in event.event:
             by_key[run_key(event.event["run"]["runId"], event.event["job"])].append(event)
     return [Run(key, members) for key, members in by_key.items()]
+
+
+def period_of(run: Run, runs: Mapping[str, Run]) -> int:
+    """Return the nominal time of a run, else of the nearest above it, else of its root; never later than its end."""
+    above: list[str] = []
+    key: str | None = run.key
+    while key and key not in above:
+        above.append(key)
+        key = runs[key].parent if key in runs else None
+    above += [run.root] if run.root else []
+    times = [each.nominal_us for key in above if (each := runs.get(key))]
+    return min(next((time_us for time_us in times if time_us is not None), run.time_us), run.time_us)
 
 
 def run_key(run_id: str, job: dict[str, str]) -> str:

@@ -1,36 +1,54 @@
 """The schemas of generations in time, and the keys of columns (docs/lineage.md: edges of one run, columns)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from tests.reference.generations import Dataset
+from tests.reference.generations import NEVER, Dataset
 from tests.reference.records import Delivered, Facets, facets_of
 
 
+class ColumnList(NamedTuple):
+    """Columns as one event lists them; complete: they are all columns of the table."""
+
+    time_us: int
+    is_complete: bool
+    paths: list[tuple[str, ...]]
+
+
 class Schemas:
-    """All schemas that a set of events tells; columns are paths joined by dots."""
+    """All lists of columns that a set of events tells; columns are paths joined by dots."""
 
     def __init__(
-        self, events: Iterable[Delivered], meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None]
+        self,
+        events: Iterable[Delivered],
+        meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None],
+        is_complete: Callable[[dict[str, Any], Delivered, Dataset], bool],
     ) -> None:
         """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
-        self.known: dict[Dataset, list[tuple[int, list[tuple[str, ...]]]]] = defaultdict(list)
+        self.known: dict[Dataset, list[ColumnList]] = defaultdict(list)
         for event in events:
             for role in ("inputs", "outputs", "dataset"):
                 for each in event.datasets(role):
                     schema, dataset = facets_of(each).get("schema"), meaning(each, event, role == "outputs")
                     if schema and schema.get("fields") and not schema.get("_deleted") and dataset:
-                        self.known[dataset].append((event.time_us, schema_paths(schema.get("fields") or [])))
+                        whole = role == "outputs" and is_complete(each, event, dataset)
+                        self.known[dataset].append(
+                            ColumnList(event.time_us, whole, schema_paths(schema.get("fields") or []))
+                        )
 
     def at(self, dataset: Dataset, time_us: int) -> list[str]:
         return [".".join(path) for path in self.paths_at(dataset, time_us)]
 
     def paths_at(self, dataset: Dataset, time_us: int) -> list[tuple[str, ...]]:
-        """Return the newest schema at a time, else the earliest later one."""
+        """Return the columns of the base list at a time, then what newer lists add to it, the newest first."""
         known = self.known.get(dataset, [])
-        past = [paths for at, paths in known if at <= time_us]
-        return past[-1] if past else known[0][1] if known else []
+        complete = [place for place, each in enumerate(known) if each.is_complete and each.time_us <= time_us]
+        newer = known[complete[-1] + 1 :] if complete else known
+        past = [each for each in known if each.time_us <= time_us]
+        first = [known[complete[-1]]] if complete else past[-1:] or known[:1]
+        return _together([each.paths for each in (*first, *reversed(newer))])
 
     def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""
@@ -50,9 +68,30 @@ class Schemas:
         top_level = {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
         return column.startswith(parent + ".") and column not in top_level
 
+    @cache  # noqa: B019 - a world is small and soon gone
     def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:
-        known = self.known.get(dataset, [])
-        return known[-1][1] if known else []
+        return self.paths_at(dataset, NEVER)
+
+
+def _together(lists: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Return the columns of several lists; one after the other adds what those before it do not have."""
+    found: list[tuple[str, ...]] = []
+    for paths in lists:
+        maps = map_paths(found) | map_paths(paths)
+        apart = _apart(found, map_paths(found)) | _apart(paths, map_paths(paths))
+        keys = {_compared(path, maps, apart) for path in found}
+        found = found + [path for path in paths if _compared(path, maps, apart) not in keys]
+    return found
+
+
+def _apart(paths: list[tuple[str, ...]], maps: set[str]) -> set[str]:
+    counted = Counter(each.casefold() for each in {plain(path, maps) for path in paths})
+    return {folded for folded, count in counted.items() if count > 1}
+
+
+def _compared(path: tuple[str, ...], maps: set[str], apart: set[str]) -> str:
+    told = plain(path, maps)
+    return told if told.casefold() in apart else told.casefold()
 
 
 def map_paths(paths: list[tuple[str, ...]]) -> set[str]:

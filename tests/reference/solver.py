@@ -1,16 +1,21 @@
 """Every answer straight from docs/lineage.md, worked out anew from the whole list of events."""
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tests.reference.attempts import Attempts
 from tests.reference.generations import Dataset, Generations
-from tests.reference.names import Name, Names, canonical_form
+from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
-from tests.reference.opacity import Account, Opacity
-from tests.reference.records import Delivered, Run, job_key, runs_of, stored
+from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
+from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
 from tests.reference.schemas import Schemas
+from tests.reference.unlisted import known_datasets
+from tests.reference.write_kinds import WriteKinds
 from tests.reference.writings import Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
@@ -30,17 +35,27 @@ class Reference:
         known_at_us: int | None = None,
         seen_since_us: int | None = None,
         view: str = "current",
+        window_us: int | None = None,
+        window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
     ) -> None:
-        self.events = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        """window_us: earlier executions count, too: of use those that ended within this window.
+
+        window_end_us: for events that share a lake with newer ones.
+        """
+        known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
+        self.events = [without_ends_of_parts(event, canonical) for event in known]
         self.runs = runs_of(self.events)
+        self.by_key = {run.key: run for run in self.runs}
         self.names = Names(self.events, canonical)
         self.generations = Generations(self.runs, self.names)
-        self.schemas = Schemas(self.events, self.about)
         self.seen_since_us, self.view = seen_since_us, view
         self.run_states = {run.key: run.state for run in self.runs}
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
+        renamed = [(old, new) for old, moves in self.generations.renames.items() for _, _, new in moves]
+        self.write_kinds = WriteKinds(self.events, self.names, renamed)
+        self.schemas = Schemas(self.events, self.about, self.write_kinds.lists_all_columns)
         self.accounts = [self._account(run) for run in self.runs if run.counts]
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
         self.observed = [writing for account in self.working for writing in account.writings]
@@ -48,6 +63,21 @@ class Reference:
         self.declared = [writing for account in self.declarations for writing in account.writings]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
+        self.opacity.is_known = self._known
+        attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
+        self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
+        ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
+        self.window_us = window_us
+        self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
+
+    @cached_property
+    def _known(self) -> Callable[[Dataset], bool]:
+        """What tells whether any lineage knows a dataset, be it only as an input of a job that writes nothing."""
+        writings = [*self.observed, *self.declared]
+        reading = [account for account in self.working if account.run and not account.writings]
+        mentioned = [output for each in self.declarations for output in each.content.outputs]
+        mentioned += [dataset for each in reading for dataset in each.content.inputs]
+        return known_datasets(((each.output, each.reads, each.doubts) for each in writings), mentioned)
 
     # Accounts
 
@@ -64,6 +94,7 @@ class Reference:
         made = self.reader.writings(content, run.time_us, run, run.first_us, run.events[-1].event["producer"])
         for writing in made:
             writing.job, writing.run, writing.execution = run.job_key, run.key, run.execution
+            writing.period_us = period_of(run, self.by_key)
         return Account(run.key, content, made, run)
 
     def _declaration(self, event: Delivered) -> Account:
@@ -80,9 +111,14 @@ class Reference:
         return [account for account in accounts if not account.content.is_self_loop]
 
     def _declared_by_datasets(self) -> list[Account]:
-        newest = {}
+        told = defaultdict(list)
         for event in self.events:
-            if "dataset" in event.event and (name := self.generations.declared(event.event["dataset"], event)):
+            if "dataset" in event.event:
+                sent = event.event["dataset"]
+                told[event.event["producer"], self.names.canonical(sent["namespace"], sent["name"])].append(event)
+        newest = {}
+        for event in sorted(map(_with_facets, told.values()), key=lambda event: event.order):
+            if name := self.generations.declared(event.event["dataset"], event):
                 newest[event.event["producer"], name] = event
         return [self._declaration(event) for event in newest.values()]
 
@@ -100,6 +136,75 @@ class Reference:
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output[:2]))
         return [writing for group in groups for writing in counting(group)]
 
+    # Earlier executions
+
+    @property
+    def has_earlier(self) -> bool:
+        return self.window_us is not None
+
+    def of_use(self) -> "Reference":
+        """Return what counts for questions about use: earlier executions within the window, too."""
+        other = self._with(self.current, self._recent(but=self._current()))
+        other.current_readers = self.current_readers + self._recent(but=self.current_readers)
+        return other
+
+    def of_rows(self) -> "Reference":
+        """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        earlier = self._said_before(but=self._current())
+        kept = [each for each, last_us in earlier if not self.is_replaced(replace(each, time_us=last_us))]
+        return self._with(self.current, kept)
+
+    def _recent(self, but: list[Writing]) -> list[Writing]:
+        return [each for each, last_us in self._said_before(but=but) if self.is_within_window(last_us)]
+
+    def is_within_window(self, time_us: int) -> bool:
+        if not self.window_us:
+            return False
+        return self.window_end_us is None or time_us >= self.window_end_us - self.window_us
+
+    def is_replaced(self, writing: Writing) -> bool:
+        rewrite = self.newest_rewrite(writing.output)
+        return rewrite is not None and rewrite[0] > writing.time_us
+
+    def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
+        """Return when the whole rewrite of a generation that began last began and ended."""
+        by_job: dict[tuple[str, str], list[tuple[int, int, str, Run]]] = defaultdict(list)
+        for account in self.working:
+            run = account.run
+            if run is not None and self.write_kinds.replaces_all(account, output):
+                by_job[run.job_key].append((run.first_us, run.time_us, run.key, run))
+        newest = [max(runs, key=lambda each: each[:3])[3] for runs in by_job.values()]
+        return max(((self._start_of_rewrite(run, output), run.time_us) for run in newest), default=None)
+
+    def _start_of_rewrite(self, run: Run, output: Dataset) -> int:
+        if not (is_statement(run) and is_of_one_instant(run)):
+            return run.first_us
+        halves = [
+            each.time_us
+            for each in self.observed
+            if each.output == output and each.execution == run.execution and each.time_us <= run.time_us
+            if any(part.startswith(OTHER_HALVES) for part in each.job[1].split("."))
+        ]
+        return max(halves, default=run.first_us)
+
+    def _said_before(self, but: list[Writing]) -> list[tuple[Writing, int]]:
+        """Return what runs said that others do not say, each once, by the newest run that said it; and when last."""
+        told = {writing.content for writing in but}
+        found: dict[object, tuple[Writing, int]] = {}
+        every = sorted(self.observed, key=lambda each: (each.period_us, each.time_us, each.run))
+        for writing in every if self.has_earlier else ():
+            if not writing.says_nothing and writing.content not in told:
+                last_us = max(writing.time_us, found.get(writing.content, (writing, 0))[1])
+                found[writing.content] = writing, last_us
+        return list(found.values())
+
+    def _with(self, current: list[Writing], earlier: list[Writing]) -> "Reference":
+        other = copy.copy(self)
+        for name in ("column_edges", "table_edges"):
+            other.__dict__.pop(name, None)
+        other.current = current + earlier
+        return other
+
     # Edges
 
     @cached_property
@@ -110,7 +215,7 @@ class Reference:
     def edges_of(self, writings: Iterable[Writing]) -> set[ColumnEdge]:
         seen: dict[ColumnEdge, int] = {}
         for writing in writings:
-            for source, column, output, kind, masked in writing.edges:
+            for source, column, output, kind, masked in writing.edges | writing.selecting:
                 edge = (*self.node(source, column), *self.node(writing.output, output), kind, masked)
                 seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
         return {edge for edge, seen_us in seen.items() if self._is_recent(seen_us)}
@@ -129,14 +234,37 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that are written, or written from."""
-        return {each for writing in self.current for each in (writing.output, *writing.reads)}
+        """The generations that were ever written, or written from."""
+        every = self.observed + self.declared
+        return {each for writing in every for each in (writing.output, *writing.reads)}
+
+    @cached_property
+    def every_edge(self) -> set[ColumnEdge]:
+        """The edges of all executions."""
+        return self.edges_of(self.observed + self.declared)
+
+    @cached_property
+    def mentioned(self) -> set[Dataset]:
+        """The generations that lineage mentions, be it as what a run only reads."""
+        counting = [*self.observed, *self.declared]
+        found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
+        found |= {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+        return found | self.attempts.mentioned
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        """Return to where names of a generation moved on later, or (backward) where they were before."""
+        found, front = set[Dataset](), {dataset} & self.mentioned
+        while front:
+            every = {each for one in front for each in self.generations.moved_on(one, forward=forward)}
+            front = (every & self.mentioned) - found - {dataset}
+            found |= front
+        return found
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        return Nesting(self.schemas, [*nodes, *(end for edge in self.column_edges for end in (edge[:4], edge[4:8]))])
+        return Nesting(self.schemas, [*nodes, *(end for edge in self.every_edge for end in (edge[:4], edge[4:8]))])
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.nesting_with([])
 
@@ -164,6 +292,13 @@ class Reference:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
 
 
+def _with_facets(events: list[Delivered]) -> Delivered:
+    """Return the newest of some DatasetEvents with the newest value of each facet."""
+    facets = {name: value for name, (value, _) in merged((facets_of(e.event["dataset"]), e) for e in events).items()}
+    newest = events[-1]
+    return replace(newest, event={**newest.event, "dataset": {**newest.event["dataset"], "facets": facets}})
+
+
 def meaningful(writings: Iterable[Writing], group_of: Callable[[Writing], Any]) -> list[list[Writing]]:
     """Return writings by group, without those that say nothing wherever another says something."""
     groups = defaultdict(list)
@@ -176,5 +311,6 @@ def counting(group: list[Writing]) -> list[Writing]:
     """Return the writings of the current and of the newest execution; what is inferred displaces nothing observed."""
     carrying = [each for each in group if each.carries and not each.is_inferred]
     carrying = carrying or [each for each in group if each.carries] or group
-    executions = {max(among, key=lambda each: (each.time_us, each.run)).execution for among in (carrying, group)}
+    newest = [max(among, key=lambda each: (each.period_us, each.time_us, each.run)) for among in (carrying, group)]
+    executions = {each.execution for each in newest}
     return [each for each in group if each.execution in executions]

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from tests.reference.generations import Dataset
 
 _INSERT = re.compile(r"INSERT INTO (?P<target>\S+)(?: \((?P<listed>.*?)\))? SELECT (?P<values>.*?) FROM (?P<tables>.*)")
+_MODEL = re.compile(
+    r"with (?P<cte>\w+) as \(select \* from (?P<of>\S+)\) select (?P<values>.*) "
+    r"from (?P=cte) (?P<one>\w+) join (?P<other>\S+) (?P<two>\w+) on (?P<on>.*)"
+)
 _COLUMN = re.compile(r"(md5\()?s(\d+)\.`([^`]*)`")
 
 
@@ -40,18 +44,16 @@ def read_statement(
     """Return what a statement makes, be it of nothing; columns: as the run itself says them, else as other runs do."""
     found = _INSERT.fullmatch(query)
     if not found:
-        return None
+        return _read_model(query, inputs, outputs)
     tables, _, where = found["tables"].partition(" WHERE ")
     names = [each.partition(" AS ")[0] for each in tables.split(", ")]
-    target, only = _meant(found["target"], outputs), None
+    target = _meant(found["target"], outputs)
     if target is None and len(outputs) == 1 and _read(found["target"], inputs, outputs) is None:
-        target = only = next(iter(outputs))
-    if target is None or _is_twofold(found["target"], inputs, outputs, names):
+        target = next(iter(outputs))
+    others = [name for name in names if name.casefold() != found["target"].casefold()]
+    if target is None or _is_twofold(found["target"], inputs, outputs, others):
         return None
-    sources = [
-        only if only and name.casefold() == found["target"].casefold() else _read(name, inputs, outputs)
-        for name in names
-    ]
+    sources = [_read(name, inputs, outputs) if name in others else target for name in names]
     mentioned = (found["target"].casefold(), *(name.casefold() for name in names))
     known = {target, *(each for role in (inputs, outputs) for name in mentioned for each in _called(name, role))}
     view = _view(columns, [each for each in inputs if each not in known])
@@ -80,6 +82,24 @@ def read_statement(
         return None
     statement.columns = [(*source, output, masked) for source, output, masked in said if source]
     statement.whole = [each for each in whole if each]
+    return statement
+
+
+def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
+    """Return what a query says that dbt sends of its only output: a CTE over one table, joined with another."""
+    found = _MODEL.fullmatch(query)
+    if not found or len(outputs) != 1:
+        return None
+    sources = {found["one"]: _meant(_last(found["of"]), inputs), found["two"]: _meant(_last(found["other"]), inputs)}
+    read = re.findall(r"(\w+)\.(\w+)", found["values"])
+    met = re.findall(r"(\w+)\.(\w+)", found["on"])
+    named = [(sources.get(alias), column) for alias, column in (*read, *met)]
+    if any(source is None for source, _ in named):
+        return None
+    told = [(source, column) for source, column in named if source]
+    statement = Statement(next(iter(outputs)), [column for _, column in read])
+    statement.columns = [(source, column, column, False) for source, column in told[: len(read)]]
+    statement.whole = told[len(read) :]
     return statement
 
 

@@ -1,8 +1,10 @@
 """Where impact and upstream stop, as lineage names no columns there (docs/lineage.md: questions)."""
 
+from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import Dataset
 from tests.reference.names import Name
-from tests.reference.questions import asked_columns, over_recreation
+from tests.reference.nesting import Node
+from tests.reference.questions import asked_columns, impact_steps, upstream_steps
 from tests.reference.solver import Reference
 from tests.reference.walks import reached, reached_backwards
 from tests.reference.writings import Writing
@@ -10,26 +12,46 @@ from tests.reference.writings import Writing
 
 def of_impact(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets that something is opaquely written from, of the asked one and those that are reached."""
+    lineage = lineage.of_use()
     asked, nesting = asked_columns(lineage, namespace, name, column)
-    steps = nesting.steps(lineage.column_edges) | set(over_recreation(lineage, nesting))
-    steps = {step for step in steps if mode == "any" or step.is_direct}
-    datasets = {node[:3] for node in reached(steps, asked)} | {node[:3] for node in asked}
+    starts, steps = impact_steps(lineage, nesting, asked, mode)
+    datasets = {node[:3] for node in reached(steps, starts)} | begun(lineage, asked, forward=True)
     return {dataset[:2] for dataset in datasets if _is_stop_of_impact(lineage, dataset)}
 
 
 def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode: str) -> set[Name]:
     """Return the datasets of which a writer does not say what they are made of."""
+    lineage = lineage.of_rows()
     asked, nesting = asked_columns(lineage, namespace, name, column)
-    steps = {step for step in nesting.steps(lineage.column_edges) if mode == "any" or step.is_direct}
-    datasets = {node[:3] for node in reached_backwards(steps, asked)} | {node[:3] for node in asked}
+    starts, steps = upstream_steps(lineage, nesting, asked, mode)
+    nodes = {*reached_backwards(steps, starts), *starts, *asked}
+    datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
-    return {each.output[:2] for each in writings if _is_unsaid(lineage, each)}
+    attempts = [each for dataset in datasets for each in lineage.attempts.writing(dataset)]
+    left_open = [each.writing for each in attempts if each.writing and (each.written_from or not each.writing.reads)]
+    unsaid = [
+        each
+        for each in writings
+        if _is_unsaid(lineage, each)
+        or _leaves_open(lineage, each, {node[3] or "" for node in nodes if node[:3] == each.output})
+    ]
+    return {each.output[:2] for each in [*unsaid, *left_open]}
+
+
+def begun(lineage: Reference, asked: set[Node], *, forward: bool) -> set[Dataset]:
+    """Return the datasets where a question begins: those of the asked columns, and those that names moved between."""
+    found = {node[:3] for node in asked}
+    return found | {each for one in found for each in lineage.moved_on(one, forward=forward)}
 
 
 def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
     others = lineage.generations.of_name(dataset[:2]) - {dataset}
     here = [(writing, {dataset}) for writing in lineage.current]
     there = [(writing, others) for writing in [*lineage.current_readers, *lineage.declared]]
+    meant = {dataset} | others
+    attempts = [each for each in lineage.attempts.counting if each.written_from & meant]
+    if any(each.writing and _goes_on(lineage, each.writing.output) for each in attempts):
+        return True
     return any(
         _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
     )
@@ -37,14 +59,28 @@ def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
 
 def _hides(lineage: Reference, writing: Writing) -> set[Dataset]:
     opacity = lineage.opacity
-    more = opacity.inputs(opacity.accounts[writing.run], writing) if writing.carries else set()
-    return opacity.sources(writing) | more
+    account = opacity.accounts[writing.run]
+    more = opacity.inputs(account, writing) if writing.carries else set()
+    return opacity.sources(writing) | opacity.may_fill(account, writing) | more
 
 
 def _goes_on(lineage: Reference, output: Dataset) -> bool:
     return not lineage.generations.is_dropped(output) or any(
         output in each.tables | each.opaque for each in lineage.current
     )
+
+
+def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
+    """Tell whether one of some columns is not accounted for, or comes from a name that may mean an input."""
+    opacity = lineage.opacity
+    account = opacity.accounts[writing.run]
+    if opacity.may_fill(account, writing) and (
+        WHOLE in writing.left_out or any(is_near(key, writing.left_out) for key in keys)
+    ):
+        return True
+    doubtful = {dataset for dataset, _ in opacity.may_mean(account, writing)}
+    targets = {lineage.schemas.key(writing.output, edge[2]) for edge in writing.edges if edge[0] in doubtful}
+    return any(is_near(key, targets) for key in keys)
 
 
 def _is_unsaid(lineage: Reference, writing: Writing) -> bool:

@@ -28,8 +28,11 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
+        lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
-        self.names = sorted({dataset[:2] for dataset in lineage.schemas.known} - lineage.dropped)
+        there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
+        there |= {now for name in there if (now := lineage.names.moved_to(name))}
+        self.names = sorted(name for name in there - lineage.dropped if not lineage.names.moved_to(name))
         alive = [writing for writing in lineage.current if writing.output in self._alive]
         readers = lineage.current_readers + lineage.declared
         self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in readers]
@@ -50,6 +53,7 @@ class Verdicts:
     def collects(self, name: Name) -> set[tuple[str, int]]:
         """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
         readers = self._newest_that_only_read(is_streaming=False)
+        readers += [each.account for each in self.lineage.attempts.counting if not each.writing]
         return {
             (account.run.key, account.run.time_us)
             for account in readers
@@ -59,7 +63,9 @@ class Verdicts:
 
     def _described(self, name: Name) -> Dataset | None:
         """Return the newest generation that has a schema, of all that the name has meant."""
-        meant = [self.lineage.generations.newest(name), *self.lineage.generations.meant_back(name)]
+        every = self.lineage.generations
+        meant = [every.newest(name), *every.meant_back(name)]
+        meant += [each for other in self.lineage.names.others(name, now=True) for each in every.meant_back(other)]
         return next((each for each in meant if self.lineage.schemas.columns(each)), None)
 
     def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
@@ -115,22 +121,28 @@ class Verdicts:
         opacity = self.lineage.opacity
         newest = {self.lineage.generations.newest(name)}
         asked = [*((each, meant) for each in self.readers), *((each, newest) for each in self.makers)]
-        if any(opacity.inputs(account, writing) & datasets for (account, writing), datasets in asked):
-            return "opaque"
-        if any(opacity.inputs(account) & meant for account in self._newest_that_only_read(is_streaming=True)):
-            return "opaque"
+        only_read = self._newest_that_only_read(is_streaming=True)
+        for doubts, reason in ((False, "opaque"), (True, "unlisted")):
+            found = [opacity.inputs(*each, doubts=doubts) & datasets for each, datasets in asked] + [
+                opacity.inputs(account) & meant for account in only_read
+            ]
+            if any(found):
+                return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
             return "unaccounted"
         if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
             return "no_transformations"
-        if not self._is_read(name):
-            return "never_read"
+        if self.lineage.attempts.reading(meant) or not self._is_read(name):
+            return "attempted" if self.lineage.attempts.reading(meant) else "never_read"
         return "collected" if self.strict and self.collects(name) else ""
 
     def _is_read(self, name: Name) -> bool:
         """Tell whether a run ever read the dataset, in any generation, to write another."""
         writings = self.lineage.observed + self.lineage.declared
-        return any(each.output[:2] != name and any(source[:2] == name for source in each.reads) for each in writings)
+        names = {name, *self.lineage.names.others(name, now=True)}
+        return any(
+            any(source[:2] in names and source[:2] != each.output[:2] for source in each.reads) for each in writings
+        )
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
         """Return the runs that read and write nothing, of the newest execution of each job."""
@@ -140,10 +152,23 @@ class Verdicts:
             if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
                 by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
         newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}
-        return [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
+        found = [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
+        told = {_read_by(account) for account in found}
+        earlier = {
+            _read_by(account): account
+            for runs in by_job.values()
+            for *_, account in sorted(runs, key=lambda each: each[:2])
+            if self.lineage.is_within_window(account.run.time_us if account.run else 0)
+        }
+        return found + [account for read, account in earlier.items() if read not in told]
 
     def _is_covered(self, account: Account, dataset: Dataset) -> bool:
         return any(
             each.run and account.run and each.run.execution == account.run.execution and dataset in each.covered
             for each in self.lineage.working
         )
+
+
+def _read_by(account: Account) -> tuple[object, frozenset[Dataset]]:
+    """Return which job read what."""
+    return account.run and account.run.job_key, frozenset(account.content.inputs)

@@ -13,13 +13,10 @@ DBT = "https://github.com/OpenLineage/OpenLineage/tree/1.54.0/integration/dbt"
 
 def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
     """Leave something out of some runs; drawn after all else, so that all else stays."""
-    runs: dict[str, list[Json]] = {}
     for event in events:
         if "run" not in event and "job" in event and draw.chance(30):
             event["producer"] = DECLARE
-    for event in events:
-        if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
-            runs.setdefault(event["run"]["runId"].lower(), []).append(event)
+    runs = _runs(events)
     for own in runs.values():
         way = draw.number(0, 9)
         if own[0]["job"]["name"] == "dag.task" and way < 5:
@@ -33,6 +30,59 @@ def add_gaps(draw: Draw, events: Sequence[Json]) -> None:
                 event["producer"] = DBT
         elif way in (4, 5):
             _explain(draw, own)
+
+
+def add_unlisted(draw: Draw, events: Sequence[Json]) -> None:
+    """Let the lineage of some runs name datasets that they do not list; drawn after all else."""
+    for own in _runs(events).values():
+        names = sorted({(each["namespace"], each["name"]) for event in own for each in _sources(event)})
+        if names and draw.chance(25):
+            name = draw.choice(names)
+            way = draw.number(0, 4)
+            short = name[1].rpartition("/")[2].rpartition(".")[2]
+            other = (short, short, "s0", "elsewhere", name[1])[way]
+            if way == 4:
+                for event in own:
+                    event["inputs"] = [each for each in event.get("inputs") or [] if each["name"] != other]
+            _change_outputs(own, partial(_renamed, name, other, without_steps=draw.chance(40)))
+
+
+def _runs(events: Sequence[Json]) -> dict[str, list[Json]]:
+    """Return the events of each run, each once."""
+    runs: dict[str, list[Json]] = {}
+    for event in events:
+        if "run" in event and all(event is not other for other in runs.get(event["run"]["runId"].lower(), ())):
+            runs.setdefault(event["run"]["runId"].lower(), []).append(event)
+    return runs
+
+
+def _sources(event: Json) -> list[Json]:
+    """Return the sources in the `columnLineage` of an event."""
+    told = [facets_of(output).get("columnLineage") or {} for output in event.get("outputs") or []]
+    found = [
+        each for lineage in told for given in (lineage.get("fields") or {}).values() for each in given["inputFields"]
+    ]
+    return found + [each for lineage in told for each in lineage.get("dataset") or []]
+
+
+def _renamed(name: tuple[str, str], other: str, output: Json, *, without_steps: bool) -> Json:
+    """Return an output whose lineage calls a source by another name, and perhaps tells no transformations."""
+    lineage = facets_of(output).get("columnLineage")
+    if not lineage or not (lineage.get("fields") or lineage.get("dataset")):
+        return output
+
+    def called(each: Json) -> Json:
+        kept = {key: value for key, value in each.items() if key != "transformations" or not without_steps}
+        return {**kept, "name": other} if (each["namespace"], each["name"]) == name else kept
+
+    fields = {
+        column: {**told, "inputFields": [called(each) for each in told["inputFields"]]}
+        for column, told in (lineage.get("fields") or {}).items()
+    }
+    told = {**lineage, "fields": fields}
+    if lineage.get("dataset"):
+        told["dataset"] = [called(each) for each in lineage["dataset"]]
+    return _with_lineage(output, told)
 
 
 def _change_outputs(events: Sequence[Json], change: Callable[[Json], Json]) -> None:

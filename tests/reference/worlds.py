@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from tests.reference.draws import Draw
 from tests.reference.records import Delivered
 from tests.reference.world_events import Json, deliver
-from tests.reference.world_gaps import add_gaps
+from tests.reference.world_gaps import add_gaps, add_unlisted
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
+from tests.reference.world_writes import add_writes
 
 LONGEST = 16  # events of a world, before some are sent twice
-FEW = (3, 4, 5, 6, 8, 13, 18, 19, 23, 25, 26, 28, 29, 37, 38, 43, 47, 51, 60, 67, 213)
+FEW = (3, 12, 13, 23, 37, 46, 51, 60, 62, 80, 91, 102, 112, 128, 144, 154, 160, 161, 162, 168, 172, 187, 213, 251)
 """Seeds of worlds that have together whatever a world may have, most of it three times."""
 
 BYTES = 1200  # choices that Hypothesis has; what comes after them is plain
@@ -62,6 +63,8 @@ def make_world(draw: Draw) -> list[Delivered]:
     sent = _shuffled(draw, events) if draw.chance(50) else events
     add_sql(draw, sent)
     add_gaps(draw, sent)
+    add_unlisted(draw, sent)
+    add_writes(sent)
     return deliver(sent)
 
 

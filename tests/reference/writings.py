@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
+from tests.reference.names import Name, filters, is_part, is_subset
 from tests.reference.records import (
     Delivered,
     Facets,
@@ -17,8 +19,9 @@ from tests.reference.records import (
 )
 from tests.reference.schemas import Schemas, schema_paths
 from tests.reference.sql_reading import Statement, read_statement
+from tests.reference.unlisted import Doubt, Listed, Reading, defined_by
 
-Said = tuple[Delivered, Run | None]  # by which event of which run
+Said = tuple[Delivered, Run | None, Reading | None]  # by which event of which run, and how its lineage is read
 
 
 @dataclass
@@ -29,6 +32,11 @@ class Content:
     outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]]
     entries: dict[Dataset, list[tuple[Facets, Delivered]]]
     inferred: Statement | None = None
+    listed: Listed = field(default_factory=Listed)
+    parts: set[Dataset] = field(default_factory=set)
+    """The outputs that a folder or a `subset` shows to be written in part."""
+    selecting: set[tuple[Dataset, str]] = field(default_factory=set)
+    """The columns of inputs that select the rows that are read."""
 
     @property
     def is_self_loop(self) -> bool:
@@ -46,6 +54,7 @@ class Writing:
     job: tuple[str, str] = ("", "")
     run: str = ""
     execution: str = ""
+    period_us: int = 0
     inputs: set[Dataset] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The columns that it says anything of."""
@@ -64,12 +73,29 @@ class Writing:
     """Sources that a `lineage` facet names without a column."""
     own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """`edges` without those that concern the whole output."""
+    selecting: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
+    """Edges from the columns that select rows: no column lineage, and nothing is covered by them."""
     shows_steps: bool = False
     is_inferred: bool = False
     opaque: set[Dataset] = field(default_factory=set)
     """What it is opaquely written from, explained or not."""
     behind_view: set[Dataset] = field(default_factory=set)
     """Of what its columns say only a part, as its SQL reads it by a view."""
+    doubtful: set[Dataset] = field(default_factory=set)
+    """What is named by names that the SQL explains."""
+    ends: set[Dataset] = field(default_factory=set)
+    """Inputs of which names are the end."""
+    doubts: set[Doubt] = field(default_factory=set)
+    """Names that may mean inputs, unless lineage in force knows such a dataset."""
+
+    @property
+    def content(self) -> object:
+        """What it says, whichever run says it."""
+        sets: tuple[set[Any], ...] = (
+            self.edges, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read, self.tables,
+            self.inputs, self.bare, self.opaque, self.behind_view,
+        )  # fmt: skip
+        return self.job, self.output, self.shows_steps, self.is_inferred, tuple(frozenset(each) for each in sets)
 
     @property
     def column_sources(self) -> set[Dataset]:
@@ -90,7 +116,7 @@ class Writing:
     @property
     def fed(self) -> set[str]:
         """The columns with an input of their own."""
-        return {output for _, _, output, _, _ in self.own_edges}
+        return {edge[2] for edge in self.own_edges if edge[0] not in self.doubtful}
 
     @property
     def says_nothing(self) -> bool:
@@ -109,21 +135,41 @@ class Reader:
         inputs: set[Dataset] = set()
         said: dict[Dataset, list[tuple[Facets, Delivered]]] = defaultdict(list)
         lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]] = defaultdict(list)
-        drops = False
+        drops, parts, selecting = False, set[Dataset](), set[tuple[Dataset, str]]()
         for event in events:
-            inputs |= {dataset for each in event.datasets("inputs") if (dataset := self._source(each, event, run))}
+            for each in event.datasets("inputs"):
+                if dataset := self._source(each, event, run):
+                    inputs.add(dataset)
+                    selecting |= {(dataset, column) for column in filters(each, self.generations.names)}
             for each in event.datasets("outputs", "dataset"):
                 drops = drops or self._is_dropped(each, event, run)
                 if dataset := self._output(each, event, run):
                     said[dataset].append((facets_of(each), event))
+                    parts |= {dataset} if is_part(each, self.generations.names.canonical) or is_subset(each) else set()
                     add_lineage(lineage["output", dataset], facets_of(each), event)
             for entity in ("run", "job"):
                 add_lineage(lineage[entity, None], event.facets(entity), event)
         outputs = {dataset: merged(each) for dataset, each in said.items()}
         entries = self._by_target(lineage, run)
         inputs = set() if drops and not outputs and not entries else inputs
-        inferred = self._statement(events, run, inputs, outputs) if run and not entries else None
-        return Content(inputs, outputs, entries, inferred)
+        inferred = self._statement(events, run, inputs, outputs) if run else None
+        inferred = None if inferred and inferred.target in entries else inferred
+        called: dict[Dataset, set[Name]] = {dataset: {dataset[:2]} for dataset in inputs}
+        for event in events:
+            for each in event.datasets("inputs"):
+                if (dataset := self._source(each, event, run)) in called:
+                    called[dataset] |= self._called(each)
+        listed = Listed(called, set(outputs), defined_by(self._sql(events, run) or "") if run else set())
+        return Content(inputs, outputs, entries, inferred, listed, parts, selecting if inputs else set())
+
+    def _sql(self, events: Iterable[Delivered], run: Run) -> str | None:
+        """Return the SQL of a run, unless none of its events needs it."""
+        said = [(event.facets("job"), event) for event in events if not self._says_all_itself(event)]
+        sql = merged([({"sql": facets["sql"]}, event) for facets, event in said if facets.get("sql")]).get("sql")
+        if not sql or is_half(run.events[-1].event["job"]["name"]):
+            return None
+        query: str = sql[0]["query"]
+        return query
 
     def _statement(
         self,
@@ -133,9 +179,8 @@ class Reader:
         outputs: dict[Dataset, dict[str, tuple[Facets, Delivered]]],
     ) -> Statement | None:
         """Return what the SQL of a run says of an output that says nothing of its columns itself."""
-        said = [(event.facets("job"), event) for event in events if not _says_all_itself(event)]
-        sql = merged([({"sql": facets["sql"]}, event) for facets, event in said if facets.get("sql")]).get("sql")
-        if not sql or is_half(run.events[-1].event["job"]["name"]):
+        sql = self._sql(events, run)
+        if not sql:
             return None
         reads: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in inputs}
         writes: dict[Dataset, set[str]] = {dataset: {dataset[1]} for dataset in outputs}
@@ -158,12 +203,23 @@ class Reader:
             else self.schemas.at(dataset, run.time_us)
             for dataset in reads.keys() | writes.keys()
         }
-        return read_statement(sql[0]["query"], reads, writes, columns)
+        return read_statement(sql, reads, writes, columns)
 
     def _names(self, named: Facets) -> set[str]:
         """Return what an event calls a dataset, symlinks too."""
+        return {name for _, name in self._called(named)}
+
+    def _called(self, named: Facets) -> set[Name]:
         links = (facets_of(named).get("symlinks") or {}).get("identifiers") or []
-        return {self.generations.names.canonical(each["namespace"], each["name"])[1] for each in (named, *links)}
+        return {self.generations.names.canonical(each["namespace"], each["name"]) for each in (named, *links)}
+
+    def _says_all_itself(self, event: Delivered) -> bool:
+        """Tell whether each output gives inputs for the columns it lists, so that nobody asks the SQL of an event."""
+        if not _says_all_itself(event):
+            return False
+        listed = {next(iter(self._called({**each, "facets": {}}))) for each in event.datasets("inputs", "outputs")}
+        named = [step for each in event.datasets("outputs") for step in _steps(facets_of(each))]
+        return all(next(iter(self._called(each))) in listed for each in named if not is_own_table(each["name"]))
 
     def writings(
         self, content: Content, time_us: int, run: Run | None, started_us: int, producer: str
@@ -172,33 +228,46 @@ class Reader:
         made = [Writing(output, time_us, inputs=content.inputs) for output in outputs]
         for writing in made:
             facets = content.outputs.get(writing.output, {})
-            if content.entries:
-                self._read_entries(writing, content.entries.get(writing.output, []), run)
+            if writing.output in content.entries:
+                self._read_entries(writing, content.entries[writing.output], run)
             elif "columnLineage" in facets:
-                self._read_column_lineage(writing, *facets["columnLineage"], run)
+                facet, event = facets["columnLineage"]
+                said = content.inferred if content.inferred and content.inferred.target == writing.output else None
+                steps = [each for each in _steps(facet) if each.get("field")]
+                reading = Reading(content.listed, said, any(map(_is_stated, steps)))
+                self._read_column_lineage(writing, facet, (event, run, reading))
         declares = producer.startswith("urn:headwater:declare")
         reads = bool(content.inputs) or any(each.column_sources or each.bare for each in made)
         for writing in made:
-            if not content.entries:
+            is_explicit = writing.output in content.entries
+            if not is_explicit:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
             other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
             writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
             if not writing.carries:
                 itself = {writing.output} & content.inputs
-                writing.opaque = writing.bare | itself if content.entries else content.inputs
-            if not content.entries and (len(outputs) == 1 or not writing.carries):
+                writing.opaque = writing.bare | itself if is_explicit else content.inputs
+            if not is_explicit and (len(outputs) == 1 or not writing.carries):
                 writing.tables |= content.inputs
             writing.tables.discard(writing.output)
             writing.tables |= writing.column_sources
             self._spread(writing, content.outputs.get(writing.output, {}))
         read = content.inputs.union(*(each.tables for each in made))
         for writing in made:
-            is_whole = writing.is_inferred or (declares and not content.entries)
+            is_whole = writing.is_inferred or (declares and writing.output not in content.entries)
             if reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
+        for writing in made:
+            self._select(writing, content)
         return made
+
+    def _select(self, writing: Writing, content: Content) -> None:
+        """Make edges to every column from those that select what is read."""
+        for source, column in content.selecting:
+            columns = self._columns(writing, content.outputs.get(writing.output, {}))
+            writing.selecting |= {(source, column, each, "INDIRECT", False) for each in columns}
 
     def _account_for_empty(self, writing: Writing, inferred: Statement | None, *, empty_counts: bool) -> None:
         """Take columns without inputs as stated, or not; SQL tells of an output that says nothing."""
@@ -229,16 +298,23 @@ class Reader:
 
         writing.left_out = left_out(listed, others, accounted(), unnamed(), key, is_part="integration/dbt" in producer)
         said = content.inferred
-        if writing.left_out and said and said.target == output and not said.behind_view:
+        asks = bool(writing.left_out or writing.doubtful)
+        is_proven = False
+        if asks and said and said.target == output and not said.behind_view:
             before, written = accounted(), {each: key(each) for each in said.named}
             made = {(written[each], source, self._key(source, column)) for source, column, each, _ in said.columns}
+            proving = [edge for edge in writing.own_edges if edge[0] not in writing.doubtful]
             values = {
                 (key(each), source, self._key(source, column))
-                for source, column, each, kind, _ in writing.own_edges
+                for source, column, each, kind, _ in proving
                 if kind == "DIRECT"
             }
             if values <= made and all(is_near(each, written.values()) for each in before):
-                _take_columns(writing, said, {each for each in said.named if not is_near(written[each], before)})
+                is_proven = True
+                if writing.doubtful:
+                    _take_all(writing, said)
+                else:
+                    _take_columns(writing, said, {each for each in said.named if not is_near(written[each], before)})
                 self._spread(writing, facets)
                 every = [*listed, *((each,) for each in said.named)]
                 nested = Nested(listed, key)
@@ -247,6 +323,11 @@ class Reader:
                     for each in {key(".".join(path)) for path in every} | unnamed()
                     if not nested.is_among(each, accounted())
                 }
+        if writing.doubtful and not is_proven and said and said.target == output and said.says_something:
+            _take_unproven(writing, said)
+            self._spread(writing, facets)
+            is_part = "integration/dbt" in producer
+            writing.left_out = left_out(listed, others, accounted(), unnamed(), key, is_part=is_part)
 
     # Names
 
@@ -276,14 +357,39 @@ class Reader:
 
     # Edges
 
-    def _read_column_lineage(self, writing: Writing, facet: Facets, event: Delivered, run: Run | None) -> None:
+    def _read_column_lineage(self, writing: Writing, facet: Facets, said: Said) -> None:
+        self._read_unlisted(writing, facet, said)
         for output, entry in (facet.get("fields") or {}).items():
             writing.named.add(output)
             old = [{"masking": entry.get("transformationType") == "MASKED"}]
             for source in entry.get("inputFields") or []:
-                self._read_source(writing, source, output, old, (event, run))
+                self._read_source(writing, source, output, old, said)
         for source in facet.get("dataset") or []:
-            self._read_source(writing, source, None, [{}], (event, run))
+            self._read_source(writing, source, None, [{}], said)
+
+    def _read_unlisted(self, writing: Writing, facet: Facets, said: Said) -> None:
+        """Note the names that the SQL explains, and those that may mean several inputs."""
+        event, run, reading = said
+        for source in _steps(facet):
+            dataset, (name,) = self._source(source, event, run), self._called({**source, "facets": {}})
+            if not dataset or reading is None or reading.listed.is_listed(dataset):
+                continue
+            if reading.of_sql(name):
+                writing.doubtful.add(dataset)
+            elif len(ended := reading.listed.ending_in(name)) == 1:
+                writing.ends.update(ended)
+            elif inputs := reading.listed.may_mean(name):
+                writing.doubts.add((dataset, inputs, True))
+
+    def _meant(self, source: Facets, said: Said) -> Dataset | None:
+        """Return the dataset of a source in lineage, or the one input that its name is the end of."""
+        event, run, reading = said
+        dataset = self._source(source, event, run)
+        if not dataset or reading is None or reading.listed.is_listed(dataset):
+            return dataset
+        (name,) = self._called({**source, "facets": {}})
+        inputs = [] if reading.of_sql(name) else reading.listed.ending_in(name)
+        return inputs[0] if len(inputs) == 1 else dataset
 
     def _read_entries(self, writing: Writing, entries: list[tuple[Facets, Delivered]], run: Run | None) -> None:
         for entry, event in entries:
@@ -291,14 +397,14 @@ class Reader:
                 writing.named.add(output)
                 writing.empty |= set() if told["inputs"] else {output}
                 for source in told["inputs"]:
-                    self._read_source(writing, source, output, [{}], (event, run))
+                    self._read_source(writing, source, output, [{}], (event, run, None))
             for source in entry.get("inputs") or []:
-                self._read_source(writing, source, None, [{}], (event, run))
+                self._read_source(writing, source, None, [{}], (event, run, None))
 
     def _read_source(
         self, writing: Writing, source: Facets, output: str | None, without: list[Facets], said: Said
     ) -> None:
-        dataset = self._source(source, *said) if source.get("type", "DATASET") == "DATASET" else None
+        dataset = self._meant(source, said) if source.get("type", "DATASET") == "DATASET" else None
         if not dataset:
             return
         writing.tables.add(dataset)
@@ -308,7 +414,7 @@ class Reader:
             return
         writing.shows_steps = writing.shows_steps or bool(source.get("transformations"))
         for step in source.get("transformations") or without:
-            masked = step.get("masking") is True
+            masked = step.get("masking") is True and dataset not in writing.doubtful
             if output is None:
                 writing.whole.add((dataset, source["field"], masked))
             else:
@@ -318,12 +424,16 @@ class Reader:
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
         """Make edges to every column of those that concern the whole output."""
-        if "schema" in facets:
-            columns = [".".join(path) for path in schema_paths(facets["schema"][0].get("fields") or [])]
-        else:
-            columns = self.schemas.at(writing.output, writing.time_us)
+        columns = self._columns(writing, facets)
         for source, column, masked in writing.whole:
-            writing.edges |= {(source, column, each, "INDIRECT", masked) for each in {*columns, *writing.named}}
+            writing.edges |= {(source, column, each, "INDIRECT", masked) for each in columns}
+
+    def _columns(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> set[str]:
+        """Return the columns of an output that edges to the whole of it lead to."""
+        if "schema" in facets:
+            paths = schema_paths(facets["schema"][0].get("fields") or [])
+            return {*(".".join(path) for path in paths), *writing.named}
+        return {*self.schemas.at(writing.output, writing.time_us), *writing.named}
 
 
 def _read_inferred(writing: Writing, statement: Statement) -> None:
@@ -351,6 +461,39 @@ def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> 
             edge = (source, column, output, "DIRECT", masked)
             writing.edges.add(edge)
             writing.own_edges.add(edge)
+
+
+def _take_all(writing: Writing, statement: Statement) -> None:
+    """Take all that the SQL says, as it explains names in the lineage."""
+    _take_columns(writing, statement, set(statement.named))
+    writing.empty -= writing.fed
+    _take_whole(writing, statement)
+
+
+def _take_unproven(writing: Writing, statement: Statement) -> None:
+    """Take the edges of the SQL, which account for nothing."""
+    writing.named |= set(statement.named)
+    for source, column, output, masked in statement.columns:
+        writing.tables.add(source)
+        writing.edges.add((source, column, output, "DIRECT", masked))
+    _take_whole(writing, statement)
+
+
+def _take_whole(writing: Writing, statement: Statement) -> None:
+    for source, column in statement.whole if statement.says_something else ():
+        writing.tables.add(source)
+        writing.whole.add((source, column, False))
+
+
+def _steps(facets: Facets) -> list[Facets]:
+    """Return the sources in a `columnLineage` facet, or in that of an output."""
+    lineage = facets.get("columnLineage") or facets
+    found = [step for each in (lineage.get("fields") or {}).values() for step in each.get("inputFields") or []]
+    return [*found, *(lineage.get("dataset") or [])]
+
+
+def _is_stated(step: Facets) -> bool:
+    return bool(step.get("transformations"))
 
 
 def _says_all_itself(event: Delivered) -> bool:

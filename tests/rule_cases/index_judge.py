@@ -31,7 +31,7 @@ class Index(Judge):
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             open_views = stack.enter_context(indexed(self.delivered, Random(len(self.delivered))))
-            self.here = stack.enter_context(open_views.look(AsOf(as_of_us=self.as_of_us)))
+            self.here = stack.enter_context(open_views.look(AsOf(as_of_us=self.as_of_us, newest=True)))
             self._opened = stack.pop_all()
         return self
 

@@ -24,13 +24,16 @@ Column = tuple[str, str, str | None]
 
 REASONS = {
     "used_as_a_whole": "nested",
+    "attempted": "attempted",
     "never_read": "never read",
     "no_transformations": "no transformations",
     "collected": "shown",
     "a reader does not say what feeds all its columns": "unaccounted",
+    "a reader's lineage names a dataset that it does not list and that may mean this one": "unlisted",
     "a column that it is nested in is read as a whole": "nested",
     "a reader reports no column lineage": "opaque",
     "a reader reports no transformation, so that its filters and joins are not seen": "no transformations",
+    "a run that did not complete reads this dataset (wait for its end, or run the job again)": "attempted",
     "no reader of this dataset reports": "never read",
     "a job read this dataset to show it, and does not say which columns": "shown",
 }
@@ -171,6 +174,8 @@ class Memory(Judge):
         return {told(each): second(us) for each, us in self.lineage.tagged_themselves(ask.tag)[1].items()}
 
     def unused(self, ask: Ask) -> Any:
+        if self.lineage.scene.naming.moved.former(Name(LAKE, ask.about)):
+            return {}  # a question about all datasets leaves it out
         verdicts = self.lineage.unused((LAKE, ask.about), strict=ask.strict)
         reasons = self.lineage.reasons((LAKE, ask.about), strict=ask.strict)
         return {column: told_verdict(verdict, reasons[column]) for column, verdict in verdicts.items()}

@@ -1,6 +1,6 @@
 """R4, R5, R6: opaque inputs and outputs, what explains them, newest executions without columns, empty inputFields."""
 
-from tests.reference.world_events import Json, column_lineage, facet
+from tests.reference.world_events import Json, at, column_lineage, dataset_event, facet
 from tests.rule_cases.case import Case, case, edges, exposed, links, stops, surface, unused, upstream
 from tests.rule_cases.events import (
     begun,
@@ -16,6 +16,7 @@ from tests.rule_cases.events import (
     writes,
 )
 
+CATALOG = "https://example.org/catalog"
 A, B, C = table("a", "x y"), table("b", "x"), table("c", "k")
 COPY = writes("b", {"x": "a.x"})
 SESSION = below(90)
@@ -174,7 +175,7 @@ PAIRS = [
             half(12),
             done(1, 13, B, of=[A], job=ATOMIC, under=SESSION, kind="FAIL"),
         ],
-        unused("a", {"x": "used", "y": "unused"}),
+        unused("a", {"x": "used", "y": "unknown: attempted"}),
     ),
     case(
         "R4 'table_as_select' in the target's name makes no statement of a save",
@@ -282,6 +283,50 @@ INPUTS = [
         surface("a.y", {"d.p": "unknown"}),
     ),
     case(
+        "R4 a lineage facet takes precedence for its own output only",
+        [
+            done(
+                1,
+                1,
+                writes("b", {"x": "a.y"}),
+                writes("d", {"x": "a.y"}),
+                table("e"),
+                of=[A],
+                run_facets=lineage(entry("b", {"x": "a.x"})),
+            )
+        ],
+        surface("a.x", {"b.x": "exposed", "e.None": "unknown"}),
+        surface("a.y", {"d.x": "exposed", "e.None": "unknown"}),
+    ),
+    case(
+        "R6 a DatasetEvent with an owner takes no lineage back",
+        [
+            dataset_event(at(1), writes("b", {"x": "a.x"}), CATALOG),
+            dataset_event(at(2), table("b", ownership=facet(owners=[{"name": "team"}])), CATALOG),
+        ],
+        edges("a.x > b.x"),
+        exposed("a.x", "b.x"),
+    ),
+    case(
+        "R6 a DatasetEvent replaces lineage facets one by one",
+        [
+            dataset_event(at(1), writes("b", {"x": "a.x"}), CATALOG),
+            dataset_event(at(2), writes("b", {"x": "a.y"}), CATALOG),
+            dataset_event(at(3), table("c", "k", lineage=entry("c", {"k": "a.x"})), CATALOG),
+            dataset_event(at(4), table("c", "k", lineage=entry("c", {"k": "a.y"})), CATALOG),
+        ],
+        exposed("a.y", "b.x", "c.k"),
+        surface("a.x", {}),
+    ),
+    case(
+        "R6 a DatasetEvent takes lineage back where it says so",
+        [
+            dataset_event(at(1), writes("b", {"x": "a.x"}), CATALOG),
+            dataset_event(at(2), table("b", columnLineage=facet(_deleted=True)), CATALOG),
+        ],
+        surface("a.x", {}),
+    ),
+    case(
         "R4 a lineage facet with a source without a field",
         [done(1, 1, table("b", "x"), of=[A], run_facets=lineage(entry("b", {}, "a")))],
         unused("a", {"x": "unknown: opaque", "y": "unknown: opaque"}),
@@ -348,9 +393,12 @@ NEWEST = [
         *PROVEN,
     ),
     case(
-        "R5 a newest execution that failed is none",
+        "R5 a newest execution that failed replaces nothing and leaves open what it did",
         [OLD, done(2, 2, B, of=[A], job=JOB, kind="FAIL")],
-        *PROVEN,
+        unused("a", {"x": "used", "y": "unknown: attempted"}),
+        surface("a.x", {"b.x": "exposed"}),
+        surface("a.y", {"b.x": "unknown"}),
+        stops("a.x", "a"),
     ),
     case(
         "R5 two opaque executions after one with columns: the newest counts",

@@ -4,18 +4,22 @@ All of it is looked up by what was said within the stretch, so that its cost is 
 over the tables of mentions.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from headwater.events.decode import decode
+from headwater.events.rows import described_columns
 from headwater.index.reading.described import set_from
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.touched import Touched
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.database import one_value
+from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.announced_changes import NAMESPACE
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.joined_lists import joined_columns
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import Order
@@ -31,13 +35,13 @@ class Stretch(NamedTuple):
     until_us: int
 
 
-class SchemaBetween(NamedTuple):
-    """The newest schema of a dataset at both ends of a stretch, None: none was mentioned yet; names: as sent."""
+class ListsBetween(NamedTuple):
+    """The lists that make up the columns of a dataset at both ends of a stretch; names: as sent."""
 
     dataset: Name
     names: set[Name]
-    before: SeenSchema | None
-    after: SeenSchema
+    before: Sequence[SeenSchema]
+    after: Sequence[SeenSchema]
 
 
 class TagsBetween(NamedTuple):
@@ -46,6 +50,14 @@ class TagsBetween(NamedTuple):
     dataset: Name
     before: list[TagsFacet]
     after: list[TagsFacet]
+
+
+class DescribedColumn(NamedTuple):
+    """A column as a list describes it, and the list."""
+
+    type: str | None
+    description: str | None
+    by: SeenSchema | None
 
 
 class FacetBetween(NamedTuple):
@@ -73,25 +85,56 @@ class ChangeHistory:
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = Stretch(since_us, until_us)
         self._of = of
+        self._columns: dict[str, Sequence[tuple[str, str | None, str | None]]] = {}
 
-    def schemas(self) -> Iterator[SchemaBetween]:
-        """Yield the datasets of which another schema was mentioned."""
-        newest: dict[Name, list[SeenSchema | None]] = {}
+    def schemas(self) -> Iterator[ListsBetween]:
+        """Yield the datasets whose columns other lists make up than at the beginning."""
+        known: tuple[dict[Name, KnownLists], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
         these, only = self._narrowed(DATASET, 3)
         changed = f"SELECT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
         query = f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({changed}) AND time_us <= ?2"
-        for number, credible, *rest in self._sql.execute(query, (*self._between, *these)):
-            seen, name = SeenSchema(bool(credible), *rest), self._names.name(number)
-            dataset = seen.dataset(name, self._live.naming).plain
-            names.setdefault(dataset, set()).add(name)
-            ends = newest.setdefault(dataset, [None, None])
-            for at, until_us in enumerate(self._between):
+        for number, *row in self._sql.execute(query, (*self._between, *these)):
+            seen, name = seen_of(row), self._names.name(number)
+            dataset = seen.dataset(name, self._live.naming)
+            names.setdefault(dataset.plain, set()).add(name)
+            for at_end, until_us in zip(known, self._between, strict=True):
                 if seen.time_us <= until_us:
-                    ends[at] = max(ends[at] or seen, seen)
-        for dataset, (before, after) in newest.items():
-            if after is not None and (before is None or before.schema != after.schema):
-                yield SchemaBetween(dataset, names[dataset], before, after)
+                    self._lists(at_end, dataset).take(seen)
+        for plain, own in names.items():
+            before, after = (self._newest(at_end, plain) for at_end in known)
+            if [seen.schema for seen in before] != [seen.schema for seen in after]:
+                yield ListsBetween(plain, own, before, after)
+
+    def _lists(self, known: dict[Name, KnownLists], dataset: Name) -> KnownLists:
+        if dataset not in known:
+            known[dataset] = KnownLists(by_parts=self._live.is_written_by_parts(dataset))
+        return known[dataset]
+
+    def _newest(self, known: Mapping[Name, KnownLists], dataset: Name) -> Sequence[SeenSchema]:
+        """Return the lists of the newest generation that has some."""
+        every = self._live.naming.generations.meanings(dataset)
+        return next((known[each].lists for each in every if each in known), [])
+
+    def described_columns(self, names: Iterable[Name], lists: Sequence[SeenSchema]) -> dict[str, DescribedColumn]:
+        """Return the columns that lists make up, each as the first list that has it describes it."""
+        names = sorted(names)
+        columns = joined_columns([self._live.contents.schema(seen.schema) for seen in lists])
+        found = {".".join(path): DescribedColumn(None, None, None) for path in columns}
+        for seen in lists:
+            for column, kind, description in self._described(names, seen.schema):
+                if column in found and found[column].by is None:
+                    found[column] = DescribedColumn(kind, description, seen)
+        return {column: each if each.by else each._replace(by=lists[0]) for column, each in found.items()}
+
+    def _described(self, names: Iterable[Name], schema: str) -> Sequence[tuple[str, str | None, str | None]]:
+        """Return columns, their types and descriptions; of one schema all who mention it say nearly the same."""
+        if schema not in self._columns:
+            text = self.schema_text(names, schema)
+            facet: Any = decode(text.encode()) if text else None
+            rows = described_columns(facet) if isinstance(facet, dict) else ()
+            self._columns[schema] = [(".".join(path), kind, said) for path, kind, said in rows]
+        return self._columns[schema]
 
     def schema_text(self, names: Iterable[Name], schema: str) -> str:
         """Return a text of a schema that was mentioned under one of these names; empty where it is kept no more."""

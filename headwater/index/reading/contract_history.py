@@ -1,6 +1,6 @@
 """What was said of one dataset, one mention after the other: schemas, tags, owners, names; from the index's file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -9,7 +9,8 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.database import marks
 from headwater.index.stored.index_packing import tags_from
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.index.stored.schema_use_table import seen_of
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
@@ -26,6 +27,13 @@ class Renamed(NamedTuple):
     run_key: str
 
 
+class ListsSince(NamedTuple):
+    """The lists that make up the columns of a dataset, the base list first, and the mention that made it so."""
+
+    since: SeenSchema
+    lists: Sequence[SeenSchema]
+
+
 class ContractHistory:
     """Reads one generation of the index, up to a moment (us, UTC)."""
 
@@ -35,16 +43,25 @@ class ContractHistory:
         self.names = live.naming.names_of(dataset)
         self._numbers = sorted(number for name in self.names if (number := live.names.known(name)) is not None)
 
-    def schemas(self) -> list[SeenSchema]:
-        """Return the first mention of each schema that others followed, the newest first."""
+    def lists(self) -> list[ListsSince]:
+        """Return the lists that made up the columns, one change after the other, the newest first."""
         query = (
             f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({marks(self._numbers)}) "
             f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {LOOKED_AT}"
         )
         rows = self._sql.execute(query, (*self._numbers, self._until)).fetchall()
-        mentions = ((self._live.names.name(number), SeenSchema(bool(first), *rest)) for number, first, *rest in rows)
-        own = sorted(seen for name, seen in mentions if seen.dataset(name, self._live.naming).plain == self._dataset)
-        return [next(same) for _, same in groupby(own, lambda seen: seen.schema)][::-1]
+        mentions = [(seen_of(row), self._live.names.name(number)) for number, *row in rows]
+        by_parts = self._live.is_written_by_parts(self._dataset)
+        known: dict[Name, KnownLists] = {}
+        found: list[ListsSince] = []
+        for seen, name in sorted(mentions):
+            dataset = seen.dataset(name, self._live.naming)
+            if dataset.plain == self._dataset:
+                own = known.get(dataset) or known.setdefault(dataset, KnownLists(by_parts=by_parts))
+                own.take(seen)
+                if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
+                    found.append(ListsSince(seen, own.lists))
+        return found[::-1]
 
     def tags(self) -> Iterator[list[TagsFacet]]:
         """Yield by producer its newest tags facets, the newest first."""

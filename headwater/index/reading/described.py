@@ -8,6 +8,7 @@ from headwater.events.facet_digests import is_deleted
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import COUNTED, DATASET, JOB
 from headwater.index.stored.database import marks
+from headwater.lineage.edges.joined_lists import joined_facet, lists_in
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import time_of, until_text
 
@@ -82,14 +83,17 @@ class Described:
         ).fetchall()
 
     def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
-        """Return a text of the newest schema as rule 12 has it; texts of one schema differ in who sent it alone.
+        """Return the columns as rule 12 has them, as a facet; texts of one list differ in who sent it alone.
 
         It is that of the newest generation that says one, as in `Snapshot.shown_columns`.
         """
         every = self._live.naming.generations.meanings(dataset.plain)
-        schema = next((self._live.schema(each) for each in every if self._live.columns(each).names), None)
-        if schema is None:
-            return {}
+        joined = next((found for each in every if (found := self._live.schema(each))), None)
+        texts = [self._schema_text(names, schema) for schema in lists_in(joined)] if joined else []
+        known = [text for text in texts if text]
+        return {"schema": known[0] if len(known) == 1 else joined_facet(known)} if known else {}
+
+    def _schema_text(self, names: Iterable[Name], schema: str) -> str | None:
         sets = [
             row
             for name in names
@@ -99,7 +103,7 @@ class Described:
                 (DATASET, self._live.names.known(name) or 0, schema),
             )
         ]
-        return {"schema": self._live.facet_text(dict(set_from(max(sets)[2]))["schema"])} if sets else {}
+        return self._live.facet_text(dict(set_from(max(sets)[2]))["schema"]) if sets else None
 
     def _shown(self, found: _Newest) -> dict[str, str]:
         """Return the texts of facets but for those that are `_deleted`."""

@@ -16,12 +16,12 @@ _SHOWN = 5
 
 
 def last_green_us(live: LiveGraph, job: str) -> int:
-    """Return when the newest COMPLETE run of a job ended (us). job: a name, or `namespace/name`.
+    """Return when the newest COMPLETE attempt of a job ended (us). job: a name, or `namespace/name`.
 
     Raises NotKnown where there is none, WrongQuestion for a name of several jobs.
     """
     keys = _jobs(live, job)
-    query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND state = 'COMPLETE'"
+    query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND completed"
     found: int | None = live.sql.execute(query, (keys,)).fetchone()[0]
     if found is None:
         raise NotKnown("green run of job", job, [], "None of its runs is known to have ended well.")

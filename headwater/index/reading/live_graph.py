@@ -2,7 +2,6 @@
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +9,7 @@ from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.content_table import SqliteContents
-from headwater.index.stored.database import open_for_reading
+from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
@@ -19,14 +18,17 @@ from headwater.lineage.edges.column_spellings import chosen_spellings, spellings
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
-from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
-from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
+from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
+from headwater.lineage.time.whole_rewrites import WholeRewrite
 from headwater.opening import or_closed
 
 T = TypeVar("T")
@@ -37,6 +39,9 @@ _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 _ROW = 5
 """Edges that a row of a list weighs as much as: 100,000 rows are kept."""
 
+_NO_REWRITES = (None, None)
+"""Of a dataset: the last whole rewrite where it is not written by parts, and the last that is one in any case."""
+
 _EDGE = 100
 """Characters of a text that weigh as much as an edge."""
 
@@ -44,9 +49,9 @@ _EDGE = 100
 class LiveGraph(Snapshot):
     """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
 
-    def __init__(self, path: Path, remask: Remask):
+    def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
-        self.path = path
+        self.path, self._rules = path, rules
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
@@ -68,6 +73,7 @@ class LiveGraph(Snapshot):
         self._texts: Weighed[int, str] = Weighed()
         self.contents = SqliteContents(self.sql)
         self._nests: set[Name] = set()
+        self._rewrites: dict[Name, tuple[WholeRewrite | None, WholeRewrite | None]] = {}
         self.generation = 0
         self._seen = -1
         self.refresh()
@@ -82,7 +88,8 @@ class LiveGraph(Snapshot):
         self.names.refresh()
         moved = self._names_in_time.refresh()
         with paused():
-            newest = max(self._take_sets(), self._take_datasets(), self._newest_entity(), self.generation)
+            taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
+            newest = max(*taken, self._newest_entity(), self.generation)
         self.moved, self.acted = newest if moved else self.moved, self._newest_act()
         self._tags = self._counted = None
         self._jobs.clear()
@@ -250,35 +257,46 @@ class LiveGraph(Snapshot):
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
         return Stats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
 
-    def written(self, dataset: Name) -> Written:
-        """Return who ever wrote a generation of a dataset."""
-        number = self.names.known(dataset) or 0
+    def seen(self, number: int) -> Seen:
+        """Return when runs said an edge set."""
+        row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
+        return Seen(*row)
+
+    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+        """Return the whole rewrite of a generation of a dataset that began last."""
+        if self._rules.declares_writes(dataset):
+            return self.remembered(("declared rewrite", dataset), lambda: self._declared_rewrite(dataset))
+        every, whole = self._rewrites.get(dataset, _NO_REWRITES)
+        if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
+            return every
+        return whole
+
+    def newest_event_us(self) -> int | None:
+        """Return the time of the newest event that is not ahead of its receipt."""
+        row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
+        return row[0] if row else None
+
+    def _declared_rewrite(self, dataset: Name) -> WholeRewrite | None:
+        """Return the same where users declare how jobs write the dataset."""
+        by_parts = self.is_written_by_parts(dataset.plain)
         rows = self.sql.execute(
-            "SELECT e.number, g.layer, g.job, v.value FROM groups g JOIN edge_sets e ON e.grp = g.id "
-            "JOIN edges v ON v.edge_set = e.number WHERE g.output = ? AND e.runs > 0",
-            (number,),
-        ).fetchall()
-        writers = []
-        for edge_set, layer, job, value in rows:
-            job_output = JobOutput(layer, self.names.name(job), dataset)
-            writers.append(Writer(self._remask(job_output, unpack_edges(value)), partial(self._wrote, edge_set)))
-        return Written(writers, partial(self._rewritten, number))
-
-    def _wrote(self, edge_set: int, upto_us: int) -> Wrote | None:
-        query = (
-            "SELECT v.time_us, k.key FROM votes v JOIN run_keys k ON k.id = v.run "
-            f"WHERE v.edge_set = ? AND v.time_us <= ? ORDER BY {_NEWEST_RUN} LIMIT 1"
+            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer FROM groups g "
+            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run WHERE g.output = ? "
+            "ORDER BY v.started_us DESC, v.time_us DESC",
+            (self.names.known(dataset) or 0,),
         )
-        row = self.sql.execute(query, (edge_set, upto_us)).fetchone()
-        return (row[0], row[1]) if row else None
+        for started_us, time_us, layer, job, kind, producer in rows:
+            sender = self.names.name(producer).namespace if producer else ""
+            found = declared_kind(self._rules, sender, JobOutput(layer, self.names.name(job), dataset), kind)
+            if rewrites(found, by_parts=by_parts):
+                return WholeRewrite(started_us, time_us)
+        return None
 
-    def _rewritten(self, dataset: int, by: Wrote) -> int | None:
-        query = (
-            "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id AND v.rewrites "
-            "WHERE g.output = ? AND v.time_us >= ? AND v.run <> (SELECT id FROM run_keys WHERE key = ?)"
-        )
-        found: int | None = self.sql.execute(query, (dataset, *by)).fetchone()[0]
-        return found
+    def is_written_by_parts(self, dataset: Name) -> bool:
+        """Tell whether some event mentions a part of a dataset, or writes its partitions."""
+        known = [number for name in self.naming.names_of(dataset) if (number := self.names.known(name)) is not None]
+        query = f"SELECT 1 FROM parted WHERE name IN ({marks(known)}) LIMIT 1"
+        return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read(self, dataset: Name) -> bool:
         """Tell whether some run, be it long ago, read a dataset to write another."""
@@ -301,19 +319,31 @@ class LiveGraph(Snapshot):
     def _take_sets(self) -> int:
         newest = 0
         rows = self.sql.execute(
-            "SELECT e.number, e.generation, e.live, e.latest, e.reading, e.explained, e.accounted, g.layer, g.job, "
-            "g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+            "SELECT e.number, e.generation, e.runs, e.last_us, e.live, e.latest, e.reading, e.explained, e.accounted, "
+            "g.layer, g.job, g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
             "LEFT JOIN edges v ON v.edge_set = e.number WHERE e.generation > ?",
             (self.generation,),
         )
-        for number, generation, live, latest, reading, explained, accounted, layer, job, output, value in rows:
+        for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value in rows:
             newest = max(newest, generation)
             self.graph.remove(number)
             self._count(number, False, False, False)
-            if live or latest or reading:
+            if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
-                told = (frozenset(names_from(explained)), frozenset(names_from(accounted)))
-                self._put(number, job_output, EdgeSet(unpack_edges(value), live, latest, reading, *told))
+                told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
+                self._put(number, job_output, EdgeSet(unpack_edges(value), *counts, *told), last_us)
+        return newest
+
+    def _take_rewrites(self) -> int:
+        newest = 0
+        for output, *times, generation in self.sql.execute(
+            "SELECT output, started_us, ended_us, whole_started_us, whole_ended_us, generation FROM rewrites "
+            "WHERE generation > ?",
+            (self.generation,),
+        ):
+            newest = max(newest, generation)
+            every, whole = (WholeRewrite(*each) if each[0] is not None else None for each in (times[:2], times[2:]))
+            self._rewrites[self.names.name(output)] = every, whole
         return newest
 
     def _take_datasets(self) -> int:

@@ -11,7 +11,7 @@ from headwater.index.stored.candidate_table import VOTE
 from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places
 from headwater.index.stored.index_packing import unpack_edges
 from headwater.index.stored.run_facts_table import RunFactsTable
-from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, RunNumbers
+from headwater.index.stored.run_numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.current_candidates import Candidate
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
@@ -30,7 +30,7 @@ _NEAR = 5
 
 _VOTES = (
     f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
-    f"ORDER BY {NEWEST_CANDIDATE} LIMIT {LOOKED_AT + 1}"
+    f"ORDER BY {NEWEST_WRITE} LIMIT {LOOKED_AT + 1}"
 )
 
 
@@ -134,7 +134,7 @@ class RunHistory:
         row = self._sql.execute(
             "SELECT k.key, v.time_us, r.job FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
             "JOIN run_keys k ON k.id = v.run WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us <= ? "
-            f"AND k.key <> ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
+            f"AND k.key <> ? ORDER BY {NEWEST_WRITE} LIMIT 1",
             (self._number(dataset), time_us, key),
         ).fetchone()
         return self._beside(*row) if row else None
@@ -171,7 +171,7 @@ class RunHistory:
 
         One more than `LOOKED_AT` where there are more.
         """
-        query = "SELECT id, layer, job FROM groups WHERE output = ?"
+        query = "SELECT id, layer, job FROM groups WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
             for job_output, layer, job in self._sql.execute(query, (self._number(name),)).fetchall():
                 rows = self._sql.execute(_VOTES, (job_output,))

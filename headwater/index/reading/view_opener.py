@@ -79,18 +79,18 @@ class ViewOpener:
         with paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
-                    yield _view(live, live.counted(), rules, as_of)
+                    yield _view(live, rules, as_of)
             else:
                 with self._past_lock:
                     past, rules = self._past_snapshot(as_of)
-                    yield _view(past, past.counted().everything() if as_of.every else past.counted(), rules, as_of)
+                    yield _view(past, rules, as_of)
 
     @contextmanager
     def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
         """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
         if not as_of.is_derived:
             with paused(), self._opened_index() as (live, rules):
-                yield _view(live, live.counted(), rules, as_of), live
+                yield _view(live, rules, as_of), live
         else:
             with self.look(as_of) as view, self._opened_index() as (live, _):
                 yield view, live
@@ -130,10 +130,10 @@ class ViewOpener:
                     self._live.rest()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
-        wanted = (self._home.current(), repr((rules.masking, rules.constants)))
+        wanted = (self._home.current(), repr((rules.masking, rules.constants, rules.rewrites)))
         if self._live is None or self._opened != wanted:
             self._close()
-            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules)))
+            published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules), rules))
             self._live, self._opened = live, (published, wanted[1])
             return live, published
         return self._live, wanted[0]
@@ -147,7 +147,7 @@ class ViewOpener:
         """Derive the past anew from the facts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
-        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.every, as_of.infers)
+        key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.infers)
         found = self._past.get(key)
         if found is None:
             published, sql = self._home.opened(open_for_reading)
@@ -157,18 +157,23 @@ class ViewOpener:
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
                 facts = facts if as_of.infers else without_sql(facts)
-                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules))
-            if as_of.every:
-                found.put_history()
+                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules), rules)
             while len(self._past) > _PAST_KEPT:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)
         return found, rules
 
 
-def _view(snapshot: Snapshot, counted: CountedEdges, rules: UserRules, as_of: AsOf) -> View:
+def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
+    counted = _counted(snapshot, as_of)
     if as_of.seen_since_us is not None:
         counted = counted.without(snapshot.older_than(as_of.seen_since_us))
     if as_of.origins != ORIGINS:
         counted = counted.without(as_of.other_origins(snapshot))
     return View(snapshot, counted, rules)
+
+
+def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
+    if as_of.every:
+        return snapshot.counted().everything()
+    return snapshot.counted() if as_of.newest else snapshot.counted_since(as_of.window)

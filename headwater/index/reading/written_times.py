@@ -27,7 +27,7 @@ _NEWEST = (
 _LAST = "SELECT max(time_us) FROM votes WHERE grp = ? AND weight = ? AND time_us <= ?"
 _FIRST = "SELECT min(time_us) FROM votes WHERE grp = ? AND weight = ?"
 _RUNS = (
-    "SELECT r.time_us, r.execution, r.run, r.state FROM runs r "
+    "SELECT r.time_us, r.execution, r.run, r.completed FROM runs r "
     "WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? ORDER BY r.time_us DESC LIMIT ?"
 )
 
@@ -104,10 +104,10 @@ class WrittenTimes:
         return [time_us for (time_us,) in rows if time_us is not None]
 
     def completed(self, job: int, until_us: int | None = None, looked_at: int = LOOKED_AT) -> list[RanWrite]:
-        """Return those of a job's newest runs up to a moment that completed, newest first."""
+        """Return those of a job's newest runs up to a moment of which an attempt completed, newest first."""
         until = self._now if until_us is None else until_us
         rows = self._sql.execute(_RUNS, (job, until, looked_at))
-        return [RanWrite(time_us, of, run, job) for time_us, of, run, state in rows if state == "COMPLETE"]
+        return [RanWrite(time_us, of, run, job) for time_us, of, run, completed in rows if completed]
 
     def first_heard(self, job: int) -> int | None:
         """Return when a job was heard of first."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming
 
 
 class SqliteNaming(Naming):
@@ -17,7 +18,7 @@ class SqliteNaming(Naming):
         super().__init__()
         self._sql = connection
         self._numbers = names
-        self._bound = 0
+        self._newest_row = 0
         self._read = (0, 0)
         self.refresh()
 
@@ -25,9 +26,9 @@ class SqliteNaming(Naming):
         """Read what another process has written since; tells whether a name means something else by it."""
         is_new = False
         new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
-        for row, alias, time_us, location in self._sql.execute(new, (self._bound,)).fetchall():
-            is_new |= super().bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
-            self._bound = row
+        for row, alias, time_us, location in self._sql.execute(new, (self._newest_row,)).fetchall():
+            is_new |= self._bind(self._numbers.name(alias), (time_us, self._numbers.name(location)))
+            self._newest_row = row
         read = self._sql.execute("SELECT count(*), coalesce(max(id), 0) FROM lives").fetchone()
         if read == self._read:
             return is_new
@@ -52,11 +53,12 @@ class SqliteNaming(Naming):
                 changes.setdefault(run, []).append(Change(time_us, name(location), name(renamed) if renamed else None))
         return changes, writes
 
-    def bind(self, alias: Name, at_us: LocationAt) -> bool:
-        """Take one binding."""
-        row = (self._numbers.number(alias), at_us[0], self._numbers.number(at_us[1]))
-        self._sql.execute("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", row)
-        return super().bind(alias, at_us)
+    def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
+        """Keep some bindings and write them in one statement; returns the aliases that mean something else now."""
+        kept, number = list(links), self._numbers.number
+        rows = [(number(alias), time_us, number(location)) for alias, (time_us, location) in kept]
+        self._sql.executemany("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", rows)
+        return super().bind(kept)
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
         """Take what a run drops and renames now."""

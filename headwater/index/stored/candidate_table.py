@@ -1,7 +1,7 @@
 """Candidates in the index's file: which run says what about which dataset."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from headwater.index.stored.database import chunks, marks, one_value
@@ -9,13 +9,17 @@ from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE, TIE, RunNumbers
 from headwater.index.writing.candidate_batch import CandidateBatch, Cells
-from headwater.lineage.edges.current_candidates import WEIGHTS, Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import ATTEMPTED, WEIGHTS, Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import is_half_by_name
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
 from headwater.lineage.runs.run_derivation import Derived
 
-VOTE = f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, v.edge_set"
+VOTE = (
+    f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, "
+    "v.period_us, v.edge_set"
+)
 """The columns of a `Candidate`, of candidates `v` and keys `k`; runs and executions by number."""
 
 _MERE_READERS = (
@@ -26,6 +30,13 @@ _MERE_READERS = (
     "SELECT DISTINCT s.grp FROM said s JOIN groups g ON g.id = s.grp WHERE g.output = 0"
 )
 """Job outputs of no output, of executions: from one to the next by an index, however often each was said."""
+
+
+_ASKING = (
+    "SELECT (SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = e.number "
+    f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1) FROM edge_sets e WHERE e.grp = ? AND e.asks AND e.runs > 0"
+)
+"""Of each edge set of a job output that asks what others explain, the execution that said it last."""
 
 
 class CandidateTable:
@@ -41,6 +52,7 @@ class CandidateTable:
         self._by_number: dict[int, JobOutput] = {}
         self._alone: dict[int, int] = {}
         self._statements: dict[int, list[int]] = {}
+        self._rewritten: set[Name] = set()
 
     def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what runs say; returns the job outputs where that made a difference."""
@@ -54,10 +66,27 @@ class CandidateTable:
                 for job_output, candidate in lineage.items()
             }
             for number in batch.replace(run_number, after):
+                self._note_rewrite(number, rewrites=batch.rewrites(run_number, number, after.get(number)))
                 if not (batch.is_new(run_number, number) and self._repeats(batch, after[number])):
                     changed.add(number)
         batch.write(self._edge_sets)
         return {self.job_output(number) for number in changed}
+
+    def take_rewritten(self) -> Set[Name]:
+        """Return the datasets whose last whole rewrite may be another one since this was asked last."""
+        found, self._rewritten = self._rewritten, set()
+        return found
+
+    def _note_rewrite(self, number: int, *, rewrites: bool) -> None:
+        job_output = self.job_output(number)
+        if job_output.output is not None and (
+            rewrites or (is_half_by_name(job_output.job) and self.statements(job_output.output))
+        ):
+            self._rewritten.add(job_output.output)
+
+    def of_execution(self, execution: int, job_outputs: Sequence[int]) -> list[tuple[int, Candidate[int]]]:
+        """Return what an execution says in some job outputs."""
+        return [(number, Candidate(*cells)) for number, *cells in self._of([execution], job_outputs)]
 
     def _older(self, keys: Iterable[str]) -> list[int]:
         """Return the numbers of runs that earlier batches knew."""
@@ -84,7 +113,7 @@ class CandidateTable:
         return (
             number, candidate.time_us, None if candidate.tie == candidate.run_key else candidate.tie,
             self._runs[candidate.execution], candidate.started_us, candidate.last_us, candidate.weight,
-            candidate.rows_confirmed, candidate.rewrites,
+            candidate.rows_confirmed, candidate.rewrites, candidate.period_us,
             self._edge_sets.number(number, lineage),
         )  # fmt: skip
 
@@ -155,8 +184,9 @@ class CandidateTable:
     ) -> dict[JobOutput, list[Candidate[int]]]:
         """Return the candidates of the newest executions of each job output; of statements what those say beside.
 
-        All that `edge_sets.outcome` looks at for these job outputs, however long the history and however many other
-        jobs write the dataset. alone: as `alone_in` has them.
+        And of edge sets that ask what others explain, those of the newest execution that says them. All that
+        `edge_sets.outcome` looks at for these job outputs, however long the history and however many other jobs write
+        the dataset. alone: as `alone_in` has them.
         """
         explained = {each.output for number in job_outputs if is_statement_half((each := self.job_output(number)).job)}
         beside = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
@@ -169,14 +199,31 @@ class CandidateTable:
         executions = {
             row[0]
             for job_output in job_outputs
+            if self.job_output(job_output).layer != ATTEMPTED
             for weight in WEIGHTS
             for row in self._sql.execute(newest, (job_output, weight))
         }
+        executions.update(
+            row[0] for job_output in job_outputs for row in self._sql.execute(_ASKING, (job_output,)) if row[0]
+        )
         found: dict[JobOutput, list[Candidate[int]]] = {}
+        for number in job_outputs:
+            if (job_output := self.job_output(number)).layer == ATTEMPTED and (attempts := self._attempts(number)):
+                found[job_output] = attempts
         for some in chunks(sorted(executions)):
             for job_output, *candidate in self._of(some, sorted(beside)):
                 found.setdefault(self.job_output(job_output), []).append(Candidate(*candidate))
         return found
+
+    def _attempts(self, number: int) -> list[Candidate[int]]:
+        """Return the newest candidate of each edge set of a job output of attempts."""
+        newest = (
+            f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
+            f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
+        )
+        edge_sets = self._sql.execute("SELECT number FROM edge_sets WHERE grp = ? AND runs > 0", (number,)).fetchall()
+        rows = (self._sql.execute(newest, edge_set).fetchone() for edge_set in edge_sets)
+        return [Candidate(*row) for row in rows if row]
 
     def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
         """Return the job outputs whose opaque edge sets these runs may explain: of runs above them, of mere readers.

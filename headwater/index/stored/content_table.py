@@ -4,7 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from headwater.index.stored.index_packing import encode, lines_from, paths_from, sql_from
-from headwater.lineage.edges.facet_contents import Path, SentEdge, SentSql
+from headwater.lineage.edges.facet_contents import SentEdge, SentSql
+from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.runs.weighed import Weighed
 
 
@@ -43,7 +45,8 @@ class SqliteContents:
         """Return the columns of a schema."""
         found = self._schemas.get(content_hash)
         if found is None:
-            paths = paths_from(self._value(content_hash, "schema"))
+            several = [self.schema(each) for each in lists_in(content_hash)] if is_joined(content_hash) else []
+            paths = joined_columns(several) if several else paths_from(self._value(content_hash, "schema"))
             found = self._schemas.keep(content_hash, paths, len(paths))
         return found
 

@@ -16,13 +16,13 @@ from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
 
-FORMAT = 14
+FORMAT = 15
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
 T = TypeVar("T")
 
-GENERATIONS = ("edge_sets", "datasets", "entities", "changes")
+GENERATIONS = ("edge_sets", "datasets", "entities", "changes", "rewrites")
 """Tables whose rows say by which batch of the writer they are as they are."""
 
 _AT_ONCE = 500
@@ -41,11 +41,14 @@ CREATE TABLE mentions(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT
 CREATE TABLE sayings(id INTEGER PRIMARY KEY, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE parts(
   run INTEGER, event BLOB, saying INTEGER, versions BLOB, time_us INTEGER, received_us INTEGER, execution INTEGER,
-  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, PRIMARY KEY(run, event)) WITHOUT ROWID;
+  parent INTEGER, place INTEGER, sequence INTEGER, told INTEGER, nominal_us INTEGER, PRIMARY KEY(run, event))
+  WITHOUT ROWID;
+CREATE TABLE periods(run INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
-  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB);
+  processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
+  producer INTEGER, completed INTEGER);
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
@@ -55,29 +58,37 @@ CREATE TABLE groups(id INTEGER PRIMARY KEY, layer TEXT, job INTEGER, output INTE
 CREATE INDEX groups_of_output ON groups(output);
 CREATE TABLE votes(
   run INTEGER, grp INTEGER, time_us INTEGER, tie TEXT, execution INTEGER, started_us INTEGER, last_us INTEGER,
-  weight INTEGER, landed INTEGER, rewrites INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
+  weight INTEGER, landed INTEGER, rewrites INTEGER, period_us INTEGER, edge_set INTEGER, PRIMARY KEY(run, grp))
   WITHOUT ROWID;
 CREATE INDEX votes_newest ON votes(grp, weight, time_us);
+CREATE INDEX votes_period ON votes(grp, weight, period_us);
 CREATE INDEX votes_of_execution ON votes(execution, grp, edge_set);
 CREATE INDEX votes_of_set ON votes(edge_set, time_us);
-CREATE INDEX votes_rewrite ON votes(grp, time_us) WHERE rewrites;
+CREATE INDEX votes_rewrite ON votes(grp, rewrites, started_us) WHERE rewrites;
 CREATE TABLE edge_sets(
   number INTEGER PRIMARY KEY, grp INTEGER, digest BLOB, runs INTEGER NOT NULL DEFAULT 0,
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
-  generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
+  asks INTEGER NOT NULL DEFAULT 0, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
 CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, read_set INTEGER);
 CREATE INDEX edges_of_reads ON edges(read_set);
 CREATE TABLE read_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
+CREATE INDEX edge_sets_asking ON edge_sets(grp) WHERE asks;
+CREATE TABLE rewrites(
+  output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
+  generation INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX rewrites_changed ON rewrites(generation);
+CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
 CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;
 CREATE TABLE uses(name INTEGER, job_key INTEGER, PRIMARY KEY(name, job_key)) WITHOUT ROWID;
 CREATE TABLE seen(
   name INTEGER, credible INTEGER, time_us INTEGER, rank INTEGER, event_id TEXT, place INTEGER, schema TEXT,
-  PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema)) WITHOUT ROWID;
+  authority INTEGER, PRIMARY KEY(name, credible, time_us, rank, event_id, place, schema, authority)) WITHOUT ROWID;
 CREATE TABLE seen_whole(name INTEGER PRIMARY KEY);
 CREATE TABLE lenders(name INTEGER PRIMARY KEY);
+CREATE TABLE parted(name INTEGER PRIMARY KEY);
 CREATE TABLE bindings(
   id INTEGER PRIMARY KEY, alias INTEGER, time_us INTEGER, location INTEGER, UNIQUE(alias, time_us, location));
 CREATE TABLE lives(

@@ -51,6 +51,7 @@ class EdgeSetTable:
         self._contents: Weighed[int, OutputLineage] = Weighed()
         self._digests: Weighed[int, tuple[OutputLineage, bytes]] = Weighed()
         self._counts: list[tuple[Any, ...]] = []
+        self._touched: set[int] = set()
         self._read_sets: Weighed[tuple[int, ...], int] = Weighed()
         self._last_read: tuple[tuple[Name, ...], tuple[Name, ...], int] = ((), (), 0)
         self._last_names: set[Name] = set()
@@ -62,12 +63,13 @@ class EdgeSetTable:
         found = self._numbers.get((job_output, digest))
         if found is None:
             key = (job_output, digest)
-            made = self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest) VALUES (?, ?)", key)
+            row = (*key, lineage.asks or lineage.output is None)
+            made = self._sql.execute("INSERT OR IGNORE INTO edge_sets(grp, digest, asks) VALUES (?, ?, ?)", row)
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
             self._numbers[key] = found
-            row = (found, self._pack(lineage), self._read_set(lineage))
-            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", row)
+            edges = (found, self._pack(lineage), self._read_set(lineage))
+            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", edges)
             self._contents.keep(found, lineage, len(lineage.edges))
         return found
 
@@ -81,10 +83,10 @@ class EdgeSetTable:
         return found
 
     def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
-        """Return by job output how its edge sets counted at the last `flush`, those that did."""
+        """Return by job output how its edge sets counted at the last `flush`, those that did and those that ask."""
         query = (
             "SELECT grp, number, live, latest, reading, explained, accounted FROM edge_sets "
-            "WHERE grp IN ({}) AND (live OR latest OR reading)"
+            "WHERE grp IN ({}) AND (live OR latest OR reading OR asks)"
         )
         found: dict[int, dict[int, CountedEdgeSet]] = {}
         for some in chunks(job_outputs):
@@ -97,20 +99,26 @@ class EdgeSetTable:
         self._counts.append((*counted, number))
 
     def flush(self, generation: int) -> None:
-        """Write how edge sets count, as of a generation."""
+        """Write how edge sets count, as of a generation; readers take those again that count no more and were said."""
         self._sql.executemany(
             "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, "
             f"generation = {generation:d} WHERE number = ?",
             self._counts,
         )
         self._counts.clear()
+        again = f"UPDATE edge_sets SET generation = {generation:d} WHERE number = ? AND NOT reading"
+        self._sql.executemany(again, [(number,) for number in self._touched])
+        self._touched.clear()
 
     def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
         """Count runs that say these edge sets, at these times (us)."""
+        self._touched.update(times)
         self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
 
     def recount(self, numbers: Iterable[int]) -> None:
         """Count the runs anew: some say something else now."""
+        numbers = list(numbers)
+        self._touched.update(numbers)
         self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
 
     def collect(self, generation: int) -> None:

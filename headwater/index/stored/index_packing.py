@@ -1,14 +1,16 @@
 """Values of the index as bytes: event contents that share their dataset uses, edge sets that name each dataset once."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from msgspec import Struct, msgpack
+from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Edge, OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, Edge, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
+
+T = TypeVar("T")
 
 
 class PackedFacts(Struct, array_like=True, gc=False):
@@ -33,6 +35,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     parent: str | None = None
     leads_to: tuple[Name, ...] = ()
     sql: str | None = None
+    write_signs: tuple[str, ...] = ()
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -58,18 +61,35 @@ class PackedEdges(Struct, array_like=True, gc=False):
     inferred: bool = False
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
+    doubts: list[tuple[int, list[int], int | None]] = []
+    attempt: str | None = None
 
 
 encode = msgpack.Encoder().encode
-_edges = msgpack.Decoder(PackedEdges)
-packed_facts_from = msgpack.Decoder(PackedFacts).decode
-use_from = msgpack.Decoder(DatasetUse).decode
-tags_from = msgpack.Decoder(tuple[Tag, ...]).decode
-versions_from = msgpack.Decoder(dict[int, str]).decode
-names_from = msgpack.Decoder(list[Name]).decode
-lines_from = msgpack.Decoder(tuple[SentEdge, ...]).decode
-sql_from = msgpack.Decoder(SentSql).decode
-paths_from = msgpack.Decoder(tuple[tuple[str, ...], ...]).decode
+
+
+def _reader(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
+    """Return what decodes values of the index: of another type, or no UTF-8, one is as damaged as a cut one."""
+    decode = decoder.decode
+
+    def read(value: bytes) -> T:
+        try:
+            return decode(value)
+        except (ValidationError, UnicodeDecodeError) as error:
+            raise DecodeError(str(error)) from error
+
+    return read
+
+
+_edges_from = _reader(msgpack.Decoder(PackedEdges))
+packed_facts_from = _reader(msgpack.Decoder(PackedFacts))
+use_from = _reader(msgpack.Decoder(DatasetUse))
+tags_from = _reader(msgpack.Decoder(tuple[Tag, ...]))
+versions_from = _reader(msgpack.Decoder(dict[int, str]))
+names_from = _reader(msgpack.Decoder(list[Name]))
+lines_from = _reader(msgpack.Decoder(tuple[SentEdge, ...]))
+sql_from = _reader(msgpack.Decoder(SentSql))
+paths_from = _reader(msgpack.Decoder(tuple[tuple[str, ...], ...]))
 
 
 def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
@@ -78,7 +98,7 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
             tuple(outputs), said.declared, said.producer, None, said.leads_to,
-            said.sql,
+            said.sql, said.write_signs,
         )
     )  # fmt: skip
 
@@ -110,19 +130,22 @@ def pack_edges(said: OutputLineage) -> bytes:
         "named": places(said.named),
         "also_read": places(said.also_read),
         "opaque": tables if said.opaque is said.tables else places(said.opaque),
+        "doubts": [
+            (place(doubt.source), places(doubt.inputs), doubt.dataset and place(doubt.dataset)) for doubt in said.doubts
+        ],
     }
     return encode(
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
             carries=said.carries, shows=said.shows, borrowed=False,
-            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, **packed,
+            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, attempt=said.attempt, **packed,
         )
     )  # fmt: skip
 
 
 def unpack_edges(value: bytes) -> OutputLineage:
     """Decode a contribution."""
-    packed = _edges.decode(value)
+    packed = _edges_from(value)
     names, said, transformations = packed.names, packed.said, packed.transformations
     numbers = iter(packed.edges)
     edges = zip(numbers, numbers, numbers, numbers, strict=True)
@@ -145,6 +168,11 @@ def unpack_edges(value: bytes) -> OutputLineage:
         inferred=packed.inferred,
         unread=packed.unread,
         unaccounted=packed.unaccounted,
+        doubts=tuple(
+            Doubt(names[source], tuple(names[each] for each in inputs), None if known is None else names[known])
+            for source, inputs, known in packed.doubts
+        ),
+        attempt=packed.attempt,
     )
 
 

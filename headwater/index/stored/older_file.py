@@ -14,6 +14,7 @@ OF_OLDER = {
     ("edge_sets", "reading"): "live OR latest",
     ("edge_sets", "accounted"): "explained",
     ("votes", "weight"): "carries + 1",
+    ("votes", "period_us"): "time_us",
     ("votes", "started_us"): "time_us",
     ("votes", "last_us"): "time_us",
     ("parts", "saying"): "value",

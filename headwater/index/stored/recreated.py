@@ -22,8 +22,8 @@ _NEWEST = (
     f"FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
 )
 
-_Newest = tuple[int, str, int]
-"""Time and tie of the newest candidate of a weight in a job output, and the job output's number."""
+_Newest = tuple[int, int, str, int]
+"""Period, time and tie of the newest candidate of a weight in a job output, and the job output's number."""
 
 
 class _Everywhere:
@@ -46,7 +46,7 @@ class _Everywhere:
 
     def newest(self) -> list[tuple[int, int]]:
         """Return (job output, weight) of the newest candidate of each weight."""
-        return [(ordered[-1][2], weight) for weight, ordered in self._newest.items() if ordered]
+        return [(ordered[-1][3], weight) for weight, ordered in self._newest.items() if ordered]
 
 
 class Recreated:
@@ -101,7 +101,7 @@ class Recreated:
 
     def _look(self, number: int) -> None:
         job = self._job_of.get(number) or self._take(number)
-        query = f"SELECT v.time_us, {TIE} {_NEWEST}"
+        query = f"SELECT v.period_us, v.time_us, {TIE} {_NEWEST}"
         for weight in WEIGHTS:
             row = self._sql.execute(query, (number, weight)).fetchone()
             job.set_newest(number, weight, (*row, number) if row else None)

@@ -24,7 +24,7 @@ Told = Mapping[str, int]
 """Event id → number of the names of its facets (`ToldTable`)."""
 
 _PARTS = (
-    "SELECT k.key, p.event, p.saying, p.versions, p.time_us, p.received_us, e.key, a.key FROM parts p "
+    "SELECT k.key, p.event, p.saying, p.versions, p.time_us, p.received_us, e.key, a.key, p.nominal_us FROM parts p "
     "JOIN run_keys k ON k.id = p.run LEFT JOIN run_keys e ON e.id = p.execution LEFT JOIN run_keys a ON a.id = p.parent"
 )
 
@@ -57,11 +57,11 @@ class RunFactsTable:
                 *key, self._known_contents.number(fact.content), _packed(fact.versions), fact.order.time_us,
                 fact.received_us,
                 fact.execution and number[fact.execution], fact.parent and number[fact.parent],
-                *places[fact.order.event_id], told[fact.order.event_id],
+                *places[fact.order.event_id], told[fact.order.event_id], fact.nominal_us,
             )
             for key, fact in fresh.items()
         ]  # fmt: skip
-        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._sql.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._whole = {}
         for (run, _), fact in fresh.items():
             if run not in older:
@@ -136,20 +136,27 @@ class RunFactsTable:
         inputs, outputs = (tuple(map(self._uses.value, side)) for side in (said.inputs, said.outputs))
         return EventContent(
             said.kind, said.type, said.job, said.artifact, said.processing, said.snapshot, inputs, outputs,
-            said.declared, said.leads_to, said.producer, said.sql,
+            said.declared, said.leads_to, said.producer, said.sql, said.write_signs,
         )  # fmt: skip
 
     def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[RunFacts]:
         for run, event, content, versions, *rest in self._sql.execute(query, values):
             if isinstance(content, bytes):  # before format 8
                 said, packed = self._unpack(content), packed_facts_from(content)
-                rest = [packed.time_us, packed.received_us, packed.execution, packed.parent]  # noqa: PLW2901
+                rest = [packed.time_us, packed.received_us, packed.execution, packed.parent, None]  # noqa: PLW2901
             else:
                 said = self._known_contents.value(content)
-            time_us, received_us, execution, parent = rest
+            time_us, received_us, execution, parent, nominal_us = rest
             order = order_of(event.hex(), said.type, time_us, received_us)
             yield RunFacts(
-                order, received_us, run, execution, parent, said, versions_from(versions) if versions else {}
+                order,
+                received_us,
+                run,
+                execution,
+                parent,
+                said,
+                versions_from(versions) if versions else {},
+                nominal_us,
             )
 
 

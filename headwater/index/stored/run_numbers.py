@@ -15,7 +15,10 @@ TIE = "coalesce(v.tie, k.key)"
 NEWEST_CANDIDATE = newest_first(
     {**{name: f"v.{name}" for name in CANDIDATE_ORDER}, "tie": TIE}[name] for name in CANDIDATE_ORDER
 )
-"""ORDER BY of candidates `v` and the keys `k` of their runs, newest first."""
+"""ORDER BY of candidates `v` and the keys `k` of their runs, newest first; one of an older period is older."""
+
+NEWEST_WRITE = newest_first(("v.time_us", TIE))
+"""The same by time alone."""
 
 
 class RunNumbers(dict[str, int]):

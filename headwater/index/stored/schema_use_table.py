@@ -1,12 +1,14 @@
-"""Every schema ever mentioned, in the index's file: of mentions in a row that say the same, the first and the last.
+"""Every schema ever mentioned, in the index's file: of mentions of one schema in a row at most six.
 
-What lies between two that say the same is read again from what runs said, once it matters: where another schema comes
-to stand between them, or where a name means several datasets. Such a name keeps every mention from then on.
+These are the first and the last of each authority. What lies between them is read again from
+what runs said, once it matters: where another schema comes to stand between them, or where a name means several
+datasets. Such a name keeps every mention from then on.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
+from typing import Any
 
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.schema_history import SeenSchema
@@ -18,7 +20,7 @@ from headwater.lineage.runs.weighed import Weighed
 _NEWEST_FIRST = newest_first(SeenSchema._fields)
 _ROWS = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
 _DELETE = f"DELETE FROM seen WHERE name = ? AND {' AND '.join(f'{field} = ?' for field in SeenSchema._fields)}"
-_INSERT = "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _Row = tuple[object, ...]
 """A row of `seen`: the number of a name, then a mention."""
@@ -61,7 +63,10 @@ class SchemaUseTable:
         """Return the schemas mentioned under a name in a span of time, newest first."""
         if span.name in self._waiting:  # what waits under others is written together
             self.flush()
-        if self._names.number(span.name) in self._whole:
+        number = self._names.known(span.name)
+        if number is None or not self._may_have_rows(span.name, number):
+            return iter(())
+        if number in self._whole:
             return self._in_time(span)
         return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
 
@@ -69,7 +74,7 @@ class SchemaUseTable:
         for credible in (True, False):  # apart: then the table's order is that of time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
-            yield from (SeenSchema(credible, *row[1:]) for row in self._sql.execute(query, cells))
+            yield from map(seen_of, self._sql.execute(query, cells))
 
     def flush(self) -> None:
         """Write what was seen."""
@@ -93,7 +98,7 @@ class SchemaUseTable:
         if _divides(before, both):
             self._make_whole(name)
             return
-        after = [row for stretch in _stretches(both) for row in dict.fromkeys((stretch[0], stretch[-1]))]
+        after = [row for stretch in _stretches(both) for row in _ends(stretch)]
         number = self._names.number(name)
         gone += ((number, *row) for row in set(before).difference(after))
         come += ((number, *row) for row in set(after).difference(before))
@@ -109,16 +114,25 @@ class SchemaUseTable:
         self._sql.executemany(_INSERT, [(number, *row) for row in seen])
         self._kept.pop(name, None)
 
+    def _may_have_rows(self, name: Name, number: int) -> bool:
+        """Tell whether the table can have rows of a name: a batch mentions thousands of names that are new in it."""
+        return name in self._written or not self._names.is_new(number)
+
     def _rows(self, name: Name) -> list[SeenSchema]:
         """Return what is kept under a name of which mentions are left out, oldest first."""
         found = self._kept.get(name)
         if found is None:
             number, found = self._names.number(name), []
-            if name in self._written or not self._names.is_new(number):
+            if self._may_have_rows(name, number):
                 rows = self._sql.execute(_ROWS, (number,))
-                found = sorted(SeenSchema(bool(row[0]), *row[1:]) for row in rows)
+                found = sorted(map(seen_of, rows))
             self._kept.keep(name, found, len(found))
         return found
+
+
+def seen_of(row: Sequence[Any]) -> SeenSchema:
+    """Return a mention as the table has it."""
+    return SeenSchema(bool(row[0]), *row[1:])
 
 
 def _says(seen: SeenSchema) -> tuple[bool, str]:
@@ -127,6 +141,12 @@ def _says(seen: SeenSchema) -> tuple[bool, str]:
 
 def _stretches(ordered: Iterable[SeenSchema]) -> Iterator[list[SeenSchema]]:
     return (list(stretch) for _, stretch in groupby(ordered, _says))
+
+
+def _ends(stretch: Sequence[SeenSchema]) -> Iterable[SeenSchema]:
+    """Return the first and the last of each authority."""
+    first = {seen.authority: seen for seen in reversed(stretch)}
+    return sorted({*first.values(), *{seen.authority: seen for seen in stretch}.values()})
 
 
 def _divides(before: Sequence[SeenSchema], both: Sequence[SeenSchema]) -> bool:

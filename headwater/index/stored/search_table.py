@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.index.stored.index_packing import tags_from
 from headwater.index.stored.name_numbers import NameNumbers
-from headwater.lineage.edges.facet_contents import Path
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import tags_facets
 from headwater.lineage.runs.newest_first import newest_first

@@ -150,7 +150,8 @@ class VersionTable:
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:
-            told = {id(part): part for each in said.values() for part in (each.lineage.tables, each.lineage.also_read)}
+            counted = (each.lineage for each in said.values() if not each.lineage.attempt)
+            told = {id(part): part for each in counted for part in (each.tables, each.also_read)}
             fed = set[Name]().union(*told.values())  # a run's outputs share what feeds them
             shape = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
             found = self._shapes.keep(key, shape, len(shape.entities))

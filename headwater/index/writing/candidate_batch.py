@@ -8,12 +8,14 @@ from typing import Any
 from headwater.index.stored.database import chunks, marks
 from headwater.index.stored.edge_set_table import EdgeSetTable
 
-COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, edge_set"
+COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrites, period_us, edge_set"
 
 _SAYS_OTHER = " UNION ALL ".join(
     f"SELECT 1 FROM votes WHERE execution = ?1 AND grp = ?2 AND edge_set {than} ?3" for than in "<>"
 ) + " LIMIT 1"  # fmt: skip
 """Whether an execution says something else of a job output, by an index: it may have said the same a million times."""
+
+_REWRITES = 1 + COLUMNS.split(", ").index("rewrites")
 
 Cells = tuple[Any, ...]
 """The columns of a candidate but its run: `grp`, then `COLUMNS`."""
@@ -48,6 +50,11 @@ class CandidateBatch:
                 self._lineage[after[number][3], number].add(after[number][-1])
         return changed
 
+    def rewrites(self, run: int, number: int, after: Cells | None) -> bool:
+        """Tell whether what a run said or says in a job output is a whole rewrite."""
+        before = self._before.get(run, {}).get(number)
+        return any(bool(cells[_REWRITES]) for cells in (before, after) if cells)
+
     def is_new(self, run: int, number: int) -> bool:
         """Tell whether a run had said nothing in a job output."""
         return number not in self._before.get(run, ())
@@ -68,6 +75,6 @@ class CandidateBatch:
         for candidate in self._new:
             times[candidate[-1]].append(candidate[2])
         self._sql.executemany("DELETE FROM votes WHERE run = ? AND grp = ?", self._gone)
-        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+        self._sql.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
         edge_sets.add_runs({number: found for number, found in times.items() if number not in lost})
         edge_sets.recount(lost)

@@ -11,6 +11,8 @@ from headwater.index.stored.event_table import EventTable
 from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.newest_run_table import NewestRunTable
+from headwater.index.stored.nominal_time_table import NominalTimeTable
+from headwater.index.stored.rewrite_table import RewriteTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.schema_use_table import SchemaUseTable
@@ -22,7 +24,7 @@ from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key as shown_job
 from headwater.lineage.runs.run_derivation import Derived
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class _Before(NamedTuple):
@@ -52,7 +54,10 @@ class SqliteStore:
         self._used: set[tuple[int, int]] = set()
         self._in_use: dict[tuple[object, Name], tuple[Derived, int]] = {}
         self._lenders = {number for (number,) in connection.execute("SELECT name FROM lenders")}
+        self._new_parts: set[Name] = set()
+        self._parted = {number for (number,) in connection.execute("SELECT name FROM parted")}
         self._facts = RunFactsTable(connection, self._numbers)
+        self._nominal = NominalTimeTable(connection, runs, self._facts_of)
         self.feed = FeedTable(connection)
         self._happened = EventTable(connection)
         self.history = VersionTable(connection, names)
@@ -60,13 +65,43 @@ class SqliteStore:
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
+        self.rewrites = RewriteTable(connection, names, self.candidates)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Keep facts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
         self._seen.begin()
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
+        self._note_parts(fresh)
+        self._nominal.add(fresh)
         return fresh
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        return self._nominal.dated_anew()
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        return self._nominal.of(run_key)
+
+    def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
+        return self._facts.enough([run_key]).get(run_key, ())
+
+    def _note_parts(self, facts: Sequence[RunFacts]) -> None:
+        """Remember the names of which events mention parts."""
+        mentioned = names_of_parts(facts)
+        self._new_parts = {name for name in mentioned if self._names.number(name) not in self._parted}
+        fresh = {self._names.number(name) for name in self._new_parts}
+        self._sql.executemany("INSERT INTO parted VALUES (?)", [(number,) for number in fresh])
+        self._parted |= fresh
+
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        return self._new_parts
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        return self._names.known(name) in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
@@ -116,8 +151,9 @@ class SqliteStore:
         )
         found: set[str] = set()
         for span in spans:
-            row = (self._names.known(span.name), span.until_us, span.since_us)
-            found.update(run for (run,) in self._sql.execute(query, row))
+            number = self._names.known(span.name)
+            if number is not None and not self._names.is_new(number):  # no earlier batch used a name that is new
+                found.update(run for (run,) in self._sql.execute(query, (number, span.until_us, span.since_us)))
         return found
 
     def lends(self, dataset: Name) -> bool:
@@ -142,7 +178,9 @@ class SqliteStore:
         self._flush_runs()
 
     def _flush_runs(self) -> None:
-        self._sql.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs)
+        self._sql.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+        )
         self._runs.clear()
         self.search.flush()
         self.history.flush()
@@ -162,6 +200,7 @@ class SqliteStore:
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
+            self._names.number(Name(run.producer, "")), run.completed,
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))

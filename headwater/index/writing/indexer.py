@@ -32,7 +32,7 @@ from headwater.index.writing.index_store import SqliteStore
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
 from headwater.lineage.edges.column_spellings import spellings_from, spellings_text
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
@@ -179,6 +179,8 @@ class Indexer:
             self._keep_to_bound()
             self._settle_all(some)
         self._store.edge_sets.flush(self._generation)
+        self._store.rewrites.update(self._generation)
+        self._store.rewrites.see(facts)
         self._set_datasets(changed, (each for _, each in told))
         self._keep_to_bound()
         self._store.search.flush()
@@ -206,9 +208,9 @@ class Indexer:
         for number in before.keys() | after.keys():
             self._mark(number, before.get(number, CountedEdgeSet()), after.get(number, CountedEdgeSet()))
         alone = {
-            candidates.number(job_output): own[0].lineage
+            candidates.number(job_output): found
             for job_output, own in counting_sets.items()
-            if _stands_alone(own, edge_sets)
+            if (found := _alone(own, edge_sets)) is not None
         }
         for number in job_outputs:
             candidates.settle(number, alone.get(number))
@@ -227,7 +229,7 @@ class Indexer:
         spellings = self._fresh_spellings(told)
         looked_at = self._derivation.looked_at
         concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
-        shown = concerned | {job_output.output.plain for job_output in changed if job_output.output}
+        shown = concerned | {each.output.plain for each in changed if each.output and each.layer != ATTEMPTED}
         self._datasets.look(self._names.number(name) for names in (looked_at, shown, spellings) for name in names)
         for dataset in looked_at:
             self._set_schema(dataset)
@@ -292,9 +294,10 @@ def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
     return CountedEdgeSet(int(counting.live), int(counting.latest), int(counting.reading), *names)
 
 
-def _stands_alone(counting_sets: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> bool:
-    """Tell whether a job output says one edge set alone, with column lineage and without anything to be explained."""
-    if len(counting_sets) > 1 or not (counting_sets[0].live and counting_sets[0].latest and counting_sets[0].reading):
-        return False
-    lineage = edge_sets.edges(counting_sets[0].lineage)
-    return lineage.carries and not lineage.asks
+def _alone(edge_sets_of_it: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> int | None:
+    """Return what alone counts of a job output, if it has column lineage and nothing in it is to be explained."""
+    counting = [each for each in edge_sets_of_it if each.live or each.latest or each.reading]
+    if len(counting) != 1 or not (counting[0].live and counting[0].latest and counting[0].reading):
+        return None
+    lineage = edge_sets.edges(counting[0].lineage)
+    return counting[0].lineage if lineage.carries and not lineage.asks else None

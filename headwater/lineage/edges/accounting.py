@@ -1,10 +1,10 @@
 """Rule 4: the columns of an output that its run may have written without saying what feeds them."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.facet_contents import Path, SentEdge
-from headwater.lineage.edges.schema_columns import parents
+from headwater.lineage.edges.facet_contents import SentEdge
+from headwater.lineage.edges.schema_columns import Path, parents
 
 ALL_COLUMNS = "*"
 """Stands for the columns of an output of which no column is known."""
@@ -52,11 +52,16 @@ class ColumnList(NamedTuple):
 
 
 def columns_of_lines(
-    lines: Iterable[tuple[SentEdge, int | None]], keys: Mapping[str, str], *, empty_counts: bool
+    lines: Iterable[tuple[SentEdge, int | None]],
+    keys: Mapping[str, str],
+    *,
+    empty_counts: bool,
+    proves: Callable[[SentEdge, int | None], bool],
 ) -> LineColumns:
     """Return the columns that lines lead to; keys: by name as sent. Lines without a time follow from SQL.
 
     empty_counts: a column that is named without inputs is stated to have none; SQL always states that.
+    proves: tells whether a line accounts for its column; a doubtful one only names it.
     """
     fed: set[str] = set()
     empty: set[str] = set()
@@ -64,7 +69,9 @@ def columns_of_lines(
     of_datasets: set[str] = set()
     for line, time_us in lines:
         if line.output is not None:
-            if line.source is None:
+            if not proves(line, time_us):
+                unstated.add(keys[line.output])
+            elif line.source is None:
                 (empty if empty_counts or time_us is None else unstated).add(keys[line.output])
             else:
                 (of_datasets if line.column is None else fed).add(keys[line.output])

@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 class JobOutput(NamedTuple):
-    """A job and one dataset that it writes; `layer` keeps what is declared apart from what was observed."""
+    """A job and one dataset that it writes.
+
+    layer: `observed`, `declared`, or `attempted` for what runs report that did not complete.
+    """
 
     layer: str
     job: Name
@@ -27,8 +30,8 @@ class Candidate(NamedTuple, Generic[T]):
 
     started_us, last_us: of the run's first and last event.
     weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
-    rows_confirmed: rows are known to have been written. rewrites: it is COMPLETE and replaced all rows there were.
-    lineage: stands for its edges.
+    rows_confirmed: rows are known to have been written. rewrites: its kind, see `write_kinds`; it began at started_us.
+    period_us: what it was run for (rule 6.1), never later than its time. lineage: stands for its edges.
     """
 
     time_us: int
@@ -39,7 +42,8 @@ class Candidate(NamedTuple, Generic[T]):
     last_us: int
     weight: int
     rows_confirmed: bool
-    rewrites: bool
+    rewrites: int
+    period_us: int
     lineage: T
 
     @property
@@ -47,6 +51,9 @@ class Candidate(NamedTuple, Generic[T]):
         """Whether it has column lineage."""
         return self.weight >= INFERRED
 
+
+ATTEMPTED = "attempted"
+"""The layer of what runs report that did not complete."""
 
 SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
 
@@ -62,8 +69,12 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Stand
     """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
 
     What is inferred takes no place of what was observed, but where it is the newest it counts beside that.
-    A declaration replaces the one before, whatever either carries.
+    A declaration replaces the one before, whatever either carries. Of attempts that report the same, the newest counts,
+    and none replaces another.
     """
+    if job_output.layer == ATTEMPTED:
+        newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=newness)}
+        return Standing([], list(newest_of.values()))
     if job_output.layer != "observed":
         newest = _of_newest(candidates, candidates)
         return Standing(newest, newest)
@@ -81,7 +92,7 @@ def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]])
     return [candidate for candidate in candidates if newest and candidate.execution == newest.execution]
 
 
-CANDIDATE_ORDER = ("time_us", "tie")
+CANDIDATE_ORDER = ("period_us", "time_us", "tie")
 """What orders the candidates of a job output, in tables, too; the greatest is the newest."""
 
 newness = attrgetter(*CANDIDATE_ORDER)

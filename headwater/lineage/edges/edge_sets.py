@@ -1,10 +1,10 @@
 """What all jobs together say about one dataset they write: which edge sets count, and what explains the opaque ones."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput, standing
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput, newness, standing
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
@@ -21,6 +21,7 @@ class EdgeSet(NamedTuple, Generic[T]):
     """One edge set of one job output, and how it counts.
 
     live: it is current in its generation; latest: the newest there. reading: either, over all generations together.
+    None of them holds for what only earlier executions say, for which the newest run of those that say it stands.
     explained: opaque inputs of which other runs say what is read; accounted: and, too, what the output is made of.
     """
 
@@ -55,10 +56,10 @@ ContentOf = Callable[[T], OutputLineage]
 def outcome(
     candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns, of: Iterable[JobOutput] | None = None
 ) -> dict[JobOutput, list[EdgeSet[T]]]:
-    """Return the edge sets that count of all job outputs about one dataset, or `of` some.
+    """Return the edge sets of all job outputs about one dataset, or `of` some, and how they count.
 
     For some, `candidates` has theirs, and of what their job says of other generations, and a statement's execution of
-    its output, all that could count.
+    its output, all that could count. Of edge sets that do not count, the newest candidate is enough.
     """
     explains = _Explains(content_of, relations)
     if (alone := _alone(candidates)) and (of is None or alone[0] in of):
@@ -77,7 +78,7 @@ def _alone(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
     if len(candidates) != 1:
         return None
     job_output, own = next(iter(candidates.items()))
-    return (job_output, own[0]) if len(own) == 1 else None
+    return (job_output, own[0]) if len(own) == 1 and job_output.layer != ATTEMPTED else None
 
 
 def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
@@ -85,6 +86,8 @@ def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
+        if job_output.layer == ATTEMPTED:
+            continue
         whole = job_output._replace(output=job_output.output and job_output.output.plain)
         together[whole] += own
         for candidate in own:
@@ -107,24 +110,18 @@ def _edge_sets(
 ) -> list[EdgeSet[T]]:
     counted = standing(job_output, own)
     live, latest = ({candidate.run_key for candidate in part} for part in counted)
-    edge_sets: dict[T, EdgeSet[T]] = {}
+    by_lineage: dict[T, list[Candidate[T]]] = {}
     for candidate in own:
-        reads = (job_output, candidate.run_key) in reading
-        if not (reads or candidate.run_key in live or candidate.run_key in latest):
-            continue
-        explained, accounted = explains.of(job_output, candidate, candidates)
-        before = edge_sets.get(candidate.lineage) or EdgeSet(
-            candidate.lineage, False, False, False, explained, accounted
-        )
-        edge_sets[candidate.lineage] = EdgeSet(
-            candidate.lineage,
-            before.live or candidate.run_key in live,
-            before.latest or candidate.run_key in latest,
-            before.reading or reads,
-            before.explained & explained,
-            before.accounted & accounted,
-        )
-    return list(edge_sets.values())
+        by_lineage.setdefault(candidate.lineage, []).append(candidate)
+    found = []
+    for lineage, same in by_lineage.items():
+        how = [(c.run_key in live, c.run_key in latest, (job_output, c.run_key) in reading) for c in same]
+        speaking = [each for each, counts in zip(same, how, strict=True) if any(counts)] or [max(same, key=newness)]
+        told = [explains.of(job_output, each, candidates) for each in speaking]
+        explained, accounted = (frozenset.intersection(*every) for every in zip(*told, strict=True))
+        is_live, is_latest, reads = (any(counts) for counts in zip(*how, strict=True))
+        found.append(EdgeSet(lineage, is_live, is_latest, reads, explained, accounted))
+    return found
 
 
 class _Explains(Generic[T]):
@@ -149,9 +146,14 @@ class _Explains(Generic[T]):
 
     def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
         """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
-        if not is_statement_half(job_output.job):
+        if job_output.layer == ATTEMPTED or not is_statement_half(job_output.job):
             return frozenset()
-        same = [(other, each) for other, own in candidates.items() if other.output == job_output.output for each in own]
+        same = [
+            (other, each)
+            for other, own in candidates.items()
+            if other.output == job_output.output and other.layer != ATTEMPTED
+            for each in own
+        ]
         beside = [(other, each) for other, each in same if each.execution == candidate.execution]
         instants = sorted(each.last_us for other, each in beside if is_statement_half(other.job) and _is_instant(each))
         return frozenset(
@@ -176,16 +178,22 @@ def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T]
     """
     if not _is_instant(statement):
         return statement.started_us <= other.last_us <= statement.last_us
-    if not any(part.startswith(_HALVES) for part in job_output.job.name.split(".")):
+    if not is_half_by_name(job_output.job):
         return False
     return statement.last_us == next((at for at in instants if at >= other.last_us), instants[-1])
+
+
+def is_half_by_name(job: Name) -> bool:
+    """Tell whether a job is named as the half of a statement that writes the rows is."""
+    return any(part.startswith(_HALVES) for part in job.name.split("."))
 
 
 def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     """Return (job output, run key) of the candidates that `outcome` needs: all others make no difference.
 
-    They are those that count, and of executions with an opaque one or a statement among them what may explain it, or
-    is explained by the same: halves, and statements.
+    They are those that count, the first and the last that say the same, the rewrite of each job that began last, and
+    of executions with an opaque one or a statement among them what may explain it, or is explained by the same:
+    halves, and statements.
     """
     counting = (standing(job_output, own) for job_output, own in candidates.items())
     found = _reading(candidates) | {
@@ -194,6 +202,7 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
         for part in counted
         for candidate in part
     }
+    found |= {(job_output, candidate.run_key) for job_output, own in candidates.items() for candidate in _ends(own)}
     every = [(job_output, candidate) for job_output, own in candidates.items() for candidate in own]
     opaque = {
         candidate.execution
@@ -203,5 +212,24 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
     return found | {
         (job_output, candidate.run_key)
         for job_output, candidate in every
-        if candidate.execution in opaque and (candidate.carries or is_statement_half(job_output.job))
+        if candidate.execution in opaque
+        and (candidate.carries or is_statement_half(job_output.job) or is_half_by_name(job_output.job))
     }
+
+
+def _ends(candidates: Sequence[Candidate[T]]) -> Iterator[Candidate[T]]:
+    """Yield of the candidates of a job output the first and the last of equal ones, and the last rewrite to begin."""
+    first: dict[T, Candidate[T]] = {}
+    last: dict[T, Candidate[T]] = {}
+    newest: dict[T, Candidate[T]] = {}
+    for each in sorted(candidates, key=lambda each: (each.time_us, each.tie)):
+        first.setdefault(each.lineage, each)
+        last[each.lineage] = each
+    for each in sorted(candidates, key=newness):
+        newest[each.lineage] = each
+    yield from (*first.values(), *last.values(), *newest.values())
+    for kind in {each.rewrites for each in candidates if each.rewrites}:
+        yield max(
+            (each for each in candidates if each.rewrites == kind),
+            key=lambda each: (each.started_us, each.time_us, each.tie),
+        )

@@ -7,12 +7,11 @@ from msgspec import Struct
 
 from headwater.events.decode import decode
 from headwater.events.rows import Row
+from headwater.lineage.edges.joined_lists import is_joined, joined_columns, lists_in
+from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
 
 Canonical = Callable[[str, str], Name]
-
-Path = tuple[str, ...]
-"""A column of a schema: its name, behind the names of the structs it is nested in."""
 
 
 class Transformation(NamedTuple):
@@ -68,7 +67,7 @@ class Contents(Protocol):
         """Return the lines of a lineage facet."""
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema."""
+        """Return the columns of a schema, or of several lists that stand together (`joined_lists`)."""
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
         """Take an `sql` facet."""
@@ -103,6 +102,8 @@ class ContentsInMemory:
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
+        if is_joined(content_hash):
+            return joined_columns([self.schema(each) for each in lists_in(content_hash)])
         return self._schemas[content_hash]
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:

@@ -35,6 +35,10 @@ class Nesting:
         self.columns_of = columns_of
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
+    def dataset_of(self, node: int) -> int:
+        """Return the dataset of a column, below 0 for the meeting point of dataset-wide edges."""
+        return self._graph.dataset_of[node]
+
     def lies_in(self, node: int) -> Iterator[tuple[int, str]]:
         """Yield (column, rest of the path) for each column of the graph that this one is nested in."""
         dataset, key = self._graph.columns[node]
@@ -108,10 +112,15 @@ class Nesting:
         """Return columns with all that is nested in them."""
         return nodes | {each for node in nodes for each in self.within(node).values()}
 
-    def again(self, node: int, dataset: int) -> Iterator[int]:
-        """Yield what stands for a column in another generation of its dataset.
+    def moved(self, node: int, dataset: int) -> Iterator[StepTarget]:
+        """Yield what holds the values of a column where its name moved on to: `again`, without what it lies in."""
+        return self.again(node, dataset, around=False)
 
-        The same by name in either's spelling, and what is nested in it only there; else the nearest that it lies in.
+    def again(self, node: int, dataset: int, *, around: bool = True) -> Iterator[StepTarget]:
+        """Yield what stands for a column in another generation or location of its dataset.
+
+        The same by name in either's spelling, and what is nested in it only there; else the nearest that it lies in
+        (around).
         """
         own, key = self._graph.columns[node]
         folded = (key or "").casefold()
@@ -121,12 +130,13 @@ class Nesting:
             spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
             keys += sorted(each for each in spelt if each.casefold() == folded and here.key(each) == key)
         same = [self._graph.node_for(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)]
-        yield from same
+        yield from (StepTarget(each, SURE) for each in same)
         for each in same:
             inside = self.within(node)
-            yield from (found for rest, found in self.within(each).items() if rest not in inside)
-        around = [] if same else [each for each in self.above(dataset, keys[0]) if self._is_there(dataset, each)]
-        yield from (self._graph.node_for(dataset, each) for each in around[-1:])
+            yield from (StepTarget(found, MAY) for rest, found in self.within(each).items() if rest not in inside)
+        if around and not same:
+            outer = [each for each in self.above(dataset, keys[0]) if self._is_there(dataset, each)]
+            yield from (StepTarget(self._graph.node_for(dataset, each), SURE) for each in outer[-1:])
 
     def _is_there(self, dataset: int, key: str) -> bool:
         node = self._graph.node(dataset, key)

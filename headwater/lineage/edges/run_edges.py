@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -16,8 +17,11 @@ from headwater.lineage.edges.accounting import (
     names_all,
     names_its_columns,
 )
-from headwater.lineage.edges.facet_contents import Contents, Path, SentEdge, Transformation
-from headwater.lineage.inferring.inferred_lines import Inferred, inferred_lines
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.schema_columns import Path
+from headwater.lineage.inferring.inferred_lines import Inferred, defined_names, inferred_lines
+from headwater.lineage.inferring.known_tables import parts_of
+from headwater.lineage.inferring.name_ends import Parts
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.merged_run import Run, RunDataset
@@ -44,6 +48,17 @@ class Edge(Struct, frozen=True, gc=False):
     transformation: Transformation = field(name="how")  # as lakes of before have it
 
 
+class Doubt(Struct, frozen=True, gc=False):
+    """A name in lineage that the run does not list, and the inputs that it may mean.
+
+    source: the dataset that its edges come from; dataset: settles the doubt if lineage in force knows it.
+    """
+
+    source: Name
+    inputs: tuple[Name, ...]
+    dataset: Name | None = None
+
+
 class OutputLineage(Struct, frozen=True, gc=False):
     """What one run says about one dataset it writes.
 
@@ -56,6 +71,8 @@ class OutputLineage(Struct, frozen=True, gc=False):
     inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
+    doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
+    attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     """
 
     output: Name | None
@@ -72,16 +89,49 @@ class OutputLineage(Struct, frozen=True, gc=False):
     inferred: bool = False
     unread: str | None = None
     unaccounted: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    attempt: str | None = None
 
     @property
     def asks(self) -> bool:
         """Whether other runs may explain what this one leaves open."""
-        return bool(self.opaque or self.unaccounted)
+        return bool(self.hidden)
 
     @property
     def hidden(self) -> tuple[Name, ...]:
         """The inputs of which it does not tell all that became of their columns."""
-        return (*self.opaque, *self.tables, *self.also_read) if self.unaccounted else self.opaque
+        if self.unaccounted or self.attempt:
+            return self.reads
+        return (*self.opaque, *(name for doubt in self.doubts for name in doubt.inputs))
+
+    def columns_from(self, dataset: Name) -> set[str]:
+        """Return the columns that DIRECT edges from a dataset lead to."""
+        return {
+            edge.target
+            for edge in self.edges
+            if edge.source == dataset and edge.target is not None and edge.transformation.direct
+        }
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """All that it may be made of."""
+        return (*self.opaque, *self.tables, *self.also_read)
+
+    @property
+    def proven(self) -> frozenset[object]:
+        """What it would prove as lineage that counts, for comparison: without subtypes, versions and reasons."""
+        edges = {
+            (edge.source, edge.column, target, edge.transformation.direct, edge.transformation.masked)
+            for edge in self.edges
+            for target in ((edge.target,) if edge.target is not None else self.columns)
+        }
+        parts = {
+            "reads": frozenset(self.reads),
+            "bare": self.bare,
+            "left out": self.unaccounted,
+            "doubts": frozenset(self.doubts),
+        }
+        return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
 
 class EdgeRules(NamedTuple):
@@ -95,44 +145,52 @@ class EdgeRules(NamedTuple):
 
 def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
-    if not run.makes_edges:
-        return []
+    return _contributions(run, rules) if run.makes_edges else []
+
+
+def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+    """Return what a run, or an attempt of one, reports that did not complete."""
+    return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
+
+
+def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
-    if explicit is not None:
-        every = {**dict.fromkeys(run.outputs, ()), **explicit}
-        context = _OutputContext((), read, empty_counts=True)
-        return _settled(
-            run,
-            [_read(run, output, lines, context, rules) for output, lines in every.items()],
-            explicit.values(),
-        )
-    observed = {name: _observed_lines(dataset, rules) for name, dataset in run.outputs.items()}
-    reads = bool(run.inputs) or any(line.source for own in observed.values() for line, _ in own)
+    observed = {name: _observed_lines(each, rules) for name, each in run.outputs.items() if name not in explicit}
+    sql = _RunSql(run, rules)
+    unlisted = {name: _unlisted(run, name, own, sql, rules) for name, own in observed.items()}
+    observed = {name: unlisted[name].lines for name in observed}
+    reads = bool(run.inputs) or any(line.source for own in (*observed.values(), *explicit.values()) for line, _ in own)
     declares = names_its_columns(run.producer)
-    empty_counts, sql = declares or not reads, _RunSql(run, rules)
+    empty_counts = declares or not reads
     silent = {
         name for name, own in observed.items() if not (own and (empty_counts or any(line.source for line, _ in own)))
     }
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
-    if run.inputs and run.inputs.keys() == run.outputs.keys() and not any((*lines.values(), *observed.values())):
+    says_nothing = not explicit and not any((*lines.values(), *observed.values()))
+    if run.inputs and run.inputs.keys() == run.outputs.keys() and says_nothing:
         return []  # rule 11: RDD jobs report what they read as written, too
-    if not run.outputs:
+    outputs = {*run.outputs, *explicit}
+    if not outputs:
         return _only_reads(run)
-    alone = len(run.outputs) == 1
+    alone = len(outputs) == 1
     contexts = {
         output: _OutputContext(
             read if alone or not own else (),
             read,
             empty_counts=empty_counts,
             sql=sql,
+            doubtful=unlisted[output].doubtful,
             is_whole=declares or (output in inferred and inferred[output].complete),
         )
         for output, own in lines.items()
     }
-    found = [_read(run, output, own, contexts[output], rules) for output, own in lines.items()]
-    return [_marked(each, inferred) for each in _settled(run, found, lines.values())]
+    contexts.update(dict.fromkeys(explicit, _OutputContext((), read, empty_counts=True)))
+    every = {**explicit, **lines}
+    found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
+    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
+    return [_marked(each, inferred) for each in settled]
 
 
 class _RunSql:
@@ -150,6 +208,87 @@ class _RunSql:
         if not run.script:
             return {}
         return inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
+
+    def defines(self, name: Name) -> bool:
+        """Tell whether the SQL defines a name, whatever is written before it."""
+        parts = parts_of(name.name)
+        return any(parts[-len(own) :] == own for own in self._defined)
+
+    def reads_whole(self, output: Name) -> bool:
+        """Tell whether the SQL that writes an output was read completely, and without a hidden view."""
+        found = self.said.get(output)
+        return found is not None and found.unread is None and found.complete and not found.behind_views
+
+    @cached_property
+    def _defined(self) -> frozenset[Parts]:
+        script = self._run.script
+        return defined_names(script, self._rules.contents) if script else frozenset()
+
+
+class _Unlisted(NamedTuple):
+    """The lines of an output where the run does not list all that they name.
+
+    lines: with the inputs that names mean; ends: these inputs. doubtful: names that the SQL explains; doubts: names
+    that may mean inputs.
+    """
+
+    lines: list[Dated]
+    doubtful: frozenset[Name] = frozenset()
+    doubts: tuple[Doubt, ...] = ()
+    ends: tuple[Name, ...] = ()
+
+
+def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
+    """Add the names that may mean inputs.
+
+    A name that is the end of one input may also mean an input of which the run reports no column.
+    """
+    names = unlisted.get(lineage.output) if lineage.output else None
+    if names is None or not (names.doubts or names.ends):
+        return lineage
+    hidden = tuple(name for name in lineage.opaque if name in run.inputs)
+    ends = [Doubt(name, hidden) for name in names.ends] if hidden else []
+    return replace(lineage, doubts=(*names.doubts, *ends))
+
+
+def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: EdgeRules) -> _Unlisted:
+    """Rule 4.10: read the names in the lineage of an output that its run lists neither as input nor as output."""
+    sources = {id(line.source): (line.source, at) for line, at in own if line.source}
+    meant = {name: rules.naming.input(run.speaker, name, at or 0) for name, at in sources.values()}
+    listed = {name.plain for name in (*run.inputs, *run.outputs)} if meant else set()
+    names = [name for name, dataset in meant.items() if dataset.plain not in listed]
+    if not names:
+        return _Unlisted(own)
+    untold = not any(line.stated for line, _ in own if line.column is not None)
+    doubtful = {name for name in names if sql.defines(name)}
+    if untold and len(doubtful) < len(names) and sql.reads_whole(output):
+        doubtful.update(names)
+    ended = {name: _inputs_ending_in(name, run) for name in names if name not in doubtful}
+    inputs = {name: found[0] for name, found in ended.items() if len(found) == 1}
+    lines: list[Dated] = [
+        (replace(line, source=inputs[line.source]), None) if line.source in inputs else (line, at) for line, at in own
+    ]
+    doubts: list[Doubt] = []
+    if not {name.plain for name in run.inputs} <= {name.plain for name in run.outputs}:
+        every = tuple(sorted(run.inputs))
+        unclear = {meant[name]: found or every for name, found in ended.items() if len(found) != 1}
+        doubts = [Doubt(name, unclear[name], name) for name in sorted(unclear)]
+    return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))))
+
+
+def _inputs_ending_in(name: Name, run: Run) -> tuple[Name, ...]:
+    """Return the inputs that have a name in the same namespace with this end."""
+    parts = parts_of(name.name)
+    return tuple(
+        sorted(
+            dataset.name
+            for dataset in run.inputs.values()
+            if any(
+                other.namespace == name.namespace and parts and parts_of(other.name)[-len(parts) :] == parts
+                for other in dataset.names
+            )
+        )
+    )
 
 
 def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
@@ -174,18 +313,26 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
     hidden = [name for name in run.inputs if name not in covered]
+    every_input = _read_by_any(found) if any(each.unaccounted for each in found) else ()
     return [
-        replace(_with_all_inputs(each, found), opaque=_opaque(run, each, covered, hidden), shows=shows)
+        replace(_with_all_inputs(each, every_input), opaque=_opaque(run, each, covered, hidden), shows=shows)
         for each in found
     ]
 
 
-def _with_all_inputs(lineage: OutputLineage, every: Sequence[OutputLineage]) -> OutputLineage:
+def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
+    """Return all that a run reads, for whatever output, sorted; outputs share the tuples of what they read."""
+    parts = {id(part): part for each in found for part in (each.tables, each.also_read)}
+    return tuple(sorted(set(chain.from_iterable(parts.values()))))
+
+
+def _with_all_inputs(lineage: OutputLineage, every_input: Sequence[Name]) -> OutputLineage:
     """Say that an output with unaccounted columns may be made of all that the run reads, for whatever output."""
     if not lineage.unaccounted:
         return lineage
-    read = {name for each in every for name in (*each.tables, *each.also_read)}
-    return replace(lineage, also_read=tuple(sorted(read.difference(lineage.tables))))
+    own = set(lineage.tables)
+    others = tuple([name for name in every_input if name not in own]) if own else tuple(every_input)
+    return replace(lineage, also_read=others)
 
 
 def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
@@ -206,11 +353,9 @@ def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
     return [(line, dataset.lineage_us) for line in rules.contents.lineage(dataset.lineage)] if dataset.lineage else []
 
 
-def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]] | None:
-    """Return the lines of all `lineage` facets by the dataset they lead to; None without such a facet."""
+def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]]:
+    """Return the lines of all `lineage` facets by the dataset they lead to."""
     own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared]
-    if not run.declared and not own:
-        return None
     found: dict[Name, list[Dated]] = {}
     for content_hash, time_us in run.declared:
         for line in rules.contents.lineage(content_hash):
@@ -228,6 +373,8 @@ class _OutputContext(NamedTuple):
     feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
     empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
     is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
+    doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
+    which prove nothing, either.
     """
 
     feeding: tuple[Name, ...]
@@ -236,10 +383,16 @@ class _OutputContext(NamedTuple):
     sql: _RunSql | None = None
     is_whole: bool = False
     by_sql: frozenset[str] = frozenset()
+    doubtful: frozenset[Name] = frozenset()
+    unproven: frozenset[int] = frozenset()
+
+    def proves(self, line: SentEdge, time_us: int | None) -> bool:
+        """Tell whether a line may account for a column."""
+        return id(line) not in self.unproven and (time_us is None or line.source not in self.doubtful)
 
 
 def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContext, rules: EdgeRules) -> OutputLineage:
-    sent_edges = tuple(_edges(run, output, lines, rules))
+    sent_edges = tuple(_edges(run, output, lines, rules, context.doubtful))
     edges = tuple(dict.fromkeys(sent_edges)) if len(sent_edges) > 1 else sent_edges
     named = dict.fromkeys(edge.source for edge in edges)
     who, source_of = run.speaker, rules.naming.input
@@ -253,22 +406,27 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         tables, also_read = context.feeding, () if context.feeding else context.inputs
     sent = dict.fromkeys(line.output for line, _ in lines)
     keys = {column: rules.column_key(output, column) for column in sent if column is not None}
-    if len(sent_edges) == len(lines):  # each has a source, as in most facets: a facet of 400 lines is read once less
+    if len(sent_edges) == len(lines) and not context.doubtful:
+        # each has a source, as in most facets: a facet of 400 lines is read once less
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
-        columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts)
+        columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts, proves=context.proves)
     unaccounted: tuple[str, ...] = ()
     if lines and (tables or also_read) and not context.is_whole and not _names_all(run, output, keys, columns, rules):
         unaccounted = _unaccounted(run, output, columns, rules, by_sql=context.by_sql)
-        if unaccounted and context.sql and (by_sql := _written_by_sql(output, edges, columns, context.sql, rules)):
-            left_out = [
-                (line, None)
-                for line in context.sql.said[output].columns
-                if line.output is not None and not is_related(by_sql[line.output], frozenset(columns.accounted))
-            ]
-            asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()))
-            return _read(run, output, [*lines, *left_out], asked, rules)
+        if (unaccounted or context.doubtful) and context.sql and output in context.sql.said:
+            proving = edges
+            if context.doubtful:
+                proving = tuple(_edges(run, output, [each for each in lines if context.proves(*each)], rules))
+            by_sql = _written_by_sql(output, proving, columns, context.sql, rules)
+            more = _lines_of_sql(context, output, columns, by_sql)
+            if by_sql or more:
+                unproven = frozenset() if by_sql else frozenset(id(line) for line, _ in more)
+                asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
+                return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
+    if filters := _filters(run, rules):  # they prove nothing of what else a run reads
+        edges = tuple(dict.fromkeys((*edges, *filters)))
     return OutputLineage(
         output,
         edges,
@@ -281,6 +439,18 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
         unaccounted=unaccounted if carries else (),
     )
+
+
+def _filters(run: Run, rules: EdgeRules) -> list[Edge]:
+    """Rule 4.11: return the edges to the whole of an output from the columns that select the rows a run reads."""
+    return [
+        Edge(name, rules.column_key(name, column), None, _FILTER)
+        for name, dataset in sorted(run.inputs.items())
+        for column in dataset.filters
+    ]
+
+
+_FILTER = Transformation(direct=False, masked=False, subtype="FILTER", description=None)
 
 
 def _names_all(run: Run, output: Name, keys: Mapping[str, str], columns: LineColumns, rules: EdgeRules) -> bool:
@@ -338,7 +508,27 @@ def _written_by_sql(
     return written if values <= made else {}
 
 
-def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> Iterator[Edge]:
+def _lines_of_sql(
+    context: _OutputContext, output: Name, columns: LineColumns, by_sql: Mapping[str, str]
+) -> list[Dated]:
+    """Return the lines of the SQL that count next to those of the lineage.
+
+    They are those of the columns that the lineage leaves out, and all of them if the lineage has doubtful names.
+    """
+    assert context.sql is not None  # noqa: S101 - the caller looked
+    found, accounted = context.sql.said[output], frozenset(columns.accounted)
+    if context.doubtful:
+        return [(line, None) for line in (*found.lines, *(found.columns if by_sql else ()))]
+    return [
+        (line, None)
+        for line in (found.columns if by_sql else ())
+        if line.output is not None and not is_related(by_sql[line.output], accounted)
+    ]
+
+
+def _edges(
+    run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules, doubtful: Set[Name] = frozenset()
+) -> Iterator[Edge]:
     targets, who = _Keys(output, rules), run.speaker
     sources: dict[tuple[int, int | None], _Keys] = {}
     for line, time_us in lines:
@@ -353,8 +543,12 @@ def _edges(run: Run, output: Name, lines: Sequence[Dated], rules: EdgeRules) -> 
                 keys.dataset,
                 keys[line.column],
                 None if line.output is None else targets[line.output],
-                line.transformation,
+                _unmasked(line.transformation) if time_us is not None and name in doubtful else line.transformation,
             )
+
+
+def _unmasked(transformation: Transformation) -> Transformation:
+    return transformation._replace(masked=False)
 
 
 class _Keys(dict[str, str]):
@@ -383,5 +577,5 @@ def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str
 
 def others_read(lineage: OutputLineage) -> Iterable[Name]:
     """Return what a run reads to write something else: a MERGE into itself shows no reader."""
-    own = lineage.output.plain if lineage.output is not None else None
+    own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
     return (name for name in (*lineage.tables, *lineage.also_read) if own is not None and name.plain != own)

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 
-from headwater.lineage.edges.facet_contents import Path
+Path = tuple[str, ...]
+"""A column of a schema: its name, behind the names of the structs it is nested in."""
 
 
 class Columns:

@@ -1,23 +1,29 @@
-"""Rule 12: what columns a dataset has, when, and which spellings are one column."""
+"""Rule 12: which columns a dataset has at a time, and which spellings are one column."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from heapq import merge
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, READ, UNLESS_PARTS, authority_of
 from headwater.lineage.edges.facet_contents import Contents
-from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.edges.joined_lists import joined_hash, lists_in
+from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.names.dataset_history import EVER_US, Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
+from headwater.lineage.runs.weighed import Weighed
 
 _BEFORE = 1 << 30
 
 
 class SeenSchema(NamedTuple):
-    """A schema as one event mentioned it; in the order in which the last one is the newest.
+    """A list of columns as one event mentioned it; in the order in which the last one is the newest.
 
     place: among inputs, then outputs; beyond 1 << 30 of what a DROP or a RENAME says, which is of the moment before.
+    authority: what the list is worth, READ to COMPLETE (`complete_lists`).
     """
 
     credible: bool
@@ -26,6 +32,7 @@ class SeenSchema(NamedTuple):
     event_id: str
     place: int
     schema: str
+    authority: int = 0
 
     def dataset(self, name: Name, naming: Naming) -> Name:
         """Return the dataset that it is about, seen under a name as sent."""
@@ -41,79 +48,190 @@ class SeenSchemas(Protocol):
     def newest_first(self, span: Span) -> Iterable[SeenSchema]:
         """Return the schemas mentioned under a name in a span of time, newest first.
 
-        Of several in a row that say the same, those between the first and the last may be left out.
+        Of several in a row of one schema, only the first and the last of each authority must be among them.
         """
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
 
     def keep_whole(self, names: Iterable[Name]) -> None:
         """Leave out no mention under these names from now on: they mean several datasets, or several mean one."""
 
 
+class KnownLists:
+    """The lists that make up the columns of a dataset: its base list, and the newest mention of each newer list."""
+
+    def __init__(self, *, by_parts: bool) -> None:
+        """Know no list; by_parts: some event mentions a part of the dataset.
+
+        first: the list that stands first where there is no base list, else the newest one.
+        """
+        self.base: SeenSchema | None = None
+        self.first: SeenSchema | None = None
+        self._least = COMPLETE if by_parts else UNLESS_PARTS
+        self._newer: dict[tuple[str, int], SeenSchema] = {}
+
+    def take(self, seen: SeenSchema) -> None:
+        """Take a mention, in whatever order they come."""
+        if self.base is not None and seen <= self.base:
+            return
+        if seen.authority >= self._least:
+            self.base = seen
+            self._newer = {key: each for key, each in self._newer.items() if each > seen}
+        else:
+            key = seen.schema, seen.authority
+            self._newer[key] = max(seen, self._newer.get(key, seen))
+
+    @property
+    def lists(self) -> list[SeenSchema]:
+        """The base list, then the other lists, the newest first."""
+        newer = sorted(self._newer.values(), reverse=True)
+        first = self.base or self.first
+        return [first, *newer] if first else newer
+
+    @property
+    def newest(self) -> SeenSchema | None:
+        """The newest mention of all; None without a list."""
+        return max((*self._newer.values(), *((self.base,) if self.base else ())), default=None)
+
+    def beginning_with(self, first: SeenSchema | None) -> "KnownLists":
+        """Return the same lists in another order."""
+        found = copy(self)
+        found.first = first
+        return found
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The hashes of the lists in their order, each once."""
+        return tuple(dict.fromkeys(seen.schema for seen in self.lists))
+
+
+def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_parts: bool = False) -> KnownLists:
+    """Rule 12.7: return the lists that make up the columns at a time: the base list up to then, and all newer ones."""
+    found = KnownLists(by_parts=by_parts)
+    seen = first = None
+    for seen in newest_first:
+        found.take(seen if seen.time_us <= time_us else seen._replace(authority=min(seen.authority, ADDED)))
+        first = first or (seen if seen.time_us <= time_us else None)
+        if found.base is not None:
+            break
+    return found.beginning_with(first or seen)
+
+
+class JoinedSchemas:
+    """Joins lists of columns, and remembers what they come to."""
+
+    def __init__(self, contents: Contents):
+        """`contents` holds the columns of lists."""
+        self._contents = contents
+        self._found: Weighed[tuple[str, ...], str] = Weighed()
+
+    def joined(self, known: KnownLists) -> str | None:
+        """Return the hash that stands for the columns of lists; None of no list."""
+        schemas = known.schemas
+        if len(schemas) < 2:
+            return schemas[0] if schemas else None
+        found = self._found.get(schemas)
+        return found or self._found.keep(schemas, joined_hash(schemas, self._contents.schema), len(schemas))
+
+
 class Schemas:
-    """The schemas of datasets in time."""
+    """The columns of datasets in time."""
 
     def __init__(self, contents: Contents, seen: SeenSchemas, naming: Naming):
         """`contents` holds the columns of schemas; `naming` knows what names mean now."""
         self._contents = contents
         self._kept = seen
         self._naming = naming
-        self._newest: dict[Name, SeenSchema | None] = {}
+        self._joined = JoinedSchemas(contents).joined
+        self._lists: dict[Name, KnownLists] = {}
         self._columns: dict[Name, Columns] = {}
 
-    def see(self, name: Name, uses: Sequence[SeenSchema], newest: Mapping[Name, SeenSchema]) -> set[Name]:
-        """Take mentions under a name, as `newest_of` has them, too; returns datasets that may have another schema."""
-        before = {dataset: self._newest_seen(dataset) for dataset in newest}
-        for dataset in newest:
+    def see(self, name: Name, uses: Sequence[SeenSchema]) -> set[Name]:
+        """Take mentions under a name; returns datasets that may have other columns."""
+        mentions = self.by_dataset(name, uses)
+        before = {dataset: self.newest(dataset) for dataset in mentions}
+        for dataset in mentions:
             self.columns(dataset)  # as they are before it changes
         self._kept.see(name, uses)
-        return {dataset for dataset, seen in newest.items() if self._renew(dataset, before[dataset], seen)}
+        for dataset, own in mentions.items():
+            for seen in own:
+                self._known(dataset).take(seen)
+        return {dataset for dataset, schema in before.items() if self.newest(dataset) != schema}
 
-    def newest_of(self, name: Name, uses: Sequence[SeenSchema]) -> dict[Name, SeenSchema]:
-        """Return the datasets that are mentioned under a name, each with the newest of these mentions."""
-        newest: dict[Name, SeenSchema] = {}
-        for seen in (max(uses),) if self._naming.is_constant(name) else uses:
-            dataset = seen.dataset(name, self._naming)
-            newest[dataset] = max(newest.get(dataset, seen), seen)
-        return newest
-
-    def _renew(self, dataset: Name, before: SeenSchema | None, seen: SeenSchema) -> bool:
-        if before is not None and seen <= before:
-            return False
-        self._newest[dataset] = seen
-        return before is None or before.schema != seen.schema
+    def by_dataset(self, name: Name, uses: Sequence[SeenSchema]) -> dict[Name, list[SeenSchema]]:
+        """Return the datasets that are mentioned under a name, each with the newest mention of each list."""
+        newest: dict[tuple[Name, str, int], SeenSchema] = {}
+        constant = uses[0].dataset(name, self._naming) if self._naming.is_constant(name) else None
+        for seen in uses:
+            key = (constant or seen.dataset(name, self._naming), seen.schema, seen.authority)
+            newest[key] = max(newest.get(key, seen), seen)
+        found: dict[Name, list[SeenSchema]] = {}
+        for (dataset, *_), seen in newest.items():
+            found.setdefault(dataset, []).append(seen)
+        return found
 
     def forget(self, begun: Iterable[Name]) -> None:
         """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
-        self._newest.clear()
+        self._lists.clear()
         for dataset in begun:
-            self._columns.setdefault(dataset, Columns(()))
+            self._columns.setdefault(dataset, NO_COLUMNS)
+
+    def part(self, names: Iterable[Name]) -> set[Name]:
+        """Look again at what is mentioned in parts under some names; returns these datasets."""
+        meant = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
+        found = {dataset for dataset in self._lists if dataset.plain in {each.plain for each in meant}}
+        for dataset in found:
+            self.columns(dataset)
+            del self._lists[dataset]
+        return meant | found
 
     def newest(self, dataset: Name) -> str | None:
-        """Return the hash of the newest schema."""
-        seen = self._newest_seen(dataset)
-        return seen.schema if seen else None
+        """Return the hash of the schema that the lists of a dataset make together now."""
+        return self._joined(self._known(dataset))
 
     def at(self, dataset: Name, time_us: int) -> str | None:
-        """Return the hash of the newest schema up to a time, else of the earliest later one."""
-        found = self._upto(dataset, time_us)
-        if found is None:
-            found = min(chain.from_iterable(self._histories(dataset)), default=None)
-        return found and found.schema
+        """Return the hash of the schema that the lists at a time make together; see `lists_at`."""
+        known = self._known(dataset)
+        last = known.base or known.newest
+        if last is None or last.time_us <= time_us:  # most runs come after all lists
+            return self._joined(known)
+        names = self._naming.names_of(dataset)
+        if len(names) > 1:
+            self._kept.keep_whole(names)
+        if known.base is None:
+            return self._joined(known.beginning_with(self._first(dataset, time_us)))
+        return self._joined(self._read(dataset, time_us))
 
-    def renewed(self, name: Name, uses: Iterable[SeenSchema]) -> Iterator[Span]:
-        """Yield the datasets of which mentions under a name, not kept yet, bring another schema, and since when.
+    def renewed(self, name: Name, uses: Sequence[SeenSchema]) -> Iterator[Span]:
+        """Yield the datasets of which mentions under a name, not kept yet, change the columns, and since when.
 
         What `at` says of other times stays.
         """
-        for seen in uses:
-            dataset = seen.dataset(name, self._naming)
-            before = self._upto(dataset, seen.time_us)
-            if before is None or not (before.credible and seen.credible):
-                yield Span(dataset)  # it may be the earliest later one of any time before
-            elif before.schema != seen.schema:
-                yield Span(dataset, seen.time_us)
+        for dataset, mentions in self.by_dataset(name, uses).items():
+            keys: dict[str | None, frozenset[str]] = {None: frozenset()}
+            for seen in mentions:
+                before = self.at(dataset, seen.time_us)
+                own, known = (
+                    keys.get(schema) or keys.setdefault(schema, self._keys(schema, dataset))
+                    for schema in (seen.schema, before)
+                )
+                if not own <= known or not seen.credible:
+                    yield Span(dataset)  # newer lists count for the time before, too
+                elif before and lists_in(before)[0] != seen.schema and self._leads(dataset, seen):
+                    first = self._first(dataset, seen.time_us)
+                    is_earliest = first is not None and first.time_us > seen.time_us
+                    yield Span(dataset) if is_earliest else Span(dataset, seen.time_us)
+                elif seen.authority > ADDED and own != known:
+                    yield Span(dataset, seen.time_us)
+
+    def _leads(self, dataset: Name, seen: SeenSchema) -> bool:
+        """Tell whether a mention may stand first, which SQL that inserts by position goes by."""
+        base = self._known(dataset).base
+        return base is None or base.time_us > seen.time_us or seen.authority > ADDED
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of the newest schema."""
+        """Return the columns that a dataset has now."""
         found = self._columns.get(dataset)
         return found if found is not None else self._look(dataset)
 
@@ -122,7 +240,7 @@ class Schemas:
         return self.columns(dataset).key(column)
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
-        """Look at the newest schemas of datasets; returns those whose columns match differently from now on."""
+        """Look at the columns of datasets; returns those whose columns match differently from now on."""
         changed = set()
         for dataset in datasets:
             before, now = self._columns.get(dataset), self._look(dataset)
@@ -130,44 +248,44 @@ class Schemas:
                 changed.add(dataset)
         return changed
 
+    def base(self, dataset: Name) -> SeenSchema | None:
+        """Return the base list of a dataset."""
+        return self._known(dataset).base
+
     def _look(self, dataset: Name) -> Columns:
-        newest = self.newest(dataset)
-        self._columns[dataset] = Columns(self._contents.schema(newest) if newest else ())
-        return self._columns[dataset]
+        schema = self.newest(dataset)
+        columns = self._columns[dataset] = Columns(self._contents.schema(schema)) if schema else NO_COLUMNS
+        return columns
 
-    def _newest_seen(self, dataset: Name) -> SeenSchema | None:
-        if dataset not in self._newest:
-            newest = (next(history, None) for history in self._histories(dataset))
-            self._newest[dataset] = max((seen for seen in newest if seen), default=None)
-        return self._newest[dataset]
+    def _keys(self, schema: str | None, dataset: Name) -> frozenset[str]:
+        if schema is None:
+            return frozenset()
+        columns = self.columns(dataset)
+        return frozenset(columns.key(".".join(path)) for path in self._contents.schema(schema))
 
-    def _upto(self, dataset: Name, time_us: int) -> SeenSchema | None:
-        """Return the newest mention up to a time; most runs come after all mentions that there are."""
-        newest = self._newest_seen(dataset)
-        if newest is None or newest.time_us <= time_us:
-            return newest
-        names = self._naming.names_of(dataset)
-        if len(names) > 1:
-            self._kept.keep_whole(names)
-        found = (next(history, None) for history in self._histories(dataset, time_us + 1))
-        return max((seen for seen in found if seen), default=None)
+    def _known(self, dataset: Name) -> KnownLists:
+        if dataset not in self._lists:
+            self._lists[dataset] = self._read(dataset, EVER_US)
+        return self._lists[dataset]
+
+    def _first(self, dataset: Name, time_us: int) -> SeenSchema | None:
+        """Return the newest mention up to a time, else the earliest later one."""
+        upto = (next(history, None) for history in self._histories(dataset, time_us + 1))
+        found = max((seen for seen in upto if seen), default=None)
+        return found or min(chain.from_iterable(self._histories(dataset)), default=None)
+
+    def _read(self, dataset: Name, time_us: int) -> KnownLists:
+        by_parts = any(map(self._kept.is_parted, self._naming.names_of(dataset)))
+        return lists_at(merge(*self._histories(dataset), reverse=True), time_us, by_parts=by_parts)
 
     def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
         for span in self._naming.uses(dataset):
-            upto_its_end = span._replace(until_us=min(span.until_us + 1, until_us))
-            yield (
-                seen
-                for seen in self._kept.newest_first(upto_its_end)
-                if seen.dataset(span.name, self._naming) == dataset
-            )
+            yield self._mentions(Span(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset)
 
-
-def schema_at(history: Sequence[SeenSchema], time_us: int) -> str | None:
-    """Return the hash of the newest schema of a history, oldest first, up to a time, else of the earliest later one."""
-    known = [seen for seen in history if seen.time_us <= time_us]
-    chosen = known[-1:] or history[:1]
-    return chosen[0].schema if chosen else None
+    def _mentions(self, span: Span, dataset: Name) -> Iterator[SeenSchema]:
+        kept = self._kept.newest_first(span)
+        return (seen for seen in kept if seen.dataset(span.name, self._naming) == dataset)
 
 
 def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
@@ -178,9 +296,10 @@ def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
     order, said = fact.order, fact.content
     for place, use in enumerate((*said.inputs, *said.outputs)):
         if use.schema and use.schema != DELETED:
-            seen = SeenSchema(*order, place, use.schema)
+            is_output = place >= len(said.inputs)
+            seen = SeenSchema(*order, place, use.schema, authority_of(said, use) if is_output else READ)
             changes = use.lifecycle == "DROP" or (use.lifecycle == "RENAME" and use.previous)
-            if changes and place >= len(said.inputs):
+            if changes and is_output:
                 name = use.previous if use.lifecycle == "RENAME" else None
                 yield name or use.name, seen._replace(place=place + _BEFORE)
             else:

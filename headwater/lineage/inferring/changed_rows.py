@@ -57,6 +57,24 @@ class ChangedRows:
             add(found.whole, self._reader.steps(node.args["where"], known, scope, FILTER), COPIED)
         if target is not None:
             self._keep(found, target, {name.casefold() for name in found.columns})
+            found = found._replace(is_part=target.is_open)
+        for concerning in (*scope.met, *(relation.whole for relation in scope.sources.values())):
+            self._reader.budget.copy(len(concerning))
+            add(found.whole, concerning, COPIED)
+        return found
+
+    def deleted(self, node: exp.Delete, table: exp.Expr, target: Relation) -> MadeOutput:
+        """Read a DELETE: what is left stays as it is, and its conditions decide which rows that are."""
+        scope, known = Scope(), self._reader.with_ctes(node, self._own)
+        scope.add(table.alias_or_name, target)
+        for each in node.args.get("using") or ():
+            self._reader.add_source(each, known, scope)
+        for join in table.args.get("joins") or ():
+            self._reader.join(join, known, scope)
+        found = MadeOutput({}, {}, is_part=target.is_open)
+        if node.args.get("where") is not None:
+            add(found.whole, self._reader.steps(node.args["where"], known, scope, FILTER), COPIED)
+        self._keep(found, target, set())
         for concerning in (*scope.met, *(relation.whole for relation in scope.sources.values())):
             self._reader.budget.copy(len(concerning))
             add(found.whole, concerning, COPIED)
@@ -67,7 +85,9 @@ class ChangedRows:
         scope = Scope()
         scope.add(table.alias_or_name, target)
         scope.add("excluded", Relation(found.columns.items()))
-        for name, value in list(self._assigned(node.args["conflict"].expressions, scope)):
+        conflict = node.args["conflict"]
+        self._reader.references.read_all(conflict.args.get("conflict_keys"))
+        for name, value in list(self._assigned(conflict.expressions, scope)):
             found.set(name, value)
 
     def _done(
@@ -81,10 +101,12 @@ class ChangedRows:
             yield from self._assigned(then.expressions, scope)
         elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
             listed = [each.name for each in then.this.expressions] if then.this else columns_of(target)
+            self._reader.references.read_all(then.this)
             values = [self._reader.steps(each, self._own, scope, COPIED) for each in then.expression.expressions]
             yield from placed(Relation([("", value) for value in values]), listed).items()
         elif isinstance(then, (exp.Update, exp.Insert)):
             names = source.names or target.names
+            self._reader.references.read_all(then)
             if not names:
                 raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
             self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
@@ -94,6 +116,7 @@ class ChangedRows:
         for each in assignments:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise UnreadSql("it assigns several columns at once, which is not read")
+            self._reader.references.read(each.this)
             yield each.this.name, self._reader.steps(each.expression, self._own, scope, COPIED)
 
     def _keep(self, found: MadeOutput, target: Relation, updated: set[str]) -> None:

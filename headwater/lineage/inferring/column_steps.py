@@ -70,6 +70,11 @@ class Relation:
             self._exact.setdefault(name, made)
             self._by_key.setdefault(name.casefold(), made)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody says which columns it has."""
+        return self.otherwise is not None and not self.columns
+
     def has(self, name: str) -> bool:
         """Tell whether a column is known by name."""
         return self.has_key(name.casefold())
@@ -82,6 +87,13 @@ class Relation:
     def names(self) -> Sequence[str]:
         """The names of the columns, in order."""
         return [name for name, _ in self.columns]
+
+    def add_column(self, name: str, made: Made) -> None:
+        """Add a column behind the others."""
+        self.columns.append((name, made))
+        self._exact.setdefault(name, made)
+        self._by_key.setdefault(name.casefold(), made)
+        self.__dict__.pop("names", None)
 
     def column(self, name: str) -> Made | None:
         """Return what a column is made of; of two that differ by case the one that is spelt so."""

@@ -16,7 +16,9 @@ from headwater.lineage.inferring.column_steps import (
     add,
 )
 from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.references import References
 from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.unread_sql import UnreadSql
 
 _MASKS = frozenset({
     "md5", "md5_digest", "sha", "sha1", "s_h_a1_digest", "sha2", "s_h_a2_digest", "sha256", "sha512", "sha224",
@@ -25,7 +27,7 @@ _MASKS = frozenset({
 })  # fmt: skip
 """Functions of which no value can be read back; a count is what Spark's listener says it of, too."""
 
-_NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table, exp.Star)
+_NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table)
 
 _WINDOWS_PER_STEP = 8
 """How many names of windows can be compared in one step."""
@@ -36,7 +38,14 @@ _Todo = tuple[exp.Expr, ColumnStep, frozenset[str]]
 
 
 def made_of(
-    expression: exp.Expr, scope: Scope, step: ColumnStep, query: ReadQuery, budget: Budget, *, own_names: bool = False
+    expression: exp.Expr,
+    scope: Scope,
+    step: ColumnStep,
+    query: ReadQuery,
+    budget: Budget,
+    *,
+    references: References,
+    own_names: bool = False,
 ) -> Made:
     """Return what an expression is made of; without recursion, as a sum of 4,000 terms is that deep.
 
@@ -47,13 +56,24 @@ def made_of(
     while todo:
         one, how, bound = todo.pop()
         budget.spend()
-        if isinstance(one, exp.Column):
-            if one.name.casefold() not in bound and not isinstance(one.this, exp.Star):
+        if isinstance(one, (exp.Star, exp.Columns)) or (isinstance(one, exp.Column) and isinstance(one.this, exp.Star)):
+            references.read_all(one)
+            if not isinstance(one.parent, exp.Count):  # `count(*)` counts rows
+                found = scope.row(one.table if isinstance(one, exp.Column) else "")
+                budget.copy(len(found))
+                add(made, found, how)
+        elif _names_column_by_value(one):
+            raise UnreadSql("it names a column by a value or by a place, which is not read")
+        elif isinstance(one, exp.Column):
+            if one.parts[0].name.casefold() not in bound:
                 budget.copy(scope.lookups())
                 found = scope.of(one, own_names_first=own_names)
                 budget.spend(len(found))
+                references.follow(one, found)
                 add(made, found, how)
-        elif isinstance(one, exp.Dot) and (field := _field(one, scope, budget)) is not None:
+        elif isinstance(one, exp.Dot) and (field := _field(one, scope, budget, bound)) is not None:
+            references.read_all(one)
+            references.origins.update(field)
             add(made, field, how)
         elif isinstance(one, exp.Exists) and isinstance(one.this, exp.Query):
             # whether there is a row, not what is in it
@@ -76,10 +96,17 @@ def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) 
     add(made, relation.whole, how)
 
 
-def _field(one: exp.Dot, scope: Scope, budget: Budget) -> Made | None:
+def _names_column_by_value(one: exp.Expr) -> bool:
+    """Recognise `IDENTIFIER('name')` and Snowflake's `t.$2`; a `$2` alone may be a parameter, which is no column."""
+    if isinstance(one, exp.Column):
+        return isinstance(one.this, exp.Parameter)
+    return isinstance(one, exp.DynamicIdentifier)
+
+
+def _field(one: exp.Dot, scope: Scope, budget: Budget, bound: frozenset[str]) -> Made | None:
     """Return what a field within a column is made of, None where the expression is of anything else."""
     path = _path(one, budget)
-    if not path:
+    if not path or path[0].casefold() in bound:
         return None
     budget.copy(len(path) + scope.lookups())
     found = scope.path(path)

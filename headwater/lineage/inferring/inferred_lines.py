@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
-from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.edges.facet_contents import Contents, SentEdge, SentSql, Transformation
+from headwater.lineage.inferring.known_tables import KnownTable, parts_of
+from headwater.lineage.inferring.name_ends import Parts
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.lineage.names.dataset_name import Name
@@ -40,12 +41,21 @@ def inferred_lines(
     """
     sql = contents.sql(script.sql)
     tables = tuple(_known(each, contents, each.schema or schema_of(each.dataset)) for each in script.datasets)
-    written_first = sorted(script.datasets, key=lambda each: not each.is_output)
-    dialect = dialect_of(sql.dialect, (each.dataset.namespace for each in written_first), script.producer)
-    found = _read(sql.query, dialect, tables)
+    found = _read(sql.query, _dialect(script, sql), tables)
     if isinstance(found, str):
         return {each.dataset: Inferred(unread=found) for each in script.datasets if each.is_output}
     return {script.datasets[place].dataset: _said(said, place, script.datasets) for place, said in found.items()}
+
+
+def defined_names(script: Script, contents: Contents) -> frozenset[Parts]:
+    """Return the names, by their parts, that the SQL defines itself: CTEs, aliases and temporary tables."""
+    sql = contents.sql(script.sql)
+    return _defined_names(sql.query, _dialect(script, sql))
+
+
+def _dialect(script: Script, sql: SentSql) -> str:
+    written_first = sorted(script.datasets, key=lambda each: not each.is_output)
+    return dialect_of(sql.dialect, (each.dataset.namespace for each in written_first), script.producer)
 
 
 def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset]) -> Inferred:
@@ -70,6 +80,13 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
         raise
     except Exception as error:  # a statement in a form that nobody thought of must not hold up all other events
         return f"reading it failed with {type(error).__name__}, which is a fault of ours: please report it"
+
+
+@lru_cache(maxsize=256)
+def _defined_names(query: str, dialect: str) -> frozenset[Parts]:
+    from headwater.lineage.inferring.sql_script import own_names  # noqa: PLC0415 - costs 0.4 s, for few runs
+
+    return frozenset(parts_of(name) for name in own_names(query, dialect))
 
 
 def _known(each: ScriptDataset, contents: Contents, schema: str | None) -> KnownTable:

@@ -6,6 +6,18 @@ from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import CHANGED, COPIED, ColumnStep, Made, Relation, add
 from headwater.lineage.inferring.sql_bounds import Budget
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+_READERS = (exp.ReadCSV, exp.ReadParquet)
+_GENERATORS = frozenset({
+    "explode", "explode_outer", "flatten", "generate_series", "generate_subscripts", "inline", "inline_outer",
+    "json_array_elements", "json_array_elements_text", "json_each", "json_each_text", "json_object_keys", "json_table",
+    "json_to_recordset", "json_tuple", "jsonb_array_elements", "jsonb_array_elements_text", "jsonb_each",
+    "jsonb_each_text", "jsonb_object_keys", "jsonb_to_recordset", "openjson", "posexplode", "posexplode_outer", "range",
+    "regexp_matches", "regexp_split_to_table", "sequence", "split_to_table", "stack", "string_split", "string_to_table",
+    "unnest", "variant_explode", "variant_explode_outer",
+})  # fmt: skip
+"""Functions that make rows of nothing but what they are given."""
 
 Steps = Callable[[exp.Expr, ColumnStep], Made]
 """What an expression is made of, behind a step."""
@@ -16,6 +28,9 @@ def rows_of(node: exp.Expr, steps: Steps) -> Relation:
     inside = node.expressions if isinstance(node, exp.Unnest) else [node.this]
     if isinstance(node, exp.Func) and not isinstance(node, (exp.Unnest, exp.Lateral)):
         inside = [node]
+    for each in inside:
+        if isinstance(each, _READERS) or (isinstance(each, exp.Anonymous) and each.name.casefold() not in _GENERATORS):
+            raise UnreadSql("it reads a table function, whose columns may come from anywhere")
     made: Made = {}
     for each in inside:
         if isinstance(each, exp.Expr):

@@ -1,6 +1,6 @@
 """A query to what its columns are made of."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -21,6 +21,7 @@ from headwater.lineage.inferring.hidden_views import view_of_hidden
 from headwater.lineage.inferring.known_tables import KnownTables
 from headwater.lineage.inferring.made_rows import rows_of, written_rows
 from headwater.lineage.inferring.query_scope import Scope
+from headwater.lineage.inferring.references import References
 from headwater.lineage.inferring.sql_bounds import Budget
 from headwater.lineage.inferring.star_columns import star_columns
 from headwater.lineage.inferring.united_queries import copied, copy_of, unite
@@ -29,8 +30,8 @@ from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
-_FILTERS = ("where", "having", "qualify", "connect")
-_SORTS = ("order", "sort", "cluster")
+_FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
+_SORTS = ("order", "sort", "cluster", "distribute")
 
 
 class QueryReader:
@@ -42,6 +43,7 @@ class QueryReader:
         self.budget = budget
         self._relations: dict[int, Relation] = {}
         self._any_view: Relation | None = None
+        self.references = References()
         self.behind_views: set[int] = set()
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
@@ -72,11 +74,19 @@ class QueryReader:
         for cte in with_.expressions:
             key = cte.alias.casefold()
             if with_.args.get("recursive") and isinstance(cte.this, exp.SetOperation):
-                for part in (cte.this.this, cte.this):  # what a recursion begins with, then all of it
-                    found[key] = self._renamed(self.query(part, found, outer), cte)
+                self._recursive(cte, key, found, outer)
             else:
                 found[key] = self._renamed(self.query(cte.this, found, outer), cte)
         return found
+
+    def _recursive(self, cte: exp.CTE, key: str, found: dict[str, Relation], outer: Scope | None) -> None:
+        """Read what a recursion begins with, then all of it, until another round adds nothing."""
+        found[key] = relation = self._renamed(self.query(cte.this.this, found, outer), cte)
+        for _ in range(len(relation.columns) + 2):
+            before = relation
+            found[key] = relation = self._renamed(self.query(cte.this, found, outer), cte)
+            if before.columns == relation.columns and before.whole == relation.whole:
+                return
 
     def source(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
         """Return what a FROM names, without its alias; raises UnreadSql for a table that is no dataset of the run."""
@@ -105,7 +115,7 @@ class QueryReader:
         def query(inner: exp.Expr, around: Scope) -> Relation:
             return self.query(inner, named, around)
 
-        return made_of(node, scope, step, query, self.budget, own_names=own_names)
+        return made_of(node, scope, step, query, self.budget, references=self.references, own_names=own_names)
 
     def _add(self, made: Made, other: Made, step: ColumnStep) -> None:
         self.budget.copy(len(other))
@@ -163,6 +173,9 @@ class QueryReader:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
         if isinstance(star, exp.Star):
             of = each.table if isinstance(each, exp.Column) else ""
+            self.references.read(each)
+            self.references.read(star)
+            self.references.read_all([*(star.args.get("except_") or ()), *(star.args.get("rename") or ())])
             yield from star_columns(star, of, scope, lambda one: self.steps(one, named, scope, COPIED), self.budget)
         elif isinstance(each, exp.Aliases):
             made = self.steps(each.this, named, scope, COPIED)
@@ -180,10 +193,14 @@ class QueryReader:
         if join.args.get("on") is not None:
             scope.met.append(self.steps(join.args["on"], named, scope, JOIN))
         using = [each.name for each in join.args.get("using") or ()]
+        self.references.read_all(join.args.get("using"))
         if join.method == "NATURAL":
             using += self._common(before, list(scope.sources.values())[len(before) :])
         scope.merged.update(name.casefold() for name in using)
-        scope.met += [self.steps(exp.column(name), named, scope, JOIN) for name in using]
+        for name in using:
+            self.budget.copy(len(scope.sources))
+            scope.met.append(_compared(scope.sources.values(), name))
+            self.references.origins.update(scope.met[-1])
         if join.kind in ("SEMI", "ANTI"):  # only decides which rows stay: its table is not seen beside them
             scope.met += [relation.whole for relation in list(scope.sources.values())[len(before) :]]
             scope.sources = known
@@ -196,6 +213,8 @@ class QueryReader:
         return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
 
     def _table(self, node: exp.Table, named: Named, scope: Scope) -> Relation:
+        if isinstance(node.this, exp.DynamicIdentifier):
+            raise UnreadSql("it names a table by a value, which is not read")
         if not isinstance(node.this, (exp.Identifier, exp.Dot, exp.Var)):
             return self.source(node.this, named, scope) if node.this else Relation()
         name = ".".join(part.name for part in node.parts)
@@ -268,3 +287,12 @@ class QueryReader:
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
         found.whole = whole
         return found
+
+
+def _compared(sources: Iterable[Relation], name: str) -> Made:
+    """Return what USING compares: the column of this name of each source that has it, or may have it."""
+    made: Made = {}
+    for relation in sources:
+        if relation.has(name) or relation.is_open:
+            add(made, relation.column(name) or {}, JOIN)
+    return made

@@ -31,6 +31,8 @@ class Scope:
         if own_names_first and len(parts) == 1 and parts[0].casefold() in self.aliases:
             return self.aliases[parts[0].casefold()]
         found = self._found(parts)
+        if found is None and len(parts) == 1:
+            found = self._row_of(parts[0].casefold())
         if found is None:
             raise UnreadSql(f"it is not known of which table {shown('.'.join(parts))} is")
         return found
@@ -48,26 +50,61 @@ class Scope:
         """Return what a column, or a field within one, is made of; None where that cannot be told."""
         return self._found(parts)
 
-    def _found(self, parts: list[str]) -> Made | None:
+    def row(self, alias: str) -> Made:
+        """Return what all columns of a source are made of, of all sources where no alias is given."""
+        relations = [self.sources[alias.casefold()]] if alias.casefold() in self.sources else self.sources.values()
+        if alias and alias.casefold() not in self.sources:
+            found = self._row_of(alias.casefold())
+            if found is None:
+                raise UnreadSql(f"{shown(alias)}.* is of no table that it names")
+            return found
+        made: Made = {}
+        for relation in relations:
+            add(made, whole_row(relation), CHANGED)
+        return made
+
+    def _row_of(self, key: str) -> Made | None:
+        """Return what a whole row is made of that is named by the alias of its table; None where none has it."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope._own(parts)
-            if found is not None:
-                return found
+            if key in scope.sources:
+                made: Made = {}
+                add(made, whole_row(scope.sources[key]), CHANGED)
+                return made
             scope = scope._outer
         return None
 
-    def _own(self, parts: list[str]) -> Made | None:
+    def _found(self, parts: list[str]) -> Made | None:
+        """Return what a name means for certain; a column that some table may have is added, or is all there is.
+
+        A query around may have a column of a name that a table here, whose columns are not known, may have as well.
+        """
+        guesses: list[Made] = []
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._qualified(parts)
+            found = found if found is not None else scope._known(parts[0], parts[1:])
+            if found is not None:
+                for guess in guesses:
+                    found = {**found, **guess}
+                return found
+            if (guess_ := scope._guessed(parts, is_outermost=scope._outer is None)) is not None:
+                guesses.append(guess_)
+            scope = scope._outer
+        return guesses[0] if guesses else None
+
+    def _qualified(self, parts: list[str]) -> Made | None:
         for at in range(len(parts) - 1, 0, -1):  # catalog.schema.table.column, then table.column.field
             relation = self.sources.get(parts[at - 1].casefold())
             if relation is not None:
                 return _within(relation, parts[at:])
-        return self._unqualified(parts[0], parts[1:])
+        return None
 
-    def _unqualified(self, name: str, fields: list[str]) -> Made | None:
+    def _known(self, name: str, fields: list[str]) -> Made | None:
         key = name.casefold()
-        having = [relation for relation in self.sources.values() if relation.has_key(key)]
-        if len(having) > 1 and key not in self.merged:
+        is_merged = key in self.merged
+        having = [each for each in self.sources.values() if each.has_key(key) or (is_merged and each.is_open)]
+        if len(having) > 1 and not is_merged:
             raise UnreadSql(f"{shown(name)} may be of several tables")
         if having:
             made: Made = {}
@@ -76,19 +113,39 @@ class Scope:
             return made
         if key in self.aliases and not fields:
             return self.aliases[key]
-        unknown = [relation for relation in self.sources.values() if relation.otherwise and not relation.columns]
+        return None
+
+    def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
+        """Return what a name means if it is a column of the one table here whose columns are not all known."""
+        name = parts[0]
+        if self._is_alias(name.casefold()):
+            return None
+        unknown = [relation for relation in self.sources.values() if relation.is_open]
         open_ = unknown or [relation for relation in self.sources.values() if relation.otherwise]
-        if len(open_) == 1 and (unknown or len(self.sources) == 1) and self._may_have():
-            return _within(open_[0], [name, *fields])
+        if len(open_) == 1 and (unknown or (len(self.sources) == 1 and is_outermost)):
+            return _within(open_[0], parts)
         if len(unknown) > 1:
             raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not known")
         return None
 
-    def _may_have(self) -> bool:
-        """Tell whether an unknown name may be a column here, rather than one of the query around."""
-        return self._outer is None or any(
-            relation.otherwise and not relation.columns for relation in self.sources.values()
-        )
+    def _is_alias(self, key: str) -> bool:
+        """Tell whether a name is the alias of a table, here or around: then it qualifies, or means the whole row."""
+        scope: Scope | None = self
+        while scope is not None:
+            if key in scope.sources:
+                return True
+            scope = scope._outer
+        return False
+
+
+def whole_row(relation: Relation) -> Made:
+    """Return what all columns of a source are made of; raises UnreadSql where nobody says which these are."""
+    if relation.is_open:
+        raise UnreadSql("it uses a whole row of a table whose columns no event of the run lists")
+    made: Made = {}
+    for _, each in relation.columns:
+        add(made, each, COPIED)
+    return made
 
 
 def _within(relation: Relation, parts: list[str]) -> Made | None:

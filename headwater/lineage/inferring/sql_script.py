@@ -1,12 +1,12 @@
 """The statements of a script to what each dataset that they write is made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
 from headwater.lineage.inferring.changed_rows import ChangedRows, columns_of, meant_by_update
-from headwater.lineage.inferring.column_steps import Relation
-from headwater.lineage.inferring.harmless_sql import is_harmless, kind_of
+from headwater.lineage.inferring.column_steps import COPIED, FILTER, Relation, add
+from headwater.lineage.inferring.harmless_sql import is_harmless, kind_of, reads_columns
 from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
 from headwater.lineage.inferring.made_output import MadeOutput, named, placed, size_of
 from headwater.lineage.inferring.query_reader import QueryReader
@@ -33,13 +33,41 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
         raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
 
 
+def own_names(sql: str, dialect: str) -> frozenset[str]:
+    """Return the names that a script defines itself, casefolded: CTEs, aliases and temporary tables.
+
+    Nothing is returned for a script that is not read.
+    """
+    try:
+        found = {name.casefold() for statement in statements_of(sql, dialect) for name in _defined(statement)}
+    except (UnreadSql, RecursionError):
+        return frozenset()
+    return frozenset(found - {""})
+
+
+def _defined(statement: exp.Expr) -> Iterator[str]:
+    for node in statement.find_all(exp.CTE, exp.Subquery, exp.Table):
+        if node.alias and not (isinstance(node, exp.Table) and node.alias.casefold() == node.name.casefold()):
+            yield node.alias
+    into = statement.args.get("into") if isinstance(statement, exp.Select) else None
+    made = statement.this if isinstance(statement, (exp.Create, exp.Cache)) else into and into.this
+    table = table_of(made) if isinstance(made, exp.Expr) else None
+    if isinstance(table, exp.Table):
+        properties = statement.args.get("properties")
+        temporary = isinstance(statement, exp.Cache) or bool(into and into.args.get("temporary"))
+        temporary = temporary or bool(properties and properties.find(exp.TemporaryProperty))
+        if temporary or table.this.args.get("temporary") or name_of(table).startswith("#"):
+            yield name_of(table)
+
+
 def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
     mentioned = {name_of(table) for statement in statements for table in statement.find_all(exp.Table)}
     script = _SqlScript(KnownTables(tables, mentioned))
+    if len(statements) == 1 and script.take_model(statements[0]):
+        return script.found()
     for statement in statements:
         script.take(statement)
-    if not script.written and len(statements) == 1:
-        script.take_model(statements[0])
+        script.account_for(statement)
     return script.found()
 
 
@@ -52,6 +80,7 @@ class _SqlScript:
         self._budget = Budget()
         self._reader = QueryReader(tables, self._budget)
         self._own: dict[str, Relation] = {}
+        self._doubtful: set[int] = set()
         self._changed = ChangedRows(self._reader, self._own)
         outputs = [place for place, table in enumerate(tables.tables) if table.is_output]
         self._only = outputs[0] if len(outputs) == 1 else None
@@ -73,23 +102,55 @@ class _SqlScript:
             self._write(statement.this, lambda place: self._changed.merged(statement, self._target(place)))
         elif isinstance(statement, exp.Update):
             self._update(statement)
+        elif isinstance(statement, exp.Delete):
+            self._delete(statement)
         elif isinstance(statement, exp.Cache) and statement.expression is not None:
             self._keep_own(name_of(statement.this).casefold(), self._named(self._query(statement.expression), None))
         elif not is_harmless(statement):
             raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
 
+    def account_for(self, statement: exp.Expr) -> None:
+        """Note the datasets of a statement that uses a column in a way that was not followed.
+
+        Any of their columns may be the one, whatever the script writes.
+        """
+        if not reads_columns(statement) or not self._reader.references.unread(statement):
+            return
+        for table in statement.find_all(exp.Table):
+            name = name_of(table)
+            own, place = self._own.get(name.casefold()), self._tables.read(name)
+            if own is not None:
+                self._doubtful.update(MadeOutput(dict(own.columns), own.whole).places)
+            elif place is not None:
+                self._doubtful.add(place)
+
     def found(self) -> dict[int, MadeOutput | str]:
-        """Return what is written, with what of it was read by a view that the script does not show."""
-        behind = self._reader.behind_views
+        """Return what is written, and of which datasets more may be read than that shows.
+
+        A column that the script names without making anything of it is used as well: without it the script fails.
+        """
+        inputs = {place for place, table in enumerate(self._tables.tables) if table.is_input}
+        read = [made for made in self.written.values() if not isinstance(made, str)]
+        told = {origin for made in read for each in (*made.columns.values(), made.whole) for origin in each}
+        named = {origin: {FILTER} for origin in self._reader.references.origins - told if origin[0] in inputs}
+        for made in read:
+            self._budget.copy(len(named))
+            add(made.whole, named, COPIED)
+        behind, doubtful = self._reader.behind_views, self._doubtful & inputs
         return {
-            place: made if isinstance(made, str) else made._replace(behind_views=frozenset(behind & made.places))
+            place: made
+            if isinstance(made, str)
+            else made._replace(behind_views=frozenset(behind & made.places) | doubtful)
             for place, made in self.written.items()
         }
 
-    def take_model(self, statement: exp.Expr) -> None:
-        """Read a query alone, as dbt sends what it makes its only output of."""
-        if isinstance(statement, exp.Query) and self._only is not None:
-            self._note(self._only, lambda place: self._named(self._query(statement), place))
+    def take_model(self, statement: exp.Expr) -> bool:
+        """Read a query alone, as dbt sends what it makes its only output of; tells whether it is one."""
+        is_model = isinstance(statement, exp.Query) and not statement.args.get("into") and self._only is not None
+        if is_model:
+            self._note(self._only or 0, lambda place: self._named(self._query(statement), place))
+            self.account_for(statement)
+        return is_model
 
     # What is written
 
@@ -113,8 +174,8 @@ class _SqlScript:
         place = self._tables.written(name)
         if place is None and self._only is not None and self._only not in self.written:
             place = self._only if self._tables.read(name) is None else None
-            if place is not None:
-                self._tables.learn(name, place)
+        if place is not None:
+            self._tables.learn(name, place)
         return place
 
     def _keep_own(self, name: str, found: MadeOutput) -> None:
@@ -155,6 +216,7 @@ class _SqlScript:
     # Statements
 
     def _inserted(self, node: exp.Insert, place: int | None) -> MadeOutput:
+        self._reader.references.read_all([node.this, node.args.get("partition")])
         known = self._reader.with_ctes(node, self._own)
         query = rows(node.expression or node.args.get("source"))
         if query is None:
@@ -177,6 +239,7 @@ class _SqlScript:
 
     def _create(self, node: exp.Create) -> None:
         clone = node.args.get("clone")
+        self._reader.references.read_all([node.this, node.args.get("properties")])
         query = rows(clone.this if clone is not None else node.expression)
         if node.kind not in ("TABLE", "VIEW") or query is None:
             return
@@ -201,6 +264,12 @@ class _SqlScript:
             return self._changed.updated(node, node.this, target)
 
         self._write(table, made)
+
+    def _delete(self, node: exp.Delete) -> None:
+        table = node.this
+        place = self._tables.written(name_of(table)) if isinstance(table, exp.Table) else None
+        if place is not None:
+            self._note(place, lambda place: self._changed.deleted(node, table, self._target(place)))
 
     # Columns
 

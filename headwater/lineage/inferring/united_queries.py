@@ -22,6 +22,11 @@ def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budge
         raise UnreadSql("the queries of a UNION have different numbers of columns")
     budget.copy(len(other.whole))
     add(found.whole, other.whole, COPIED)
+    if how.args.get("by_name"):
+        for name, made in other.columns:
+            if not found.has(name):
+                budget.copy(1 + len(made))
+                found.add_column(name, copy_of(made))
     for place, (name, made) in enumerate(found.columns):
         theirs = other.column(name) if how.args.get("by_name") else other.columns[place][1]
         budget.spend(1 + len(theirs or ()))

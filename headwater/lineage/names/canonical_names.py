@@ -69,8 +69,11 @@ class NameRules:
         name = sent = sent.cut
         for _ in range(_ROUNDS):
             before = name
+            namespace, candidates = name.namespace, self._candidates(name.namespace)
             for stage in range(len(STAGES)):
-                for rule in self._candidates(name.namespace)[stage]:
+                if name.namespace != namespace:
+                    namespace, candidates = name.namespace, self._candidates(name.namespace)
+                for rule in candidates[stage]:
                     after = rule.apply(name, self._operations)
                     if after is not None and (rule.keep or after != name):
                         steps += [Step(rule.id, rule.why, name, after)] * (after != name)

@@ -53,6 +53,9 @@ class Generations(DatasetHistory):
 
         Of two renames of one location at one instant, both are taken to lead to theirs.
         """
+        if not dataset.generation and not self.touches(dataset):
+            yield Span(dataset)
+            return
         for span in self._spans(dataset):
             yield from self._leading(span)
 
@@ -72,6 +75,8 @@ class Generations(DatasetHistory):
 
     def meanings_in(self, span: Span) -> set[Name]:
         """Return what a location means in a span, and what stood there when it began."""
+        if not self.touches(span.name):
+            return {span.name}
         found = self._meanings_back(span.name, span.since_us, span.until_us - 1)
         return {*found, self._begun(span.name, span.since_us)}
 

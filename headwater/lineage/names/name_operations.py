@@ -15,7 +15,8 @@ _FOLDERS = r"/(?:19|20)[0-9]{2}/(?:0[1-9]|1[0-2])"
 _DAY_FOLDER = r"/(?:0[1-9]|[12][0-9]|3[01])"
 _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?\Z")
 _LONGEST_DATE = len("/2026/11/20/07/30")
-_DATE_BETWEEN = re.compile(rf"(?:(?<=.)/(?:[^=/]{{1,64}}=)?{_DAY}{_TIME}|(?<=.){_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
+_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{_DAY}{_TIME}"
+_DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
 _DATABASE = ("database", "databasename", "db")
 _SCHEMA = {"schema", "currentschema", "searchpath"}

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.moved_names import LocationAt, MovedNames
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
-
-LocationAt = tuple[int, Name]
 
 
 class Speaker(NamedTuple):
@@ -28,6 +27,7 @@ class Naming:
         self.bindings: dict[Name, list[LocationAt]] = {}
         self.generations = Generations()
         self._names: dict[Name, set[Name]] = {}
+        self.moved = MovedNames(self.bindings, self._names, self.generations)
 
     def resolve(self, name: Name, time_us: int) -> Name:
         """Return the dataset, in its generation, that any mention of this time means by a name."""
@@ -96,6 +96,12 @@ class Naming:
         locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
         return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
 
+    def meanings(self, location: Name) -> Iterator[Name]:
+        """Yield all that the names of a location mean and have meant: first in it, then in their other locations."""
+        yield from self.generations.meanings(location)
+        for other in self.moved.others_now(location):
+            yield from self.generations.meanings(other)
+
     def uses(self, dataset: Name) -> Iterator[Span]:
         """Yield the names, and the times, by which a generation can be meant; a symlink may lead elsewhere at some."""
         return self._with_aliases(self.generations.uses(dataset))
@@ -118,7 +124,11 @@ class Naming:
         """Return the names that are bound to another or were renamed."""
         return {*self.bindings, *self.generations.renamed}
 
-    def bind(self, alias: Name, at_us: LocationAt) -> bool:
+    def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
+        """Keep some bindings; returns the aliases that mean something else now."""
+        return {alias for alias, at_us in links if self._bind(alias, at_us)}
+
+    def _bind(self, alias: Name, at_us: LocationAt) -> bool:
         """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
         time_us, location = at_us
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
@@ -127,6 +137,7 @@ class Naming:
         index = bisect_left(locations, at_us)
         if index == len(locations) or locations[index] != at_us:
             locations.insert(index, at_us)
+            self.moved.bound(alias, location)
         return not known
 
     def _declared(self, name: Name, time_us: int) -> Name:
@@ -135,7 +146,8 @@ class Naming:
     def _with_aliases(self, moved: Iterable[Span]) -> Iterator[Span]:
         for span in moved:
             yield span
-            yield from (span._replace(name=alias) for alias in self._names.get(span.name, ()) if alias in self.bindings)
+            aliases = (alias for alias in self._names.get(span.name, ()) if alias in self.bindings)
+            yield from (Span(alias, span.since_us, span.until_us) for alias in aliases)
 
 
 def bindings_of(use: DatasetUse) -> Iterable[tuple[Name, Name]]:

@@ -52,6 +52,23 @@ class Consumer(NamedTuple):
         return not self.columns or any(fits(glob.casefold(), column.casefold()) for glob in self.columns)
 
 
+class WriteRule(NamedTuple):
+    """How producers, jobs or datasets write, and how long a dataset keeps its rows.
+
+    writes: `whole`, `part` or `append`; None where the rule only tells what a dataset keeps.
+    """
+
+    producer: str | None
+    job: str | None
+    selector: Selector
+    writes: str | None
+    keeps_us: int | None
+
+    def fits(self, producer: str, job: str) -> bool:
+        """Tell whether the rule speaks of a write into a dataset that already fits."""
+        return fits(self.producer, producer) and fits(self.job, job)
+
+
 def nothing_hidden(_: Name) -> bool:
     """Leave no dataset out."""
     return False
@@ -69,6 +86,7 @@ class UserRules:
     masking: tuple[MaskingRule, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     constants: tuple[Selector, ...] = ()
+    rewrites: tuple[WriteRule, ...] = ()
     system: tuple[SystemRule, ...] = ()
     links: tuple[LinkRule, ...] = ()
     tags_file: str = field(default="tags.yaml in the folder of your rules", compare=False)
@@ -76,7 +94,7 @@ class UserRules:
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules in index, silver and gold: what changes with any rule or their code."""
-        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants)
+        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants, self.rewrites)
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
@@ -106,6 +124,20 @@ class UserRules:
         rules = self._constants.of(*dataset.parts)
         names = (column, *parents(column, frozenset())) if rules else ()
         return any(rule.fits_column(name) for rule in rules for name in names)
+
+    def writes_of(self, producer: str, job: str, output: Name) -> str | None:
+        """Return how a job of a producer was declared to write a dataset: the first rule that fits counts."""
+        rules = self._rewrites.of(*output.parts) if self.rewrites else ()
+        return next((rule.writes for rule in rules if rule.writes and rule.fits(producer, job)), None)
+
+    def declares_writes(self, output: Name) -> bool:
+        """Tell whether a rule may speak of how a dataset is written."""
+        return bool(self.rewrites) and any(rule.writes for rule in self._rewrites.of(*output.parts))
+
+    def keeps_us(self, dataset: Name) -> int | None:
+        """Return how long a dataset was declared to keep its rows (us); the first rule that tells it counts."""
+        rules = self._rewrites.of(*dataset.parts) if self.rewrites else ()
+        return next((rule.keeps_us for rule in rules if rule.keeps_us is not None), None)
 
     def consumers_of(self, namespace: str, name: str) -> tuple[Consumer, ...]:
         """Return the declared readers of a dataset."""
@@ -139,5 +171,12 @@ class UserRules:
         return Selected(((selector, selector) for selector in self.constants), self.names.canonical)
 
     @cached_property
+    def _rewrites(self) -> Selected[WriteRule]:
+        return Selected(((rule.selector, rule) for rule in self.rewrites), self.names.canonical)
+
+    @cached_property
     def _consumers(self) -> Selected[Consumer]:
         return Selected(((one.selector, one) for one in self.consumers), self.names.canonical)
+
+
+NO_RULES = UserRules()

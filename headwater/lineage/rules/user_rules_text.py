@@ -1,13 +1,19 @@
 """The user's files of tags, masking, constants and consumers, from YAML. Errors name file, line, rule, what fits."""
 
+import re
+
 from headwater.lineage.rules.rule_text import Entry, read_entries
 from headwater.lineage.rules.selectors import Selector
-from headwater.lineage.rules.user_rules import Consumer, MaskingRule, TagRule
+from headwater.lineage.rules.user_rules import Consumer, MaskingRule, TagRule, WriteRule
 
 _COLUMN = ("namespace", "dataset", "column")
 _TAG = (*_COLUMN, "tag", "value")
 _MASKING = ("masked", "job", "output", "input", "description")
 _WILDCARDS = frozenset("*?/.")
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([hd])")
+_UNITS_US = {"h": 3_600_000_000, "d": 86_400_000_000}
+_WRITE = ("producer", "job", "namespace", "dataset", "writes", "keeps")
+_WRITES = ("whole", "part", "append")
 _CONSUMER = ("consumer", "measure", "namespace", "dataset", "columns")
 
 
@@ -24,6 +30,11 @@ def read_masking(text: str, file: str) -> tuple[MaskingRule, ...]:
 def read_constants(text: str, file: str) -> tuple[Selector, ...]:
     """Read `constants.yaml`."""
     return tuple(_constant(entry) for entry in read_entries(text, file, {"constants": _COLUMN})["constants"])
+
+
+def read_rewrites(text: str, file: str) -> tuple[WriteRule, ...]:
+    """Read `rewrites.yaml`."""
+    return tuple(_write(entry) for entry in read_entries(text, file, {"rewrites": _WRITE})["rewrites"])
 
 
 def read_consumers(text: str, file: str) -> tuple[Consumer, ...]:
@@ -51,6 +62,30 @@ def _constant(entry: Entry) -> Selector:
         if _WILDCARDS.issuperset(entry.text(key)):
             raise entry.error(f"{key} fits everything", f"name the {key}, or a part of its name, as in `etl_*`")
     return _selector(entry)
+
+
+def _write(entry: Entry) -> WriteRule:
+    producer, job, dataset = (entry.optional(key) for key in ("producer", "job", "dataset"))
+    names = [name for name in (producer, job, dataset) if name is not None and not _WILDCARDS.issuperset(name)]
+    if not names:
+        raise entry.error("it would fit every write", "name a producer, a job or a dataset, or a part of its name")
+    writes, keeps = entry.optional("writes"), entry.optional("keeps")
+    if writes is not None and writes not in _WRITES:
+        raise entry.error(f"writes is {writes[:60]!r}", f"write one of {', '.join(_WRITES)}")
+    if writes is None and keeps is None:
+        raise entry.error("it declares nothing", f"add `writes: {'|'.join(_WRITES)}` or `keeps: 90d`")
+    if keeps is not None and (dataset is None or producer is not None or job is not None):
+        raise entry.error("keeps is of a dataset, whoever writes it", "name the dataset, without producer and job")
+    return WriteRule(producer, job, Selector(entry.optional("namespace"), dataset), writes, _keeps_us(entry, keeps))
+
+
+def _keeps_us(entry: Entry, keeps: str | None) -> int | None:
+    if keeps is None:
+        return None
+    found = _DURATION.fullmatch(keeps)
+    if found is None:
+        raise entry.error(f"keeps is {keeps[:60]!r}", "write a number of days or hours, such as `keeps: 90d`")
+    return int(found[1]) * _UNITS_US[found[2]]
 
 
 def _end(entry: Entry, key: str) -> Selector:

@@ -5,7 +5,8 @@ from typing import Protocol, TypeVar
 
 from headwater.lineage.names.dataset_history import Change, Span, joined
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming
 
 Runs = TypeVar("Runs")
 
@@ -32,7 +33,7 @@ def concerned(batch: ChangedRuns[Runs], naming: Naming, runs: Runs, links: Itera
     runs: those that the batch tells of; links: (name, when it stands for which location) of its symlinks.
     Symlinks rest on nothing, drops and renames on symlinks, what a write proves on both: so each is learnt once.
     """
-    bound = {Span(alias) for alias, at_us in links if naming.bind(alias, at_us)}
+    bound = set(map(Span, naming.bind(links)))
     runs = batch.with_users(runs, bound)
     changed = joined(span for run_key, sent in batch.changes(runs) for span in naming.set_changes(run_key, sent))
     runs = batch.with_users(runs, changed)

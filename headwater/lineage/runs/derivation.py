@@ -43,6 +43,15 @@ class Store(SeenSchemas, Protocol):
     def lends(self, dataset: Name) -> bool:
         """Tell whether a run took columns of this dataset from the schemas of other runs."""
 
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
         """Replace what these runs say, each of them once; returns the job outputs where that made a difference."""
 
@@ -73,7 +82,13 @@ class Derivation:
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
         runs = concerned(self, self.naming, self._store.enough({fact.run_key for fact in self._fresh}), links)
-        return self._store.put([self.runs.derive(self._all_that_counts(*each)) for each in runs.items()])
+        runs = self._with(runs, self._store.dated_anew())
+        return self._store.put(
+            [
+                self.runs.derive(self._all_that_counts(run_key, known), self._store.nominal(run_key))
+                for run_key, known in runs.items()
+            ]
+        )
 
     def _all_that_counts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Return all facts of a run where few are given and a name in them means other datasets at other times."""
@@ -116,15 +131,17 @@ class Derivation:
             self._store.keep_whole(name for name in names if not self.naming.is_constant(name))
             self.schemas.forget({dataset for dataset in looked_at if dataset.generation in runs})
             found.update(self._borrowers(Span(dataset) for dataset in looked_at if self._store.lends(dataset)))
+        if parted := self.schemas.part(self._store.new_parts()):
+            looked_at |= parted
+            found.update(self._borrowers(Span(dataset) for dataset in parted if self._store.lends(dataset)))
         uses: dict[Name, list[SeenSchema]] = {}
         for fact in self._fresh:
             for name, seen in seen_schemas(fact):
                 uses.setdefault(name, []).append(seen)
         for name, seen_here in uses.items():
-            newest = self.schemas.newest_of(name, seen_here)
-            if any(map(self._store.lends, newest)):
+            if any(map(self._store.lends, self.schemas.by_dataset(name, seen_here))):
                 found.update(self._borrowers(self.schemas.renewed(name, seen_here)))
-            looked_at |= self.schemas.see(name, seen_here, newest)
+            looked_at |= self.schemas.see(name, seen_here)
         changed = self.schemas.settle(looked_at)
         names = self.naming.names_of_any(changed)
         if changed or moved:

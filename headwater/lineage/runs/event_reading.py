@@ -4,7 +4,7 @@ Bronze has beside each event all that is read here. Rows of versions that did no
 what the parser reads them with.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 import msgspec
@@ -13,16 +13,20 @@ from msgspec import Struct, structs
 from headwater.events.body_reader import BodyReader
 from headwater.events.event import Content, Event, EventShape, Sent, UsedDataset
 from headwater.events.rows import content_rows
+from headwater.events.subset_condition import FILTERED, SUBSET, folder_columns
 from headwater.lineage.edges.accounting import fed_columns, lists_some_columns, names_all
 from headwater.lineage.edges.facet_contents import (
     Canonical,
     Contents,
+    SentSql,
     is_noise,
     is_of_metadata,
     schema_columns,
     sent_edges,
     sent_sql,
 )
+from headwater.lineage.inferring.sql_dialects import dialect_of
+from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
@@ -35,10 +39,13 @@ from headwater.lineage.runs.run_facts import (
     Tag,
 )
 from headwater.lineage.runs.weighed import Weighed
+from headwater.lineage.runs.write_properties import nominal_time, properties_signs
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
 """The facet of a job that holds its statement."""
+
+"""The facet of an input or output that says which part of the dataset is meant."""
 
 
 class ReadShape(Struct, frozen=True, gc=False):
@@ -46,7 +53,8 @@ class ReadShape(Struct, frozen=True, gc=False):
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
-    sql: hash of its job's SQL; says_all: nobody asks it, as every output gives the inputs of each column that it lists.
+    sql: hash of its job's SQL, which `statement` is; says_all: nobody asks it for columns, as every output gives the
+    inputs of each column that it lists.
     """
 
     artifact: str | None
@@ -60,9 +68,10 @@ class ReadShape(Struct, frozen=True, gc=False):
     has_run_facets: bool
     sql: str | None = None
     says_all: bool = False
+    statement: SentSql | None = None
 
-    def content(self, sent: Sent) -> EventContent:
-        """Return what an event of this shape says."""
+    def content(self, sent: Sent, properties: Iterable[str] = ()) -> EventContent:
+        """Return what an event of this shape says; properties: what those of its run show of how it writes."""
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
@@ -76,7 +85,14 @@ class ReadShape(Struct, frozen=True, gc=False):
             leads_to=self.leads_to,
             producer=sent.producer,
             sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
+            write_signs=tuple(sorted({*properties, *self._sql_signs(sent)})) if sent.kind == "RUN" else (),
         )
+
+    def _sql_signs(self, sent: Sent) -> Iterable[str]:
+        if self.statement is None:
+            return ()
+        namespaces = (use.name.namespace for use in reversed(self.uses))
+        return sql_signs(self.statement.query, dialect_of(self.statement.dialect, namespaces, sent.producer))
 
     def _asks_sql(self, sent: Sent) -> bool:
         """Tell whether an event may leave open what columns are made of."""
@@ -114,8 +130,8 @@ class FactsReader:
         if found is not None:
             return found
         self._keep(contents)
-        uses = [self._as_read(self._use(each)) for each in shape.inputs]
-        uses += [self._use(each) for each in shape.outputs]
+        uses = [self._as_read(self._use(each), each) for each in shape.inputs]
+        uses += [self._as_written(self._use(each), each) for each in shape.outputs]
         places = tuple(place for place, use in enumerate(uses) if not is_noise(use.name))
         declared, sql = tuple(self._declared(shape)), self._sql(shape)
         said = ReadShape(
@@ -128,7 +144,9 @@ class FactsReader:
             uses=tuple(uses[place] for place in places),
             has_run_facets=bool(shape.run_facets),
             sql=sql,
-            says_all=sql is not None and self._says_all(uses[at] for at in places if at >= len(shape.inputs)),
+            statement=self._contents.sql(sql) if sql else None,
+            says_all=sql is not None
+            and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
@@ -140,8 +158,9 @@ class FactsReader:
 
     def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
         """Put an event together."""
-        who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer)
-        content = self._known_contents.get(who) or self._known_contents.keep(who, said.content(sent), 0)
+        signs = properties_signs(sent.run_facets)
+        who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
+        content = self._known_contents.get(who) or self._known_contents.keep(who, said.content(sent, signs), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
@@ -152,6 +171,7 @@ class FactsReader:
             parent=parent,
             content=content,
             versions={} if sent.versions is None else _versions(said, sent.versions),
+            nominal_us=nominal_time(sent.run_facets) if sent.kind == "RUN" else None,
         )
 
     def _keep(self, contents: Iterable[Content]) -> None:
@@ -172,8 +192,8 @@ class FactsReader:
             return DELETED
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
-    def _says_all(self, outputs: Iterable[DatasetUse]) -> bool:
-        """Tell whether there are outputs and each gives the inputs of every column that it lists."""
+    def _says_all(self, outputs: Sequence[DatasetUse], listed: Set[Name]) -> bool:
+        """Tell whether there are outputs and each gives the inputs of every column that it lists, from listed ones."""
         told = [
             bool(use.lineage and use.schema)
             and names_all(
@@ -181,7 +201,8 @@ class FactsReader:
             )
             for use in outputs
         ]
-        return bool(told) and all(told)
+        named = (line.source for use in outputs for line in self._contents.lineage(use.lineage or ""))
+        return bool(told) and all(told) and all(name in listed for name in named if name)
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
         """Yield by whom a `lineage` facet is, run or job, and its hash."""
@@ -211,10 +232,28 @@ class FactsReader:
             lifecycle=of.lifecycle and of.lifecycle.upper(),
             previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
             rows_confirmed=of.landed,
+            is_part=self._is_part(of, name),
         )
 
-    def _as_read(self, use: DatasetUse) -> DatasetUse:
-        """Leave the schema out where what was read is a metadata table, which has the name of the table."""
+    def _is_part(self, of: UsedDataset, name: Name) -> bool:
+        """Tell whether the rules for names removed the last folder or pattern of a name."""
+        folder = of.name.rstrip("/").rpartition("/")[0]
+        return bool(folder.strip("/")) and self._canonical(of.namespace, folder) == name
+
+    @staticmethod
+    def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
+        """Note that a run wrote a part of an output; a part that is dropped or renamed ends no generation (rule 10)."""
+        is_part = SUBSET in of.counted or any(facet.name == SUBSET and not facet.deleted for facet in of.facets)
+        use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
+        ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
+        return structs.replace(use, lifecycle=None, previous=None) if ends else use
+
+    def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
+        """Note the columns that select rows; leave out the schema of a metadata table, which has the table's name."""
+        filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
+        filters |= folder_columns(of.name) - folder_columns(use.name.name)
+        if filters:
+            use = structs.replace(use, filters=tuple(sorted(filters)))
         if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
             return structs.replace(use, schema=None)
         return use

@@ -33,7 +33,7 @@ class LongRun:
         if fact.type in _ATTEMPT or not _says_it_once(fact.content):
             self._each[fact.event_id] = fact
             return
-        key = (fact.content, fact.execution, fact.parent, *fact.versions)
+        key = (fact.content, fact.execution, fact.parent, fact.nominal_us, *fact.versions)
         first, last, earliest, latest = self._ends.get(key, (fact,) * 4)
         self._ends[key] = (
             min(first, fact, key=_order), max(last, fact, key=_order),

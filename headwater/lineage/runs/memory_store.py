@@ -10,8 +10,9 @@ from headwater.lineage.edges.schema_history import SeenSchema
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.merged_run import Run
+from headwater.lineage.runs.nominal_times import NominalTimes
 from headwater.lineage.runs.run_derivation import Derived, Said
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class MemoryStore:
@@ -26,6 +27,9 @@ class MemoryStore:
         self._job_outputs: dict[str, Said] = {}
         self._lenders: set[Name] = set()
         self._seen: dict[Name, list[SeenSchema]] = defaultdict(list)
+        self._parted: set[Name] = set()
+        self._new_parts: set[Name] = set()
+        self._nominal = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         """Keep facts; returns those that are new."""
@@ -35,7 +39,26 @@ class MemoryStore:
             if fact.event_id not in known:
                 known[fact.event_id] = fact
                 fresh.append(fact)
+        self._nominal.add(fresh)
+        self._new_parts = names_of_parts(fresh) - self._parted
+        self._parted |= self._new_parts
         return fresh
+
+    def dated_anew(self) -> Iterable[str]:
+        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        return self._nominal.dated_anew() & self.runs.keys()
+
+    def nominal(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        return self._nominal.of(run_key)
+
+    def new_parts(self) -> Set[Name]:
+        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        return self._new_parts
+
+    def is_parted(self, name: Name) -> bool:
+        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        return name in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""

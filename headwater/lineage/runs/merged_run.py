@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from headwater.lineage.names.dataset_history import Change
 from headwater.lineage.names.dataset_name import Name
@@ -46,7 +47,10 @@ class Script(NamedTuple):
 
 
 class RunDataset(Struct, gc=False):
-    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with."""
+    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
+
+    aliases: other names by which the run's events know it, symlinks included.
+    """
 
     name: Name
     schema: str | None = None
@@ -56,6 +60,14 @@ class RunDataset(Struct, gc=False):
     lifecycle: str | None = None
     rows_confirmed: bool = False
     version: str | None = None
+    is_part: bool = False
+    filters: tuple[str, ...] = ()
+    aliases: frozenset[Name] = frozenset()
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """All names by which the run's events know it."""
+        return self.aliases | {self.name.plain}
 
 
 class Run(Struct):
@@ -69,6 +81,7 @@ class Run(Struct):
     declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
     newest: what orders runs of equal time.
     script: its SQL, where an event leaves open what columns of an output are made of.
+    write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
     """
 
     key: str
@@ -91,6 +104,8 @@ class Run(Struct):
     producer: str
     newest: str
     script: Script | None = None
+    write_signs: frozenset[str] = frozenset()
+    failed: bool = False
 
     @property
     def speaker(self) -> Speaker:
@@ -136,19 +151,29 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         drops=len(written) < len(outputs),
         producer=newest.content.producer,
         script=_script(speaking, who, naming, inputs, written),
+        write_signs=frozenset(sign for fact in counted.facts for sign in fact.content.write_signs),
+        failed=counted.failed,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
     )
+
+
+def later_attempts(facts: Iterable[RunFacts]) -> Sequence[RunFacts]:
+    """Return the events of a batch run behind its newest COMPLETE attempt; none where no attempt is COMPLETE."""
+    ordered, processing = _ordered(facts)
+    counted = _counted(ordered, processing)
+    return ordered[len(counted.facts) :] if counted.completed else ()
 
 
 class _Counted(NamedTuple):
     """The events of a run that report what it reads and writes.
 
-    completed: the end of its newest COMPLETE attempt; end: of its newest attempt.
+    completed: the end of its newest COMPLETE attempt, failed: that has a FAIL, too; end: of its newest attempt.
     """
 
     facts: Sequence[RunFacts]
     completed: RunFacts | None
     end: RunFacts | None
+    failed: bool = False
 
 
 def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
@@ -158,7 +183,8 @@ def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
     ends = [end_of(attempt) for attempt in attempts]
     for number, end in reversed([*enumerate(ends, 1)]):
         if end is not None and end.type == "COMPLETE":
-            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end, ends[-1])
+            failed = any(fact.type == "FAIL" for fact in attempts[number - 1])
+            return _Counted([fact for attempt in attempts[:number] for fact in attempt], end, ends[-1], failed)
     return _Counted(ordered, None, ends[-1])
 
 
@@ -213,17 +239,25 @@ def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
 
 
 def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run that counts, other than those it drops last, or renames."""
+    """Yield (time, name as sent) of the outputs of a run, other than those it drops last, or renames.
+
+    A run or attempt that did not complete may have written them, too.
+    """
     ordered, processing = _ordered(facts)
-    counted = _counted(ordered, processing)
-    if ordered[-1].kind == "RUN" and (processing != "BATCH" or counted.completed):
-        lifecycles = {each.name: each.lifecycle for fact in counted.facts for each in fact.outputs if each.lifecycle}
-        for fact in _speaking(counted.facts, processing):
-            for each in fact.outputs:
-                renames = counted.completed and each.lifecycle == "RENAME" and each.previous
-                if lifecycles.get(each.name) != "DROP" and not renames:
-                    yield fact.time_us, each.name
-            yield from ((fact.time_us, name) for name in fact.content.leads_to)
+    if ordered[-1].kind == "RUN":
+        counted = _counted(ordered, processing)
+        yield from _sent_writes(counted.facts, processing, completed=counted.completed is not None)
+        yield from _sent_writes(ordered[len(counted.facts) :], processing, completed=False)
+
+
+def _sent_writes(facts: Sequence[RunFacts], processing: str, *, completed: bool) -> Iterator[tuple[int, Name]]:
+    lifecycles = {each.name: each.lifecycle for fact in facts for each in fact.outputs if each.lifecycle}
+    for fact in _speaking(facts, processing) if facts else ():
+        for each in fact.outputs:
+            renames = completed and each.lifecycle == "RENAME" and each.previous
+            if lifecycles.get(each.name) != "DROP" and not renames:
+                yield fact.time_us, each.name
+        yield from ((fact.time_us, name) for name in fact.content.leads_to)
 
 
 def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
@@ -235,7 +269,22 @@ def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
 def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:
     """Return what counts of the facts of one run, each once, the newest last."""
     ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
-    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a declaration replaces the one before
+    if ordered[-1].kind == "DATASET":
+        return [_with_facets(ordered)]
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a JobEvent replaces the one before
+
+
+def _with_facets(ordered: Sequence[RunFacts]) -> RunFacts:
+    """Return the newest of some DatasetEvents with the newest value of each facet that lineage needs."""
+    newest, uses = ordered[-1], [use for fact in ordered for use in fact.content.outputs]
+    if len(ordered) == 1 or not newest.content.outputs:
+        return newest
+    schema, lineage, declared = (
+        next((value for use in reversed(uses) if (value := getattr(use, name)) is not None), None)
+        for name in ("schema", "lineage", "declared")
+    )
+    use = replace(newest.content.outputs[0], schema=schema, lineage=lineage, declared=declared)
+    return replace(newest, content=replace(newest.content, outputs=(use,)))
 
 
 def _speaking(ordered: Sequence[RunFacts], processing: str) -> Sequence[RunFacts]:
@@ -327,3 +376,8 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     dataset.lifecycle = use.lifecycle or dataset.lifecycle
     dataset.version = use.version or dataset.version
     dataset.rows_confirmed = dataset.rows_confirmed or use.rows_confirmed
+    if use.symlinks or use.name != dataset.name:
+        dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
+    dataset.is_part = dataset.is_part or use.is_part
+    if use.filters:
+        dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

@@ -32,7 +32,7 @@ class RecurringCandidate(NamedTuple):
     job_output: JobOutput
     weight: int
     rows_confirmed: bool
-    rewrites: bool
+    rewrites: int
     said: OutputLineage
 
 

@@ -6,10 +6,19 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from headwater.lineage.edges.current_candidates import CARRIES, INFERRED, OPAQUE, SILENT, Candidate, JobOutput
-from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, contributions
+from headwater.lineage.edges.current_candidates import (
+    ATTEMPTED,
+    CARRIES,
+    INFERRED,
+    OPAQUE,
+    SILENT,
+    Candidate,
+    JobOutput,
+)
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, SchemaAt, attempted_contributions, contributions
+from headwater.lineage.edges.write_kinds import ADDS, Write, write_kind
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, newest_of
+from headwater.lineage.runs.merged_run import Run, RunDataset, fold, in_order, later_attempts, newest_of
 from headwater.lineage.runs.recurring_runs import RecurringCandidate, RunShape, ShapeMemo
 from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
@@ -39,22 +48,25 @@ class RunDerivation:
         self._lenders: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
-    def derive(self, facts: Sequence[RunFacts]) -> Derived:
-        """Take all facts of a run, at least one."""
+    def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
+        """Take all facts of a run, at least one; nominal_us: its nominal time, or that of a run above it."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
         lenders: Set[Name] = frozenset()
+        later: Said = {}
         if shape is not None:
             run = self._like(shape, ordered)
         else:
             self._lenders.clear()
             run = fold(facts, self._rules.naming)
-            candidates = [recurring_candidate(run, found) for found in contributions(run, self._rules)]
+            candidates = _recurring(run, self._rules)
+            if events := later_attempts(facts):  # then it is no run that recurs
+                attempt = fold(events, self._rules.naming)
+                later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
             lenders = frozenset(self._lenders)
-        said = {candidate.job_output: _candidate(run, candidate) for candidate in shape.candidates}
-        return Derived(run, said, shape.used, shape, lenders)
+        return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
         """Answer by the rules, and note whose schema was asked for."""
@@ -96,18 +108,38 @@ class RunDerivation:
 def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
     """Return where what a run says counts: with its job, or in the layer of what is declared."""
     if run.kind == "RUN":
-        return JobOutput("observed", run.job_key, found.output)
+        return JobOutput(ATTEMPTED if found.attempt else "observed", run.job_key, found.output)
     return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
+
+
+def _recurring(run: Run, rules: EdgeRules) -> list[RecurringCandidate]:
+    every = (*contributions(run, rules), *attempted_contributions(run, rules))
+    return [recurring_candidate(run, found) for found in every]
+
+
+def _said(run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | None) -> Said:
+    return {candidate.job_output: _candidate(run, candidate, nominal_us) for candidate in candidates}
 
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
     """Return what a run says of one of its outputs, without what differs from run to run."""
-    written = run.outputs.get(found.output) if found.output else None
-    rewrites = run.completed and written is not None and written.lifecycle in _REWRITES
-    return RecurringCandidate(job_output_of(run, found), weight_of(found), found.rows_confirmed, rewrites, found)
+    return RecurringCandidate(
+        job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
+    )
 
 
-def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLineage]:
+def _write_kind(run: Run, found: OutputLineage) -> int:
+    """Return one of `WRITE_KINDS`."""
+    written = run.outputs.get(found.output) if found.output and run.completed else None
+    if written is None:
+        return ADDS
+    alone = len(run.outputs) == 1
+    return write_kind(
+        Write(run.job.name, written.name, written.lifecycle, run.write_signs, written.is_part, alone, run.failed)
+    )
+
+
+def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) -> Candidate[OutputLineage]:
     _, weight, rows_confirmed, rewrites, lineage = candidate
     return Candidate(
         run.time_us,
@@ -119,16 +151,16 @@ def _candidate(run: Run, candidate: RecurringCandidate) -> Candidate[OutputLinea
         weight,
         rows_confirmed,
         rewrites,
+        run.time_us if nominal_us is None or run.kind != "RUN" else min(nominal_us, run.time_us),
         lineage,
     )
 
 
 def weight_of(found: OutputLineage) -> int:
     """Return how much a run says of an output: see `Candidate`."""
+    if found.attempt:
+        return OPAQUE
     if found.carries:
         return INFERRED if found.inferred else CARRIES
     few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
     return OPAQUE if any(name != found.output for name in few) else SILENT
-
-
-_REWRITES = ("OVERWRITE", "TRUNCATE", "CREATE")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from headwater.lineage.edges.write_kinds import shows_partitions
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import Order
 
@@ -39,6 +40,8 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     previous: the name before a RENAME, in canonical form.
     rows_confirmed: output statistics or a version prove that rows were written.
     version: what its producer calls this state of the dataset.
+    is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
+    filters: of an input, the columns by which a `subset` facet or the folders of its name select rows.
     """
 
     name: Name
@@ -51,6 +54,8 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     previous: Name | None = None
     rows_confirmed: bool = False
     version: str | None = None
+    is_part: bool = False
+    filters: tuple[str, ...] = ()
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
@@ -60,6 +65,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     inputs, outputs: without versions.
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
     sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
+    write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
     """
 
     kind: str
@@ -74,6 +80,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     leads_to: tuple[Name, ...]
     producer: str
     sql: str | None = None
+    write_signs: tuple[str, ...] = ()
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):
@@ -84,6 +91,7 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     execution: root run of its `parent` facet, else the parent; None without that facet.
     parent: the parent run itself, likewise.
     versions: of datasets, by their place among inputs, then outputs.
+    nominal_us: end of its `nominalTime`, else its start.
     """
 
     order: Order
@@ -93,6 +101,7 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
     parent: str | None
     content: EventContent
     versions: dict[int, str] = {}
+    nominal_us: int | None = None
 
     @property
     def event_id(self) -> str:
@@ -128,6 +137,16 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
 def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:
     """Return facts as if no job had sent its SQL."""
     return [replace(fact, content=replace(fact.content, sql=None)) if fact.content.sql else fact for fact in facts]
+
+
+def names_of_parts(facts: Iterable[RunFacts]) -> set[Name]:
+    """Return the names, as sent, of datasets of which an event mentions a part, or writes partitions."""
+    found: set[Name] = set()
+    for fact in facts:
+        found.update(use.name for use in (*fact.inputs, *fact.outputs) if use.is_part)
+        if shows_partitions(fact.content.job.name, fact.content.write_signs):
+            found.update(use.name for use in fact.outputs)
+    return found
 
 
 def _of_version(uses: Sequence[DatasetUse], versions: Mapping[int, str], first: int) -> Sequence[DatasetUse]:

@@ -49,12 +49,18 @@ def read_stored(body: str) -> WireEvent:
     return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
-def sent_facets(event_id: str, received_us: int, wire: WireEvent, canonical: Canonical) -> Iterator[SentFacet]:
-    """Yield the facets of an event; canonical: the form of a dataset's name (rule 2)."""
+def sent_facets(
+    event_id: str, received_us: int, wire: WireEvent, canonical: Canonical, *, of_runs: bool = False
+) -> Iterator[SentFacet]:
+    """Yield the facets of an event.
+
+    canonical: the form of a dataset's name (rule 2); of_runs: also input and output facets of datasets, which concern
+    one run, such as `subset`.
+    """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
     order = order_text(order_of(event_id, wire.eventType or "OTHER", time_us, received_us))
-    for place, (entity, name, facets) in enumerate(_entities(wire, canonical)):
+    for place, (entity, name, facets) in enumerate(_entities(wire, canonical, of_runs=of_runs)):
         text = placed(order, place)
         for facet, value in facets.items():
             if value != NULL:
@@ -94,7 +100,7 @@ def told_by_shape(
         yield from (("dataset", name, text, facet) for facet in of.facets)
 
 
-def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name, Facets]]:
+def _entities(wire: WireEvent, canonical: Canonical, *, of_runs: bool) -> Iterator[tuple[str, Name, Facets]]:
     job = wire.job if wire.job is not UNSET else None
     if job:
         name = Name(job.namespace, job.name)
@@ -102,4 +108,7 @@ def _entities(wire: WireEvent, canonical: Canonical) -> Iterator[tuple[str, Name
         if wire.run is not UNSET:
             yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)
     for dataset in sent_datasets(wire):
-        yield "dataset", canonical(dataset.namespace, dataset.name), members(dataset.facets)
+        facets = members(dataset.facets)
+        if of_runs:
+            facets = members(dataset.inputFacets) | members(dataset.outputFacets) | facets
+        yield "dataset", canonical(dataset.namespace, dataset.name), facets

@@ -6,13 +6,15 @@ from typing import NamedTuple
 from headwater.lineage.edges.origins import ORIGINS, Origin, origin_of
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.snapshot import Snapshot, Window
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 
 
 class AsOf(NamedTuple):
     """Which lineage a question means; microseconds, None: no limit.
 
-    every: also what counts no more (`view=all`); origins: only edges of these.
+    every: also what counts no more (`view=all`); newest: no earlier executions (`view=newest`); origins: only edges of
+    these; window_us: how long an execution counts as use after it ended.
     """
 
     as_of_us: int | None = None
@@ -20,6 +22,13 @@ class AsOf(NamedTuple):
     seen_since_us: int | None = None
     every: bool = False
     origins: frozenset[Origin] = ORIGINS
+    newest: bool = False
+    window_us: int = WINDOW_US
+
+    @property
+    def window(self) -> Window:
+        """Return the window of questions about use."""
+        return Window(self.window_us, self.as_of_us)
 
     @property
     def is_derived(self) -> bool:

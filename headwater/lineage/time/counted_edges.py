@@ -1,6 +1,6 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import Nesting
@@ -12,7 +12,12 @@ class CountedEdges(NamedTuple):
 
     live: by edge set, 1 where it counts; latest: 1 where it is the newest of its job output, whatever it carries;
     reading: 1 where it is either for its job and output over all generations together.
+    attempted: edge sets of runs that did not complete, which prove nothing and leave open what they read and write.
     hidden: datasets that are gone, which walks go through and answers leave out; shows_gone: none is left out.
+    recent: 1 for each edge set that a run said within the window; remaining: 1 where the rows are still there, because
+    no whole rewrite began after the last of its runs had ended. Both are empty where only newest executions count.
+    last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
+    newest: what newest executions say, where earlier ones count, too; else empty.
     """
 
     live: bytearray
@@ -22,19 +27,92 @@ class CountedEdges(NamedTuple):
     lifetimes: Lifetimes
     nesting: Nesting
     shows_gone: bool = False
+    attempted: frozenset[int] = frozenset()
+    recent: bytes = b""
+    remaining: bytes = b""
+    last_us: Sequence[int] = ()
+    newest: bytes = b""
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether earlier executions are asked for, too."""
+        return bool(self.recent or self.remaining)
+
+    def only_newest(self) -> "CountedEdges":
+        """Return this view without earlier executions."""
+        return self._replace(recent=b"", remaining=b"")
+
+    def of_use(self) -> "CountedEdges":
+        """Return what counts for questions about use: earlier executions within the window, too."""
+        return self._with(self.recent, is_read=True)
+
+    def of_rows(self) -> "CountedEdges":
+        """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        return self._with(self.remaining, is_read=False)
+
+    def of_any(self) -> "CountedEdges":
+        """Return what counts for either kind of question."""
+        return self.of_use()._with(self.remaining, is_read=False)
+
+    def _with(self, more: bytes, *, is_read: bool) -> "CountedEdges":
+        if not more:
+            return self
+        reading = _either(self.reading, more) if is_read else self.reading
+        newest = self.newest or bytes(_either(_either(self.live, self.latest), self.reading))
+        return self._replace(
+            live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
+        )
+
+    def without_earlier(self) -> "CountedEdges":
+        """Return what of this newest executions say."""
+        if not self.newest:
+            return self
+        live, latest, reading = (
+            bytearray(map(int.__and__, mask, self.newest)) for mask in (self.live, self.latest, self.reading)
+        )
+        return self._replace(live=live, latest=latest, reading=reading)
 
     def everything(self) -> "CountedEdges":
         """Return a view of every edge set of the graph, in which nothing is gone, `view=all`."""
-        return self._replace(live=bytearray(b"\1" * len(self.live)), hidden=frozenset(), shows_gone=True)
+        live = bytearray(b"\1" * len(self.live))
+        for number in self.lifetimes.attempted:
+            live[number] = 0
+        return self._replace(live=live, hidden=frozenset(), shows_gone=True, recent=b"", remaining=b"", newest=b"")
 
     def without(self, numbers: Iterable[int]) -> "CountedEdges":
         """Return this view without some edge sets."""
-        masks = [bytearray(mask) for mask in self[:3]]
-        for number in numbers:
-            for mask in masks:
+        masks = [bytearray(mask) for mask in (self.live, self.latest, self.reading, self.recent, self.remaining)]
+        left_out = list(numbers)
+        for number in left_out:
+            for mask in filter(None, masks):
                 mask[number] = 0
-        return self._replace(live=masks[0], latest=masks[1], reading=masks[2])
+        live, latest, reading, recent, remaining = masks
+        return self._replace(
+            live=live,
+            latest=latest,
+            reading=reading,
+            recent=bytes(recent),
+            remaining=bytes(remaining),
+            attempted=self.attempted.difference(left_out),
+        )
+
+    def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
+        """Return columns with those that hold their values after (or before) a name moved (rule 10.11)."""
+        found, todo = set(nodes), list(nodes) if self.lifetimes.has_moves else []
+        while todo:
+            node = todo.pop()
+            for dataset in self.lifetimes.moved_on(self.nesting.dataset_of(node), forward=forward):
+                more = {each.node for each in self.nesting.moved(node, dataset)} - found
+                found |= more
+                todo.extend(more)
+        return found
 
     def says(self, number: int) -> bool:
         """Tell whether an edge set counts, if only as the newest about its output."""
         return bool(self.live[number] or self.latest[number])
+
+
+def _either(one: bytes | bytearray, other: bytes | bytearray) -> bytearray:
+    """Return 1 where one of two masks of equal length is."""
+    united = int.from_bytes(one, "little") | int.from_bytes(other, "little")
+    return bytearray(united.to_bytes(len(one), "little"))

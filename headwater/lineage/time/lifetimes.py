@@ -1,19 +1,26 @@
 """Rule 10 in a graph: which datasets are gone, and which are generations of one name."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
-from headwater.lineage.names.dataset_generations import Generations
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.walks.column_graph import Graph
 
 
 class Lifetimes:
     """The generations of a graph's datasets, as they are known when it is made."""
 
-    def __init__(self, graph: Graph, generations: Generations):
-        """Find what is gone. hidden: datasets that ended, and those that never lived."""
+    def __init__(self, graph: Graph, naming: Naming):
+        """Find what is gone.
+
+        hidden: datasets that ended, and those that never lived; has_moves: a name has meant several locations.
+        """
         self._graph = graph
-        self._generations = generations
+        self._naming = naming
+        self._generations = generations = naming.generations
+        self.has_moves = naming.moved.any
+        self._moved: dict[tuple[int, bool], Sequence[int]] = {}
+        self._moved_on: dict[tuple[int, bool], Sequence[int]] = {}
         self.hidden = frozenset(
             number
             for location in generations.touched()
@@ -21,11 +28,21 @@ class Lifetimes:
             if not generations.stands(graph.names[number])
         )
 
+    @property
+    def attempted(self) -> Set[int]:
+        """The edge sets of runs that did not complete, whether they count or not."""
+        return self._graph.attempted
+
     def of(self, dataset: Name) -> list[int]:
-        """Return all generations of a name that edges mention, the newest first."""
-        graph = self._graph
-        known = [number for each in self._generations.meanings(dataset) if (number := graph.dataset(each)) is not None]
-        every = dict.fromkeys([*known, *reversed(graph.generations.get(dataset.plain, ()))])
+        """Return all generations that edges mention of the names of a dataset, the newest first.
+
+        Those of other locations of its names come last.
+        """
+        graph, every = self._graph, dict[int, None]()
+        for location in (dataset, *self._naming.moved.others_now(dataset.plain)):
+            meanings = self._generations.meanings(location)
+            every |= dict.fromkeys(number for each in meanings if (number := graph.dataset(each)) is not None)
+            every |= dict.fromkeys(reversed(graph.generations.get(location.plain, ())))
         return [number for number in every if graph.is_used(number)]
 
     def generations(self, dataset: Name) -> list[int]:
@@ -47,8 +64,30 @@ class Lifetimes:
         return number not in self.hidden and self._graph.is_used(number)
 
     def others(self, number: int) -> Sequence[int]:
-        """Return the other generations of the name of a dataset that is not gone; none where nothing was dropped."""
-        name = self._graph.names[number]
-        if number in self.hidden or not self._generations.touches(name.plain):
+        """Return the other generations of the names of a dataset that is not gone; none where nothing happened."""
+        name = self._graph.names[number].plain
+        if number in self.hidden or not (self._generations.touches(name) or self._naming.moved.is_left(name)):
             return ()
-        return [each for each in self.of(name.plain) if each != number]
+        return [each for each in self.of(name) if each != number]
+
+    def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
+        """Return the datasets that names of this one moved on to, or (backward) were at before (rule 10.11)."""
+        if not self.has_moves or number < 0:
+            return ()
+        found = self._moved_on.get((number, forward))
+        if found is None:
+            every, todo = {number: None}, [number]
+            while todo:
+                fresh = [each for each in self._next(todo.pop(), forward=forward) if each not in every]
+                every |= dict.fromkeys(fresh)
+                todo.extend(fresh)
+            found = self._moved_on[number, forward] = list(every)[1:]
+        return found
+
+    def _next(self, number: int, *, forward: bool) -> Sequence[int]:
+        found = self._moved.get((number, forward))
+        if found is None:
+            names = self._naming.moved.moved_on(self._graph.names[number], forward=forward)
+            every = dict.fromkeys(each for name in names if (each := self._graph.dataset(name)) is not None)
+            found = self._moved[number, forward] = [each for each in every if self._graph.is_used(each)]
+        return found

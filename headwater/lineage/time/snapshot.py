@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.current_candidates import SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -12,11 +12,12 @@ from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.lifetimes import Lifetimes
+from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.exposed_until import Written
 
 Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
 """What a masking file makes of an edge set."""
@@ -25,6 +26,24 @@ Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
 def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
     """Leave every step as its producer says."""
     return lineage
+
+
+NEVER_US = -(1 << 62)
+"""Before all times: when an edge set was said that is no earlier execution's."""
+
+
+class Window(NamedTuple):
+    """How long an execution counts as use after it ended, 0: only newest ones do; end_us: None for the newest event."""
+
+    length_us: int = WINDOW_US
+    end_us: int | None = None
+
+
+class Seen(NamedTuple):
+    """When runs said an edge set first and last, microseconds, UTC."""
+
+    first_us: int
+    last_us: int
 
 
 class Stats(NamedTuple):
@@ -45,23 +64,57 @@ class Snapshot(ABC):
         self.naming = naming
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
+        self._last_us: list[int] = []
         self._counted: CountedEdges | None = None
+        self._earlier: dict[int | None, CountedEdges] = {}
 
     # What follows
 
     def counted(self) -> CountedEdges:
-        """Return what counts."""
+        """Return what newest executions say."""
         if self._counted is None:
             graph = self.graph
-            lifetimes = Lifetimes(graph, self.naming.generations)
+            lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
-            self._counted = CountedEdges(*self._masks, lifetimes.hidden, lifetimes, nesting)
+            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
+            self._counted = CountedEdges(
+                *self._masks, lifetimes.hidden, lifetimes, nesting, attempted=attempted, last_us=self._last_us
+            )
+            self._earlier.clear()
         return self._counted
 
+    def counted_since(self, window: Window) -> CountedEdges:
+        """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
+        counted, since_us = self.counted(), self.window_start(window)
+        if since_us not in self._earlier:
+            self._earlier[since_us] = counted._replace(
+                recent=self._recent(since_us), remaining=self._remaining(counted)
+            )
+        return self._earlier[since_us]
+
+    def window_start(self, window: Window) -> int | None:
+        """Return when a window begins (us), None if only newest executions count; without any event it has no begin."""
+        end_us = window.end_us if window.end_us is not None else self.newest_event_us()
+        if not window.length_us:
+            return None
+        return NEVER_US + 1 if end_us is None else end_us - window.length_us
+
+    def _recent(self, since_us: int | None) -> bytes:
+        """Return 1 for each edge set of an observed run that ended within the window."""
+        return bytes(len(self._last_us)) if since_us is None else bytes(at >= since_us for at in self._last_us)
+
+    def _remaining(self, counted: CountedEdges) -> bytes:
+        """Return 1 for each edge set whose output no whole rewrite has replaced since."""
+        found, sets = bytearray(len(self._last_us)), self.graph.sets
+        for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
+            if last_us != NEVER_US and not any(says) and (output := sets[number][1].output) is not None:
+                found[number] = not replaces(self.rewritten(output), last_us)
+        return bytes(found)
+
     def shown_columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset by its newest generation that says so."""
-        every = self.naming.generations.meanings(dataset.plain)
+        """Return the columns of a dataset by its newest generation that says so, else by another location's."""
+        every = self.naming.meanings(dataset.plain)
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
 
@@ -78,8 +131,9 @@ class Snapshot(ABC):
         return self.naming.generations.is_there(dataset)
 
     def knows(self, dataset: Name) -> bool:
-        """Tell whether a schema or an edge is known of a dataset."""
-        return self.graph.uses(dataset) or bool(self.shown_columns(dataset).names)
+        """Tell whether a schema or an edge is known of a dataset, or of another location of its names."""
+        locations = (dataset, *self.naming.moved.others_now(dataset.plain))
+        return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed; none if not kept."""
@@ -97,23 +151,32 @@ class Snapshot(ABC):
     def own_names(self) -> set[Name]:
         """Return every dataset under the name that it has now: `datasets` without the names from before a rename."""
         described = {each.plain for each in self.described()}
-        return described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+        found = described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+        left = (former for name in found if (former := self.naming.moved.former(name)))
+        return found | {self.resolve(former.name) for former in left}
 
     def nesting(self) -> Iterable[Name]:
         """Return the datasets with columns that are nested in others by their newest schema."""
         return (dataset for dataset in self.described() if self.columns(dataset).nests)
 
-    def _put(self, number: int, job_output: JobOutput, edge_set: EdgeSet[OutputLineage]) -> None:
-        """Add an edge set under a number that the graph has not."""
-        self.graph.put(
-            number, job_output, self._remask(job_output, edge_set.lineage), edge_set.explained, edge_set.accounted
-        )
+    def _put(self, number: int, job_output: JobOutput, edge_set: EdgeSet[OutputLineage], last_us: int) -> None:
+        """Add an edge set under a number that the graph has not; last_us: when a run said it last."""
+        graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
+        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted)
+        if number in graph.attempted:
+            self._count(number, False, False, False)
+            return
         self._count(number, edge_set.live, edge_set.latest, edge_set.reading)
+        if job_output.layer == "observed" and number in graph.sets and weight_of(edge_set.lineage) > SILENT:
+            self._last_us[number] = last_us
 
     def _count(self, number: int, *counts: int) -> None:
+        """Note how an edge set counts; as an earlier one it never does, until `_put` says when it was said."""
         for mask, count in zip(self._masks, counts, strict=True):
             mask.extend(bytes(max(0, number + 1 - len(mask))))
             mask[number] = count
+        self._last_us.extend([NEVER_US] * max(0, number + 1 - len(self._last_us)))
+        self._last_us[number] = NEVER_US
         self._counted = None
 
     # What it is made of
@@ -143,6 +206,18 @@ class Snapshot(ABC):
         """Return what is known of the runs behind an edge set."""
 
     @abstractmethod
+    def seen(self, number: int) -> Seen:
+        """Return when runs said an edge set."""
+
+    @abstractmethod
+    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+        """Return the whole rewrite of a generation of a dataset that began last."""
+
+    @abstractmethod
+    def newest_event_us(self) -> int | None:
+        """Return the time of the newest event that is not ahead of its receipt, None without any."""
+
+    @abstractmethod
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
 
@@ -160,10 +235,6 @@ class Snapshot(ABC):
     @abstractmethod
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""
-
-    @abstractmethod
-    def written(self, dataset: Name) -> Written:
-        """Return who ever wrote a generation of a dataset."""
 
 
 def names_shown(described: Set[Name], naming: Naming) -> set[Name]:

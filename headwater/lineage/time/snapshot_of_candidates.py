@@ -1,17 +1,18 @@
 """A snapshot that counts candidates itself: of the past, of files, of Spark's rows."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import partial
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput, newness
 from headwater.lineage.edges.edge_sets import Candidates, EdgeSet, RelatedRuns, outcome
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.time.snapshot import Remask, Snapshot, Stats
-from headwater.lineage.walks.exposed_until import Writer, Written, Wrote
+from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
+from headwater.lineage.time.whole_rewrites import WholeRewrite, newest_rewrite
 
 
 class SnapshotOfCandidates(Snapshot):
@@ -21,7 +22,8 @@ class SnapshotOfCandidates(Snapshot):
         """Hold nothing yet.
 
         schemas: columns by dataset in its generation; ever_read: datasets that a run read to write another;
-        jobs: what people call those that are known by an artifact's id; parents: parent runs by run.
+        jobs: what people call those that are known by an artifact's id; parents: parent runs by run;
+        newest_us: time of the newest event that is not ahead of its receipt;
         spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
         super().__init__(naming, remask)
@@ -32,23 +34,25 @@ class SnapshotOfCandidates(Snapshot):
         self.jobs: dict[Name, Name] = {}
         self.parents: dict[str, str] = {}
         self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
-        self._job_outputs: list[JobOutput] = []
-        self._lineage: list[OutputLineage] = []
+        self.newest_us: int | None = None
+        self._behind: list[Sequence[Candidate[OutputLineage]]] = []
+        self._rewrites: dict[Name, WholeRewrite] = {}
 
     def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
         """Count the candidates about one output, in all its generations."""
         self._candidates.update(candidates)
         for job_output, edge_sets in outcome(candidates, lambda lineage: lineage, relations).items():
+            same = defaultdict[OutputLineage, list[Candidate[OutputLineage]]](list)
+            for candidate in candidates[job_output]:
+                same[candidate.lineage].append(candidate)
             for edge_set in edge_sets:
-                self._add(job_output, edge_set)
-
-    def put_history(self) -> None:
-        """Add the edge sets that count no more; only `View.everything` shows them."""
-        known = set(zip(self._job_outputs, self._lineage, strict=True))
-        for job_output, candidates in self._candidates.items():
-            for lineage in dict.fromkeys(candidate.lineage for candidate in candidates):
-                if (job_output, lineage) not in known:
-                    self._add(job_output, EdgeSet(lineage, False, False, False, frozenset(), frozenset()))
+                if job_output.layer != "observed" and not (edge_set.live or edge_set.latest or edge_set.reading):
+                    continue  # what was declared before is replaced
+                self._add(job_output, edge_set, same[edge_set.lineage])
+        for output in {job_output.output for job_output in candidates}:
+            of_it = ((by, each) for by, own in candidates.items() if by.output == output for each in own)
+            if output is not None and (rewrite := newest_rewrite(of_it)):
+                self._rewrites[output] = rewrite
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema of a dataset in its generation."""
@@ -73,56 +77,50 @@ class SnapshotOfCandidates(Snapshot):
 
     def stats(self, number: int) -> Stats:
         """Return what is known of the runs behind an edge set."""
-        candidates = self._behind(number)
+        candidates = self._behind[number]
         times = [candidate.time_us for candidate in candidates]
         return Stats(len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates))
 
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
-        return max(self._behind(number), key=newness).run_key
+        return max(self._behind[number], key=newness).run_key
 
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
         newest = max(self._candidates[self.graph.sets[number][0]], key=newness).execution
-        runs = (candidate.run_key for candidate in self._behind(number) if candidate.execution == newest)
+        runs = (candidate.run_key for candidate in self._behind[number] if candidate.execution == newest)
         return {self.parents[run] for run in runs if run in self.parents}
 
     def older_than(self, time_us: int) -> Iterator[int]:
         """Yield the edge sets whose newest run is older than a time."""
-        return (number for number in self.graph.sets if self.stats(number).last_us < time_us)
+        return (number for number in self.graph.sets if self.seen(number).last_us < time_us)
 
-    def written(self, dataset: Name) -> Written:
-        """Return who ever wrote a generation of a dataset."""
-        of_it = [
-            (job_output, candidate)
-            for job_output, own in self._candidates.items()
-            if job_output.output == dataset
-            for candidate in own
-        ]
-        rewrites = sorted((candidate.time_us, candidate.run_key) for _, candidate in of_it if candidate.rewrites)
+    def seen(self, number: int) -> Seen:
+        """Return when runs said an edge set."""
+        times = [candidate.time_us for candidate in self._behind[number]]
+        return Seen(min(times), max(times))
 
-        def wrote(candidate: Candidate[OutputLineage], upto_us: int) -> Wrote | None:
-            return (candidate.time_us, candidate.run_key) if candidate.time_us <= upto_us else None
+    def rewritten(self, dataset: Name) -> WholeRewrite | None:
+        """Return the whole rewrite of a generation of a dataset that began last."""
+        return self._rewrites.get(dataset)
 
-        def rewritten(by: Wrote) -> int | None:
-            return next((at for at, run_key in rewrites if at >= by[0] and run_key != by[1]), None)
+    def newest_event_us(self) -> int | None:
+        """Return the time of the newest event that is not ahead of its receipt."""
+        return self.newest_us
 
-        return Written(
-            [
-                Writer(self._remask(job_output, candidate.lineage), partial(wrote, candidate))
-                for job_output, candidate in of_it
-            ],
-            rewritten,
-        )
+    def _add(
+        self, job_output: JobOutput, edge_set: EdgeSet[OutputLineage], behind: Sequence[Candidate[OutputLineage]]
+    ) -> None:
+        self._behind.append(behind)
+        number = len(self._behind) - 1
+        self._put(number, job_output, edge_set, self.seen(number).last_us)
 
-    def _behind(self, number: int) -> list[Candidate[OutputLineage]]:
-        return [
-            candidate
-            for candidate in self._candidates[self.graph.sets[number][0]]
-            if candidate.lineage == self._lineage[number]
-        ]
 
-    def _add(self, job_output: JobOutput, edge_set: EdgeSet[OutputLineage]) -> None:
-        self._put(len(self._lineage), job_output, edge_set)
-        self._job_outputs.append(job_output)
-        self._lineage.append(edge_set.lineage)
+def counted_rewrites(
+    candidates: Candidates[OutputLineage], *, by_parts: bool
+) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
+    """Return candidates of which only whole rewrites say that they rewrite."""
+    return {
+        job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
+        for job_output, own in candidates.items()
+    }

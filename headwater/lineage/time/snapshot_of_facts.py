@@ -4,17 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.lineage.edges.column_spellings import chosen_spellings
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import Candidates
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
 from headwater.lineage.edges.schema_history import seen_schemas
+from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags, tags_facets
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 from headwater.lineage.time.snapshot import Remask, as_said
 from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 
@@ -22,12 +26,15 @@ from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 class SnapshotOfFacts(SnapshotOfCandidates):
     """What follows from the facts of some events, as if there were no others."""
 
-    def __init__(self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said):
-        """Derive everything; `contents` holds what the facts refer to."""
+    def __init__(
+        self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said, rules: UserRules = NO_RULES
+    ):
+        """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write."""
         self.store, naming = MemoryStore(), Naming()
         super().__init__(naming, remask)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
+        self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
@@ -41,10 +48,26 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
         self.parents = {run.key: run.parent for run in runs if run.parent}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
-        for candidates in by_output(self.store.candidates).values():
-            self.take(candidates, relations)
+        parts = names_of_parts(facts)
+        for output, candidates in by_output(self.store.candidates).items():
+            by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
+            self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def _counted_rewrites(
+        self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
+    ) -> Candidates[OutputLineage]:
+        """Return candidates of which only whole rewrites say that they rewrite."""
+
+        def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
+            producer = self.store.runs[each.run_key].producer
+            return int(rewrites(declared_kind(rules, producer, job_output, each.rewrites), by_parts=by_parts))
+
+        return {
+            job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]
+            for job_output, own in candidates.items()
+        }
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from headwater.lineage.edges.current_candidates import SILENT, Candidate, newness
 
@@ -44,12 +44,13 @@ class ValidityHistory(Generic[K]):
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
         self._lineage = False
-        self._heaviest = SILENT
         self._current = self._latest = ""
+        self._current_rank: tuple[int, Any] | None = None
+        self._latest_rank: Any = None
         self._newest = newest
         self._candidates: dict[str, list[Candidate[Sequence[K]]]] = {}
         self._open = {interval.edge: interval for interval in intervals}
-        for candidate in sorted(candidates, key=newness):
+        for candidate in sorted(candidates, key=_in_time):
             self._turn_to(candidate)
 
     @property
@@ -59,7 +60,7 @@ class ValidityHistory(Generic[K]):
 
     def add(self, candidates: Iterable[Candidate[Sequence[K]]]) -> None:
         """Take candidates of later times than all before; `lineage` of one candidate names an edge once."""
-        for time_us, same_time in groupby(sorted(candidates, key=newness), key=lambda candidate: candidate.time_us):
+        for time_us, same_time in groupby(sorted(candidates, key=_in_time), key=lambda candidate: candidate.time_us):
             before = self._counting
             fresh = list(same_time)
             for candidate in fresh:
@@ -91,11 +92,14 @@ class ValidityHistory(Generic[K]):
         self._candidates.setdefault(candidate.execution, []).append(candidate)
         if self._observed and self._lineage and candidate.weight == SILENT:
             return
-        self._lineage = self._lineage or candidate.weight > SILENT
-        self._latest = candidate.execution
-        carries = candidate.weight if candidate.carries and self._observed else SILENT
-        if carries >= self._heaviest:
-            self._current, self._heaviest = candidate.execution, carries
+        if not self._lineage and candidate.weight > SILENT:
+            self._lineage, self._latest_rank, self._current_rank = True, None, None
+        order = newness(candidate)
+        if self._latest_rank is None or order >= self._latest_rank:  # one of an older period is never the newest
+            self._latest, self._latest_rank = candidate.execution, order
+        rank = (candidate.weight if candidate.carries and self._observed else SILENT, order)
+        if self._current_rank is None or rank >= self._current_rank:
+            self._current, self._current_rank = candidate.execution, rank
 
     def _close(self, edges: Iterable[K], time_us: int) -> None:
         for edge in edges:
@@ -110,3 +114,7 @@ class ValidityHistory(Generic[K]):
                     runs=known.runs + 1,
                     rows_confirmed=known.rows_confirmed or candidate.rows_confirmed,
                 )
+
+
+def _in_time(candidate: Candidate[Any]) -> tuple[int, str]:
+    return candidate.time_us, candidate.tie

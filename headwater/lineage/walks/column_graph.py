@@ -5,12 +5,12 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Transformation
-from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.walks.adjacency import Adjacency
 
@@ -34,6 +34,8 @@ class Graph:
         mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
         read_only: edge sets of runs that report no output; unsourced: of writers that report no input.
+        attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
+        a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         """
         self.names: list[Name] = []
@@ -54,6 +56,9 @@ class Graph:
         self.veiled: set[int] = set()
         self.read_only: set[int] = set()
         self.unsourced: set[int] = set()
+        self.attempted: set[int] = set()
+        self.attempts_on: dict[int, set[int]] = {}
+        self.attempts_at: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self._dataset_ids: dict[Name, int] = {}
@@ -66,11 +71,17 @@ class Graph:
         return self._dataset_ids.get(name)
 
     def uses(self, name: Name) -> bool:
-        """Tell whether an edge set is about a dataset, in whatever generation; one that was taken out is none."""
-        return any(map(self.is_used, self.generations.get(name, ())))
+        """Tell whether an edge set that may count is about a dataset, in whatever generation.
+
+        One that was taken out is none, and attempts are none.
+        """
+        return any(map(self._is_told, self.generations.get(name, ())))
 
     def is_used(self, dataset: int) -> bool:
-        """Tell whether an edge set is about a dataset in its generation."""
+        """Tell whether an edge set is about a dataset in its generation, if only an attempt."""
+        return self._is_told(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
+
+    def _is_told(self, dataset: int) -> bool:
         return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
 
     def node(self, dataset: int, key: str) -> int | None:
@@ -82,13 +93,42 @@ class Graph:
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the columns of a dataset that edges mention."""
-        return self._nodes[dataset].values()
+        """Return the columns of a dataset that edges mention, without those that were only asked about."""
+        return [node for node in self._nodes[dataset].values() if self.out.get(node) or self.into.get(node)]
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
         name = self.names[source]
-        return name in self.sets[number][1].opaque and name not in self.explained[number]
+        if name in self.explained[number]:
+            return False
+        return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
+
+    def may_mean(self, number: int, source: int) -> set[str]:
+        """Return the columns that an edge set makes of a dataset whose name may mean `source` (rule 4.10)."""
+        name = self.names[source]
+        if name in self.accounted[number]:
+            return set()
+        lineage = self.sets[number][1]
+        return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
+
+    def doubts(self, number: int) -> list[Doubt]:
+        """Return the names in an edge set that may mean an input of its run: no other edge set knows such a dataset."""
+        told = self.sets[number][1].doubts
+        return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
+
+    def _doubts(self, number: int, name: Name) -> Iterator[Doubt]:
+        return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
+
+    def _is_known(self, dataset: Name) -> bool:
+        """Tell whether an edge set writes a dataset, lists it as an input or declares it."""
+        for each in self.generations.get(dataset.plain, ()):
+            if self.fed_by.get(each) or self.mentioned.get(each):
+                return True
+            for number in self.feeds.get(each, ()):
+                told = self.sets[number][1].doubts
+                if all(doubt.dataset is None or doubt.dataset.plain != dataset.plain for doubt in told):
+                    return True
+        return False
 
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
@@ -108,6 +148,39 @@ class Graph:
         lineage, name = self.sets[number][1], self.names[source]
         return bool(lineage.unaccounted) and (name in lineage.tables or name in lineage.also_read)
 
+    def may_use(self, number: int, source: int) -> bool:
+        """Tell whether an attempt may have used any column of `source`, which it reads."""
+        return self.names[source] not in self.explained[number]
+
+    def may_have_written(self, number: int, source: int) -> bool:
+        """Tell whether an attempt may have written columns of `source`, which it reads, to its output."""
+        return self.names[source] not in self.accounted[number]
+
+    def is_attempted(self, dataset: int, key: str) -> bool:
+        """Tell whether the lineage of an attempt names a column."""
+        numbers = self.attempts_on.get(dataset, set()) | self.attempts_at.get(dataset, set())
+        name, named = self.names[dataset], (self.sets[number][1] for number in numbers)
+        return any(
+            (edge.source, edge.column) == (name, key) or (lineage.output, edge.target) == (name, key)
+            for lineage in named
+            for edge in lineage.edges
+        )
+
+    def proven(self, counts: Callable[[int], bool]) -> set[int]:
+        """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""
+        return {number for number in self.attempted if self._is_proven(number, counts)}
+
+    def _is_proven(self, number: int, counts: Callable[[int], bool]) -> bool:
+        job_output, lineage = self.sets[number]
+        return any(
+            self.sets[other][0] == job_output._replace(layer="observed")
+            and counts(other)
+            and self.explained[other] <= self.explained[number]
+            and self.accounted[other] <= self.accounted[number]
+            and self.sets[other][1].proven == lineage.proven
+            for other in self.of_job.get(job_output.job, ())
+        )
+
     def put(
         self,
         number: int,
@@ -126,6 +199,12 @@ class Graph:
             return
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
+        if lineage.attempt:
+            self.attempted.add(number)
+            for place, datasets in self._places_of_attempt(lineage):
+                for dataset in datasets:
+                    place.setdefault(dataset, set()).add(number)
+            return
         self.of_job.setdefault(job_output.job, set()).add(number)
         if lineage.asks or not lineage.carries:
             self.veiled.add(number)
@@ -151,6 +230,13 @@ class Graph:
         if number not in self.sets:
             return
         job_output, lineage = self.sets.pop(number)
+        if lineage.attempt:
+            self.attempted.discard(number)
+            for place, datasets in self._places_of_attempt(lineage):
+                for dataset in datasets:
+                    place[dataset].discard(number)
+            del self.explained[number], self.accounted[number]
+            return
         self.of_job[job_output.job].discard(number)
         for kind in (self.veiled, self.read_only, self.unsourced):
             kind.discard(number)
@@ -163,6 +249,11 @@ class Graph:
             self.into.remove({target for _, target in touched}, number)
         for name in (*lineage.tables, *lineage.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
+
+    def _places_of_attempt(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
+        """Yield where an attempt is noted, and under which datasets."""
+        yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
+        yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
 
     def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
         middle = None

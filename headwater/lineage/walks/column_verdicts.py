@@ -15,8 +15,10 @@ DECLARED = "read as declared"
 NESTED_READ = "a column nested in it is read"
 NESTED = "a column that it is nested in is read as a whole"
 OPAQUE = "a reader reports no column lineage"
+UNLISTED = "a reader's lineage names a dataset that it does not list and that may mean this one"
 UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
+ATTEMPT = "a run that did not complete reads this dataset (wait for its end, or run the job again)"
 NO_READER = "no reader of this dataset reports"
 SHOWN = "a job read this dataset to show it, and does not say which columns"
 UNUSED = "every reader reports its columns, and none reads this one"
@@ -45,7 +47,8 @@ class ColumnVerdict(NamedTuple):
     """A column's verdict; `edge_sets` and `consumers` are the readers behind it.
 
     recreated: all that use it read a generation before the newest; shown: batch jobs that read the dataset and wrote
-    nothing.
+    nothing; earlier: only earlier executions use it; ever: all that ever used it; readers: all that ever read the
+    dataset.
     """
 
     key: str
@@ -55,11 +58,14 @@ class ColumnVerdict(NamedTuple):
     consumers: tuple[str, ...]
     recreated: bool = False
     shown: tuple[int, ...] = ()
+    earlier: bool = False
+    ever: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
 
 
 def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
     """Return a verdict for each column of a dataset, in their order."""
-    return _VerdictRules(graph, subject, counted).verdicts()
+    return _VerdictRules(graph, subject, counted.of_use()).verdicts()
 
 
 _Uses = dict[str, dict[int, bool]]
@@ -101,17 +107,34 @@ class _VerdictRules:
         self._uses: _Uses = {}
         self._inside: _Uses = {}
         self._whole: _Uses = {}
+        self._ever: dict[str, set[int]] = {}
         for dataset in subject.numbers:
             self._read(dataset)
         readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
-        self._opaque = _sets(each for each in readers if graph.is_opaque(*each))
+        hides = [each for each in readers if graph.is_opaque(*each)]
+        self._opaque = _sets(each for each in hides if self._is_plainly_opaque(*each))
+        self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
         self._open = _sets(each for each in readers if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
-        self._shown = _sets(each for each in readers if only_shows(graph, *each))
+        attempts = [
+            (number, dataset)
+            for dataset in subject.numbers
+            for number in counted.attempted.intersection(graph.attempts_on.get(dataset, ()))
+            if graph.may_use(number, dataset)
+        ]
+        only_read = {number for number, _ in attempts if graph.sets[number][1].output is None}
+        self._attempts = tuple(sorted({number for number, _ in attempts} - only_read))
+        shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
+        self._shown = tuple(sorted(shown | only_read))
         self._reading = _sets(readers)
+        self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.feeds.get(each, ()))
 
     def verdicts(self) -> list[ColumnVerdict]:
-        return [self._verdict(key) for key in self._subject.columns.by_key]
+        verdicts = ((key, self._verdict(key)) for key in self._subject.columns.by_key)
+        ever = self._ever
+        return [
+            each._replace(ever=tuple(sorted(ever.get(key, ()))), readers=self._readers_ever) for key, each in verdicts
+        ]
 
     def _verdict(self, key: str) -> ColumnVerdict:
         subject = self._subject
@@ -121,13 +144,18 @@ class _VerdictRules:
         if used or declared:
             reason = READ if uses else NESTED_READ if inside else DECLARED
             recreated = not declared and not any(used.values())
-            return ColumnVerdict(key, "used", reason, tuple(sorted(used)), declared, recreated)
+            earlier = (
+                bool(self._counted.newest) and not declared and not any(map(self._counted.newest.__getitem__, used))
+            )
+            return ColumnVerdict(key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier)
         whole = tuple(sorted(self._whole.get(key, {})))
         reasons = (
             (NESTED, whole),
             (OPAQUE, self._opaque),
+            (UNLISTED, self._unlisted),
             (UNACCOUNTED, self._open),
             (NO_STEPS, self._silent),
+            (ATTEMPT, self._attempts),
         )
         for why, numbers in reasons:
             if numbers:
@@ -144,8 +172,12 @@ class _VerdictRules:
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
         spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
         for node in self._graph.nodes_of(dataset):
-            numbers = list(self._used_in(node, newest=newest))
+            edges = [edge for edge in triples(self._graph.out.get(node, NO_EDGES)) if self._leads_away(edge[0], node)]
+            numbers = list(self._used_in(node, edges, newest=newest))
             read = self._graph.columns[node].key or ""
+            for spelling in spellings if edges else ():
+                for key in {*spelling.same(read), *spelling.around(read)}:
+                    self._ever.setdefault(key, set()).update(number for _, _, number in edges)
             for spelling in spellings if numbers else ():
                 for found, keys in (
                     (self._uses, spelling.same(read)),
@@ -154,12 +186,18 @@ class _VerdictRules:
                 ):
                     _note(found, keys, numbers, newest=newest)
 
-    def _used_in(self, node: int, *, newest: bool) -> Iterator[int]:
+    def _used_in(self, node: int, edges: Iterable[tuple[int, int, int]], *, newest: bool) -> Iterator[int]:
         counted = self._counted
-        for far, _, number in triples(self._graph.out.get(node, NO_EDGES)):
+        for far, _, number in edges:
             counts = counted.live[number] if newest else counted.reading[number]
-            if counts and far != node and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
+            if counts and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
                 yield number
+
+    def _leads_away(self, far: int, node: int) -> bool:
+        """Tell whether an edge leads to another column, be it to all columns of an output."""
+        if self._graph.dataset_of[far] >= 0:
+            return far != node
+        return any(each != node for each, _, _ in triples(self._graph.out.get(far, NO_EDGES)))
 
     def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
         """Tell whether an edge leads to another column; anywhere: also to what is gone and leads no further."""
@@ -199,6 +237,10 @@ class _VerdictRules:
         """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
         output = self._output(number)
         return output is None or self._arrives(output)
+
+    def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
+        """Tell whether an edge set hides how it reads a dataset although all names in it are clear."""
+        return self._graph.names[dataset] in self._graph.sets[number][1].opaque
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]

@@ -1,83 +1,89 @@
-"""Rule 8: masked code is not masked data; until when a column that is masked now was written in the clear."""
+"""Rule 8: masked code is not masked data; which columns still hold rows that were written in the clear, until when."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.whole_rewrites import WholeRewrite, replaces
+from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.masking_surface import MaskingSurface
-
-Wrote = tuple[int, str]
-"""When a run wrote (us), and its key."""
+from headwater.lineage.walks.wave import Hit
 
 
-class Writer(NamedTuple):
-    """What some runs of a job say, or once said, about a dataset; wrote: (up to a time) → the newest of them."""
+class Writes(NamedTuple):
+    """What is known of writes: when an edge set was said first and last (us), and the last rewrite of a dataset."""
 
-    lineage: OutputLineage
-    wrote: Callable[[int], Wrote | None]
-
-
-class Written(NamedTuple):
-    """All who ever wrote a generation of a dataset; rewritten: (by a run) → when another one next rewrote it whole."""
-
-    writers: Iterable[Writer]
-    rewritten: Callable[[Wrote], int | None]
+    seen: Callable[[int], tuple[int, int]]
+    rewritten: Callable[[Name], WholeRewrite | None]
 
 
-WrittenOf = Callable[[Name], Written]
+class ClearRows(NamedTuple):
+    """Clear values that some runs wrote into a column.
 
+    wrote_us: when the last of them did, at the latest; until_us: when a whole rewrite had replaced them, `EVER_US`
+    while they are there; hit: by which edge.
+    """
 
-class _Held(NamedTuple):
-    """Clear values in a column: by whom they were written last, and up to when they were there."""
-
-    wrote: Wrote
+    wrote_us: int
     until_us: int
+    hit: Hit
+
+    @property
+    def are_there(self) -> bool:
+        """Whether no whole rewrite has replaced them."""
+        return self.until_us == EVER_US
 
 
-def exposed_until(graph: Graph, found: MaskingSurface, written_of: WrittenOf) -> Mapping[tuple[int, str | None], int]:
-    """Return (dataset, column) → microseconds of the masked columns that still hold rows written in the clear."""
-    held = {node: _Held((EVER_US, ""), EVER_US) for node in found.clear}
-    masked = [node for node in found.ways if node not in held]
-    written = {name: written_of(name) for name in {graph.names[graph.dataset_of[node]] for node in masked}}
-    ways = {name: _clear_ways(graph, name, each.writers) for name, each in written.items()}
-    todo = masked
+def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int, ClearRows]:
+    """Return by column what was ever written into it from columns that held clear values at that time.
+
+    clear: columns that hold clear values as newest executions have it; they are not in the answer. A column that a
+    whole rewrite replaced may have been copied before, so it is followed until that rewrite had ended.
+    """
+    found: dict[int, ClearRows] = {}
+    todo = list(clear)
     while todo:
-        changed = False
-        for node in todo:
-            name = graph.names[graph.dataset_of[node]]
-            now = _held(held, ways[name].get(node, ()), written[name])
-            if now is not None and (node not in held or now.wrote > held[node].wrote):
-                held[node] = now
-                changed = True
-        todo = masked if changed else []
-    still = ((node, held[node]) for node in masked if node in held)
-    return {graph.columns[node]: each.wrote[0] for node, each in still if each.until_us == EVER_US}
-
-
-def _held(held: Mapping[int, _Held], ways: Iterable[tuple[int, Writer]], written: Written) -> _Held | None:
-    """Return what a column holds by its newest clear write: from a column that held clear values at that time."""
-    times = (writer.wrote(held[source].until_us) for source, writer in ways if source in held)
-    newest = max((wrote for wrote in times if wrote is not None), default=None)
-    if newest is None:
-        return None
-    rewritten_us = written.rewritten(newest)
-    return _Held(newest, EVER_US if rewritten_us is None else rewritten_us)
-
-
-def _clear_ways(graph: Graph, name: Name, writers: Iterable[Writer]) -> Mapping[int, list[tuple[int, Writer]]]:
-    """Return by column the columns that it was ever written from in the clear, and by whom."""
-    dataset, found = graph.dataset(name), defaultdict[int, list[tuple[int, Writer]]](list)
-    for writer in writers:
-        for edge in writer.lineage.edges:
-            if dataset is None or edge.target is None or not edge.transformation.direct or edge.transformation.masked:
+        source = todo.pop()
+        until_us = found[source].until_us if source in found else EVER_US
+        for target, edges in _clear_edges(graph, source, clear).items():
+            seen = [writes.seen(number) for _, number in edges]
+            if min(first_us for first_us, _ in seen) > until_us:
                 continue
-            number = graph.dataset(edge.source)
-            source = None if number is None else graph.node(number, edge.column)
-            target = graph.node(dataset, edge.target)
-            if source is not None and target is not None:
-                found[target].append((source, writer))
+            wrote_us = min(max(last_us for _, last_us in seen), until_us)
+            last = [edge for edge, (_, last_us) in zip(edges, seen, strict=True) if last_us >= wrote_us]
+            hit = min((Hit(target, 0, False, source, *edge) for edge in last), key=lambda each: _names(graph, each))
+            now, known = ClearRows(wrote_us, _until(graph, writes, target, wrote_us), hit), found.get(target)
+            if known is None or (now.until_us, wrote_us) > (known.until_us, known.wrote_us):
+                todo.append(target)
+            elif (wrote_us, _names(graph, hit)) <= (known.wrote_us, _names(graph, known.hit)):
+                continue
+            found[target] = now
+    return found
+
+
+def _until(graph: Graph, writes: Writes, target: int, wrote_us: int) -> int:
+    rewrite = writes.rewritten(graph.names[graph.dataset_of[target]])
+    return rewrite.ended_us if rewrite is not None and replaces(rewrite, wrote_us) else EVER_US
+
+
+def _names(graph: Graph, hit: Hit) -> tuple[object, ...]:
+    """Return what chooses between edges of equal times."""
+    source, job = graph.columns[hit.parent], graph.sets[hit.edge_set][0].job
+    return graph.names[source.dataset], source.key or "", job, repr(graph.transformations[hit.transformation])
+
+
+def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Return by target the edges of observed runs from a column that neither mask nor concern a whole output.
+
+    but: targets that are left out.
+    """
+    found = defaultdict[int, list[tuple[int, int]]](list)
+    for target, transformation, number in triples(graph.out.get(source, NO_EDGES)):
+        how = graph.transformations[transformation]
+        if graph.dataset_of[target] < 0 or target in but or not how.direct or how.masked:
+            continue
+        if graph.sets[number][0].layer == "observed":
+            found[target].append((transformation, number))
     return found

@@ -1,23 +1,27 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.exposed_until import Writes, clear_rows
 from headwater.lineage.walks.walk import allowed_transformations
 from headwater.lineage.walks.wave import Hit, Wave
 
-Exposure = Literal["exposed", "masked", "unknown"]
+Place = tuple[int, str | None]
+"""Dataset and key of a column, None for one whose columns are not known."""
+
+Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
 
 
 class Surfaced(NamedTuple):
     """A column of the masking surface; `key` None stands for a dataset whose columns are not known.
 
     hit: how it was reached, None where no column edge says; opaque: the edge set that hides how; tagged: it has the
-    tag itself (`tagged_columns`).
+    tag itself (`tagged_columns`); earlier: only earlier writes lead there.
     """
 
     dataset: int
@@ -26,18 +30,53 @@ class Surfaced(NamedTuple):
     hit: Hit | None
     opaque: int | None
     tagged: bool = False
+    earlier: bool = False
 
 
 class MaskingSurface(NamedTuple):
     """A whole masking surface.
 
     columns: what is reached, the tagged columns and what is gone left out; ways: all hits by node, also in what is
-    gone; clear: nodes whose values can be read, the tagged ones included.
+    gone; clear: nodes whose values can be read, the tagged ones included; until: when clear values were last written
+    (us) into columns of which newest executions do not show any, and whose rows are still there.
     """
 
     columns: list[Surfaced]
     ways: dict[int, Hit]
     clear: set[int]
+    until: Mapping[Place, int] = {}
+
+
+def surface_with_rows(
+    graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, writes: Writes
+) -> MaskingSurface:
+    """Return the surface of newest executions and, if `counted` has earlier ones, what only earlier writes reach.
+
+    A column keeps the state that newest executions give it.
+    """
+    now = surface(graph, tagged, whole, counted)
+    rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
+    for node, clear in list(rows.items()):
+        for part in counted.nesting.within(node).values():
+            if part not in now.clear:
+                rows.setdefault(part, clear._replace(hit=clear.hit._replace(node=part)))
+    until: dict[Place, int] = {graph.columns[node]: clear.wrote_us for node, clear in rows.items()}
+    ways = {node: clear.hit for node, clear in rows.items()} | now.ways
+    if not counted.has_earlier:
+        return now._replace(until=until)
+    known = {(each.dataset, each.key) for each in now.columns}
+    wide = surface(graph, {*tagged, *rows}, whole, counted.of_rows())
+    found = [_of_node(graph, clear.hit, "once_exposed") for clear in rows.values()]
+    for each in wide.columns:
+        if each.exposure == "exposed" and each.hit is not None:
+            until.setdefault((each.dataset, each.key), writes.seen(each.hit.edge_set)[1])
+        found.append(each._replace(exposure="once_exposed") if each.exposure == "exposed" else each)
+    more = [
+        each._replace(earlier=True)
+        for each in found
+        if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
+    ]
+    return MaskingSurface([*now.columns, *more], wide.ways | ways, now.clear, until)
 
 
 def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
@@ -45,7 +84,7 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
 
     tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
     """
-    sources = counted.nesting.whole(set(tagged))
+    sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
     clearly = Wave(
         graph,
         sources,
@@ -85,10 +124,6 @@ def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
     return Surfaced(dataset, key, exposure, hit, None)
 
 
-Place = tuple[int, str | None]
-"""Dataset and key of a column, None for one whose columns are not known."""
-
-
 class _Unknown:
     """Spreads from datasets whose columns nobody accounts for."""
 
@@ -121,12 +156,14 @@ class _Unknown:
 
     def _unmentioned(self, dataset: int) -> Iterator[str]:
         """Yield columns of the newest schema that no current writer accounts for, themselves or around or in them."""
-        graph = self._graph
+        graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
-        for number in graph.fed_by.get(dataset, ()):
-            if self._counted.live[number]:
-                lineage = graph.sets[number][1]
-                named.update(lineage.bare, (edge.target for edge in lineage.edges))
+        for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
+            for number in graph.fed_by.get(each, ()):
+                if self._counted.live[number]:
+                    lineage = graph.sets[number][1]
+                    told = [*lineage.bare, *(edge.target for edge in lineage.edges)]
+                    named.update(told if each == dataset else [key and key_of(key) for key in told])
         above = self._counted.nesting.above
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (
@@ -141,19 +178,30 @@ class _Unknown:
             return
         self._behind_of.add(dataset)
         graph = self._graph
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            self._behind(onward)
         for number in graph.feeds.get(dataset, ()):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
             if output is None or not self._counted.says(number):
                 continue
             if graph.is_opaquely_written(number, dataset):
-                self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
-                self._go_on_from(output, graph.nodes_of(output))
+                self._add_all(output, number)
                 continue
             if lineage.carries and graph.is_opaque(number, dataset):
                 self._add(output, self._unmentioned(output), number)
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
+            self._add(output, graph.may_mean(number, dataset), number)
+        for number in sorted(self._counted.attempted.intersection(graph.attempts_on.get(dataset, ()))):
+            written = graph.sets[number][1].output
+            if written is not None and graph.may_have_written(number, dataset):
+                self._add_all(graph.dataset(written) or 0, number)
+
+    def _add_all(self, output: int, number: int) -> None:
+        """Take all columns of an output of which nobody says how it was written."""
+        self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
+        self._go_on_from(output, self._graph.nodes_of(output))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""
@@ -179,6 +227,18 @@ class _Unknown:
             node = None if key is None else self._graph.node(dataset, key)
             if node not in self._known and (dataset, key) not in self._found:
                 self._found[dataset, key] = Surfaced(dataset, key, "unknown", None, number)
+                self._add_moved(dataset, key, number)
+
+    def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
+        """Take a column also where a name moved on to with it."""
+        nesting = self._counted.nesting
+        for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
+            if key is None:
+                self._add(onward, nesting.columns_of(onward).by_key or (None,), number)
+                self._go_on_from(onward, self._graph.nodes_of(onward))
+            else:
+                same = nesting.moved(self._graph.node_for(dataset, key), onward)
+                self._add(onward, [self._graph.keys[each.node] for each in same], number)
 
     def _reach(self, hit: Hit) -> None:
         place = self._graph.columns[hit.node]

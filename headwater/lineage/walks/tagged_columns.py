@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.whole_rewrites import replaces
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.exposed_until import WrittenOf
+from headwater.lineage.walks.exposed_until import Writes
 from headwater.lineage.walks.masking_surface import Surfaced
 from headwater.lineage.walks.wave import Hit
 
@@ -37,14 +37,12 @@ def tagged_columns(
     return found
 
 
-def tagged_until(
-    graph: Graph, columns: Collection[Surfaced], written_of: WrittenOf
-) -> Mapping[tuple[int, str | None], int]:
+def tagged_until(graph: Graph, columns: Collection[Surfaced], writes: Writes) -> Mapping[tuple[int, str | None], int]:
     """Return (dataset, column) → microseconds of masked tagged columns that still hold rows written in the clear."""
     found: dict[tuple[int, str | None], int] = {}
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
-            until_us = _clear_until(graph.names[each.dataset], each.key, written_of)
+            until_us = _clear_until(graph, each.dataset, each.key, writes)
             if until_us is not None:
                 found[each.dataset, each.key] = until_us
     return found
@@ -78,7 +76,7 @@ def _state(graph: Graph, counted: CountedEdges, node: int) -> Surfaced:
     named = {step.edge_set for step in steps}
     silent = [number for number in _writers(graph, counted, dataset) if number not in named]
     if silent:
-        number = min(silent, key=lambda each: graph.sets[each][0].job)
+        number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt or ""))
         return Surfaced(dataset, key, "exposed", None, number, tagged=True)
     masks = [step for step in steps if step.source != step.target]
     if masks:
@@ -93,10 +91,11 @@ def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
 
 
 def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
-    """Yield what the current and newest executions say of a dataset; a DatasetEvent does not write."""
+    """Yield what the current and newest executions say of a dataset, and attempts; a DatasetEvent does not write."""
     for number in graph.fed_by.get(dataset, ()):
         if counted.says(number) and graph.sets[number][0].has_job:
             yield number
+    yield from counted.attempted.intersection(graph.attempts_at.get(dataset, ()))
 
 
 def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> Hit:
@@ -111,24 +110,24 @@ def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> 
     return Hit(node, 0, masked, first.source, first.transformation, first.edge_set)
 
 
-def _clear_until(name: Name, key: str, written_of: WrittenOf) -> int | None:
+def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
     """Return when a run last wrote clear values into a column, None if a whole rewrite replaced them."""
-    written = written_of(name)
+    name = graph.names[dataset]
     times = (
-        wrote
-        for writer in written.writers
-        if any(
+        writes.seen(number)[1]
+        for number in graph.fed_by.get(dataset, ())
+        if graph.sets[number][0].layer == "observed"
+        and any(
             edge.target is not None
             and _overlap(edge.target, key)
             and edge.transformation.direct
             and not edge.transformation.masked
             and (edge.source, edge.column) != (name, edge.target)
-            for edge in writer.lineage.edges
+            for edge in graph.sets[number][1].edges
         )
-        and (wrote := writer.wrote(EVER_US)) is not None
     )
     newest = max(times, default=None)
-    return None if newest is None or written.rewritten(newest) is not None else newest[0]
+    return None if newest is None or replaces(writes.rewritten(name), newest) else newest
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -27,11 +27,11 @@ def walk(
 ) -> Walked:
     """Return the columns reached from `starts`, which are left out: at most `limit`, at most `depth` edges away."""
 
-    def wave(*, masked: bool, readers: bool) -> Wave:
+    def wave(*, masked: bool, readers: bool, by: CountedEdges = counted) -> Wave:
         return Wave(
             graph,
             starts,
-            counted,
+            by,
             forward=forward,
             allowed=allowed_transformations(graph, mode, masked=masked),
             readers=readers,
@@ -49,9 +49,14 @@ def walk(
     _take_out(masked, lambda: wave(masked=False, readers=forward))  # another way, perhaps longer, may be without a mask
     again = set(ways) if every.reread else set()
     _take_out(again, lambda: wave(masked=True, readers=False))
+    earlier = _over_earlier(ways.values(), counted)
+    _take_out(earlier, lambda: wave(masked=True, readers=forward, by=counted.without_earlier()))
     kept = list(every.chosen(hits[:limit]))
-    if masked or again:
-        kept = [hit._replace(masked=hit.node in masked, recreated=hit.node in again) for hit in kept]
+    if masked or again or earlier:
+        kept = [
+            hit._replace(masked=hit.node in masked, recreated=hit.node in again, earlier=hit.node in earlier)
+            for hit in kept
+        ]
     return Walked(kept, ways, truncated, every)
 
 
@@ -74,6 +79,16 @@ def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
     if any(masks):
         for hit in hits:
             if masks[hit.transformation] or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+    """Return the nodes that were reached over an edge of an earlier execution; nearer hits come first."""
+    found: set[int] = set()
+    if counted.newest:
+        for hit in hits:
+            if not counted.newest[hit.edge_set] or hit.parent in found:
                 found.add(hit.node)
     return found
 

@@ -9,6 +9,8 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
+_NO_AGE = -(1 << 62)
+
 _AGAIN = 3
 """A column that was listed already, as what another lies in, and is reached itself now."""
 
@@ -16,14 +18,19 @@ Step = tuple[int, int, int, int, int]
 """To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
 
 
-_Rank = tuple[bool, bool, Name, str, str]
-"""By which of several edges is chosen: values before what they depend on, readable before masked, then by name."""
+_Rank = tuple[int, bool, bool, Name, str, str]
+"""By which of several edges is chosen.
+
+Newest executions before earlier ones, of these the last; values before what they depend on, readable before masked,
+then by name.
+"""
 
 
 class Hit(NamedTuple):
     """A reached column: how far, from which column by which edge.
 
-    masked: every way to it masks; recreated: every way to it is over a reader of another generation.
+    masked: every way to it masks; recreated: every way to it is over a reader of another generation; earlier: every way
+    to it is over an earlier execution.
     """
 
     node: int
@@ -33,6 +40,7 @@ class Hit(NamedTuple):
     transformation: int
     edge_set: int
     recreated: bool = False
+    earlier: bool = False
 
 
 class Wave:
@@ -49,24 +57,27 @@ class Wave:
         readers: bool = False,
         perhaps: bool = True,
     ):
-        """Begin at `starts`.
+        """Begin at `starts`, and where names that meant their datasets moved on to, or (backward) came from.
 
         readers: go on from a column also where current readers met it in other generations of its dataset.
         perhaps: follow steps that names do not settle; else they are only kept, in `unsettled`.
         """
-        self.reached = set(starts)
+        self.starts = counted.moved_on(starts, forward=forward)
+        self.reached = set(self.starts)
         self.distance = 0
         self.reread = False
         self.unsettled: list[Hit] = []
         self._graph = graph
         self._counted = counted
+        self._newest = counted.newest
         self._edges = graph.out if forward else graph.into
         self._forward, self._readers, self._perhaps = forward, readers, perhaps
         self._allowed = allowed
         self._others: dict[int, Sequence[int]] = {}
+        self._stands_for: dict[int, int] = {}
         self._crossed: set[int] = set()
         self._contained: set[int] = set()
-        self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in starts], None)]
+        self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in self.starts], None)]
 
     def advance(self, most: int | None = None) -> list[Hit]:
         """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
@@ -77,6 +88,8 @@ class Wave:
         found: list[Step] = []
         for parent in self.front:
             self._follow(parent, found)
+        if self._counted.lifetimes.has_moves:
+            found = self._moved(found)
         steps = self._in_order(found, most)
         self.front = [step[0] for step in steps if step[4] != CONTAINS]
         return [
@@ -91,14 +104,15 @@ class Wave:
         An answer must not depend on which edge set came first; the search itself takes the first that it meets.
         """
         kept = list(hits)
-        nodes = {hit.node for hit in kept}
+        nodes = {self._stands_for.get(hit.node, hit.node) for hit in kept}
         best: dict[tuple[int, int], tuple[_Rank, int, int]] = {}
         for parent in {hit.parent for hit in kept}:
             edges = self._edges.get(parent, NO_EDGES)
             if len(edges) > 3 and 3 * len(set(edges[::3])) < len(edges):  # mostly one edge leads to a column
                 self._rate(parent, [edge for edge in triples(edges) if edge[0] in nodes], best)
         for hit in kept:
-            _, transformation, number = best.get((hit.parent, hit.node), (None, hit.transformation, hit.edge_set))
+            end = self._stands_for.get(hit.node, hit.node)
+            _, transformation, number = best.get((hit.parent, end), (None, hit.transformation, hit.edge_set))
             changes = best and (transformation, number) != (hit.transformation, hit.edge_set)
             yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
 
@@ -114,7 +128,13 @@ class Wave:
     def _rank(self, transformation: int, number: int) -> "_Rank":
         what = self._graph.transformations[transformation]
         job = self._graph.sets[number][0].job
-        return not what.direct, what.masked, job, what.subtype or "", what.description or ""
+        return self._age(number), not what.direct, what.masked, job, what.subtype or "", what.description or ""
+
+    def _age(self, number: int) -> int:
+        """Return the least for what newest executions say, and less for an earlier execution the later it ended."""
+        if number >= len(self._newest) or self._newest[number]:
+            return _NO_AGE
+        return -self._counted.last_us[number]
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
@@ -134,9 +154,21 @@ class Wave:
         self._from(parent, parent, self._counted.live, found)
         for other in self._others_of(self._graph.dataset_of[parent]) if self._readers else ():
             before = len(found)
-            for node in self._counted.nesting.again(parent, other):
-                self._from(parent, node, self._counted.reading, found)
+            for same in self._counted.nesting.again(parent, other):
+                self._from(parent, same.node, self._counted.reading, found)
             self.reread = self.reread or len(found) > before
+
+    def _moved(self, found: Iterable[Step]) -> list[Step]:
+        """Return steps, and the same ones to where names moved on to, or (backward) came from (rule 10.11)."""
+        lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._in_order(found, None)
+        for node, parent, transformation, number, kind in every:  # grows while it is read
+            for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
+                for same in nesting.moved(node, dataset):
+                    how = MAY if same.kind == MAY else CONTAINS if kind == CONTAINS else SURE
+                    for taken in self._take((same.node, parent, transformation, number, how)):
+                        self._stands_for.setdefault(taken[0], self._stands_for.get(node, node))
+                        every.append(taken)
+        return every
 
     def _others_of(self, dataset: int) -> Sequence[int]:
         found = self._others.get(dataset)
@@ -200,7 +232,10 @@ class Wave:
                 self._contained.add(node)
                 yield step
         elif kind == MAY and not self._perhaps:
-            self.unsettled.append(Hit(node, self.distance, False, parent, transformation, number))
+            self.unsettled += (
+                Hit(each, self.distance, False, parent, transformation, number)
+                for each in self._counted.moved_on((node,), forward=self._forward)
+            )
         else:
             self.reached.add(node)
             yield (node, parent, transformation, number, _AGAIN if node in self._contained else SURE)

@@ -80,14 +80,24 @@ class PossibleLink(Dataset):
     application: str
 
 
-StopReason = Literal["no_columns", "no_input", "no_output"]
+class UnfinishedRun(AnswerStruct):
+    """The newest run of a job that reports the same and did not complete; state: RUNNING (or lost), FAIL or ABORT."""
+
+    run: str
+    job: Job
+    state: str
+    time: Time | None
+
+
+StopReason = Literal["no_columns", "no_input", "no_output", "not_completed"]
 
 
 class Stop(Dataset):
     """A dataset at which column lineage stops because of what `jobs` do not report.
 
     reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
-    no input; `no_output`: they read it and report no output.
+    no input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
+    complete, so it is not known what they did.
     unread: why nothing follows from a job's SQL; may_be_connected: where lineage may go on within an application.
     """
 
@@ -96,6 +106,7 @@ class Stop(Dataset):
     jobs: list[Job]
     unread: list[str]
     may_be_connected: list[PossibleLink]
+    runs: list[UnfinishedRun]
 
 
 class Error(AnswerStruct):

@@ -14,13 +14,14 @@ from headwater.questions.answers.answer_parts import (
     ListAnswer,
     StepTransformation,
     Time,
+    UnfinishedRun,
 )
 
 
 class SurfaceVia(AnswerStruct, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage.
 
-    unread: why nothing follows from the SQL of that job.
+    unread: why nothing follows from the SQL of that job. not_completed: the run that may have written the column.
     """
 
     namespace: str | UnsetType = UNSET
@@ -30,27 +31,31 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
     unread: str | UnsetType = UNSET
+    not_completed: list[UnfinishedRun] | UnsetType = UNSET
 
 
 class SurfaceItem(Column):
     """A column that has the tag or may hold a tagged value; `how` is a reason in words where nobody says.
 
     tagged: the column has the tag itself, and `exposure` is the state of its own writes.
-    exposed_until: it is masked now, and rows written in the clear up to then may still be there.
+    exposed_until: newest executions do not write it in the clear, and rows that were written so up to then may still be
+    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced.
     """
 
-    exposure: Literal["exposed", "unknown", "masked"]
+    exposure: Literal["exposed", "once_exposed", "unknown", "masked"]
     tagged: bool
     exposed_until: Time | None
     how: StepTransformation | str
     source: Column | None
     via: SurfaceVia | None
+    earlier: bool
 
 
 class Exposures(AnswerStruct):
     """How many columns there are of each exposure, whichever of them are listed.
 
-    once_exposed: of the masked ones; tagged: of all, those that have the tag themselves.
+    once_exposed: with the masked and unknown ones that have an `exposed_until`; tagged: of all, those that have the tag
+    themselves.
     """
 
     exposed: Count
@@ -84,6 +89,9 @@ class Verdict(Column):
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
     readers: position of its dataset in the answer's `readers`.
+    earlier: no newest execution uses it, but an earlier one within the window did. last_used: when a run last did,
+    be it before the window; null where none is known. observed_since: since when runs are known that read it, or for
+    an unused column its dataset.
     shown_by: deprecated, removed in the version after the next: use `shown_by` of the dataset's entry in `readers`.
     """
 
@@ -97,6 +105,7 @@ class Verdict(Column):
     readers: Count
     observed_since: Time | None
     last_used: Time | None
+    earlier: bool
 
 
 class Verdicts(AnswerStruct):
@@ -118,12 +127,14 @@ class Reason(AnswerStruct):
 class DatasetReaders(Dataset):
     """The jobs that read a dataset, and those of them that report no column lineage for it.
 
-    shown_by: batch jobs that read the dataset and wrote nothing.
+    shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
+    not complete.
     """
 
     jobs: list[Job]
     without_column_lineage: list[Job]
     shown_by: list[Showing]
+    not_completed: list[UnfinishedRun]
 
 
 class Unused(ListAnswer):

@@ -24,13 +24,19 @@ from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(Column):
-    """A column that lineage reaches; `path` only if asked for."""
+    """A column that lineage reaches; `path` only if asked for.
+
+    earlier: every way to it is over an earlier execution; last_seen: when the last step of this way
+    was last reported, else null.
+    """
 
     distance: int
     masked: MaskedOnTheWay
     read_before_recreation: bool
     via: Via
     in_schema: bool
+    earlier: bool
+    last_seen: Time | None
     path: list[PathStep] | UnsetType = UNSET
 
 

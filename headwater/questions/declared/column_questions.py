@@ -23,7 +23,8 @@ def surface(
     """List where tagged columns, or one column, end up: exposed, masked, or unknown.
 
     The tagged columns come first (`tagged`): one is exposed unless every write of it masks.
-    Masked code is not masked data: `exposed_until` names when a column was last written without a mask.
+    Masked code is not masked data: `exposed_until` names when a column was last written without a mask, and
+    once_exposed is what only earlier writes reach in the clear, whose rows are still there.
     With `since` only what was not exposed then and is now.
     """
     source = Subject(namespace, dataset, column) if dataset else None
@@ -42,12 +43,15 @@ def unused(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None,
     verdict: p.Verdict = None, strict: p.Strict = False, system: p.System = False, page: ListPage, as_of: AsOf,
 ) -> column_answers.Unused:  # fmt: skip
-    """Tell which columns may be dropped: used, unused, or unknown where no one can tell."""
+    """Tell which columns may be dropped: used, unused, or unknown where no one can tell.
+
+    A column is used if the newest execution of a job uses it, or an earlier one did within the window (`earlier`).
+    """
     asked = Subject(namespace, dataset) if dataset else None
     with sources.open_views.look(as_of) as here:
         return verdicts(
             here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict,
-            hides=hides(here.rules, system),
+            hides=hides(here.rules, system), window=None if as_of.every or as_of.newest else as_of.window,
         )  # fmt: skip
 
 

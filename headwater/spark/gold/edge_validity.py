@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
@@ -78,7 +78,7 @@ class OutputHistory:
         whole = any(row.whole for row in every)
         one = candidates[0] if candidates else every[0]
         job_output = one.job_output
-        if job_output.output is None:
+        if job_output.output is None or job_output.layer == ATTEMPTED:
             return
         says = {
             content: remasked(self.rules, job_output, read_contribution(content))

@@ -1,16 +1,17 @@
 """Masking surface and unused columns: questions about the whole graph as it is now, asked in one Python worker."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headwater.events.times import iso
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.walks.masking_surface import Surfaced, surface
-from headwater.lineage.walks.tagged_columns import tagged_columns
-from headwater.questions.exposure import all_tags, tagged_sources
-from headwater.questions.verdicts import dataset_verdicts, reasons_of
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.walks.masking_surface import Surfaced
+from headwater.questions.exposure import Exposed, all_tags, look_for
+from headwater.questions.verdicts import dataset_verdicts, last_used, observed_since, reasons_of
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of
@@ -30,49 +31,63 @@ ANSWERS = Table(
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers for all tags and all datasets."""
+    """Answers for all tags and all datasets; newest_us, parted: as in `LayerPosition`."""
 
     rules: UserRules
     naming: Naming
+    newest_us: int | None
+    parted: frozenset[Name] = frozenset()
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
-        now = SnapshotOfRows(self.rules, self.naming, rows)
+        now = SnapshotOfRows(self.rules, self.naming, rows, self.parted)
+        now.newest_us = self.newest_us
+        counted = now.counted_since(Window())
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
-            yield from self._surface(now, tag)
-        for dataset in sorted({each.plain for each in now.described()}):
-            yield from self._unused(now, dataset)
+            found = look_for(now, self.rules, counted, tag=tag, source=None)
+            for row in surfaced_rows(now, found):
+                yield _answer({"tag": tag, **dict(zip(SURFACED, row, strict=True))})
+        for dataset in sorted(now.own_names()):
+            if not now.naming.moved.former(dataset):
+                yield from self._unused(now, counted, dataset)
 
-    def _surface(self, now: SnapshotOfRows, tag: str) -> Iterator[Row]:
-        sources, counted = tagged_sources(now, self.rules, now.counted(), tag), now.counted()
-        columns = [*tagged_columns(now.graph, *sources, counted), *surface(now.graph, *sources, counted).columns]
-        yield from ((tag, *row, *_NO_VERDICT) for row in surfaced_rows(now, columns))
-
-    def _unused(self, now: SnapshotOfRows, dataset: Name) -> Iterator[Row]:
+    def _unused(self, now: SnapshotOfRows, counted: CountedEdges, dataset: Name) -> Iterator[Row]:
         columns, reason_of = now.shown_columns(dataset), reasons_of(now)
-        for each in dataset_verdicts(now, self.rules, now.counted(), dataset):
-            shown = (*dataset.parts, columns.shown(each.key))
+        for each in dataset_verdicts(now, self.rules, counted, dataset):
             readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
-            shown_by = [f"{_job(now, number)} at {iso(now.stats(number).last_us)}" for number in each.shown]
-            verdict = (each.verdict, reason_of(each), readers, text_of(each.consumers))
-            yield (None, *shown, *_NO_EXPOSURE, *verdict, each.recreated, text_of(sorted(shown_by)))
+            shown_by = [f"{_job(now, number)} at {iso(now.seen(number).last_us)}" for number in each.shown]
+            namespace, name = dataset.parts
+            yield _answer({
+                "namespace": namespace, "dataset": name, "column": columns.shown(each.key), "verdict": each.verdict,
+                "reason": reason_of(each), "readers": readers, "consumers": text_of(each.consumers),
+                "read_before_recreation": each.recreated, "shown_by": text_of(sorted(shown_by)),
+                "last_used": last_used(now, each), "observed_since": observed_since(now, each),
+                "earlier": each.earlier,
+            })  # fmt: skip
 
 
-def surfaced_rows(now: SnapshotOfRows, columns: Iterable[Surfaced]) -> Iterator[Row]:
-    """Yield columns of a masking surface as rows of `masking_surface`, without the tag and the hash of the rules."""
-    return ((*_shown(now, each.dataset, each.key), each.exposure, each.tagged, *_via(now, each)) for each in columns)
+def _answer(cells: Mapping[str, object]) -> Row:
+    return tuple(cells.get(name) for name in ANSWERS.columns)
 
 
-_NO_EXPOSURE = (None,) * 8
-_NO_VERDICT = (None,) * 6
+SURFACED = [name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash")]
+"""The columns of `surfaced_rows`."""
+
+
+def surfaced_rows(now: SnapshotOfRows, found: Exposed) -> Iterator[Row]:
+    """Yield a masking surface as rows of `masking_surface`, without the tag and the hash of the rules."""
+    for each in found.columns:
+        column = _shown(now, each.dataset, each.key)
+        yield (*column, each.exposure, each.tagged, *_via(now, each), found.exposed_until(each), each.earlier)
 
 
 def _via(now: SnapshotOfRows, each: Surfaced) -> Row:
     hit = each.hit
     if hit is not None:
         parent = now.graph.columns[hit.parent]
-        return hit.distance, *_shown(now, parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
+        distance = hit.distance if each.exposure != "once_exposed" else None  # it may lead over what is replaced
+        return distance, *_shown(now, parent.dataset, parent.key), *now.graph.sets[hit.edge_set][0].job.parts
     job = (None, None) if each.opaque is None else now.graph.sets[each.opaque][0].job.parts
     return None, None, None, None, *job
 

@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.current_candidates import CARRIES, Candidate, JobOutput
+from headwater.lineage.edges.current_candidates import CARRIES, Candidate, JobOutput, newness
 from headwater.lineage.edges.edge_sets import that_matter
 from headwater.spark.delta.arrow_rows import Row, map_groups
 from headwater.spark.delta.spark_delta import TableFolder
@@ -80,11 +80,11 @@ def _counted(row: _GroupedRow, part: str, was: str | None, *, late: bool, quiet:
 
 
 def _that_matter(rows: dict[_Key, _GroupedRow]) -> set[_Key]:
-    job_outputs: dict[JobOutput, list[Candidate[None]]] = defaultdict(list)
+    job_outputs: dict[JobOutput, list[Candidate[str]]] = defaultdict(list)
     keys: dict[JobOutput, str] = {}
     for row in rows.values():
         job_output = row.job_output
-        job_outputs[job_output].append(row.candidate(None))
+        job_outputs[job_output].append(row.candidate(row.content))
         keys[job_output] = row.group_key
     return {(keys[job_output], run_key) for job_output, run_key in that_matter(job_outputs)}
 
@@ -114,9 +114,18 @@ def _quiet(before: dict[_Key, _GroupedRow], changes: dict[_Key, _GroupedRow]) ->
     rows = [*standing, *changes.values()]
     job_outputs = {row.group_key: row.job_output for row in rows if not row.gone}
     jobs = {(job_output.layer, job_output.job) for job_output in job_outputs.values()}
-    if len(jobs) < len(job_outputs) or not all(map(_is_plain, rows)):
+    newest = _of_newest_executions(standing)
+    if len(jobs) < len(job_outputs) or not all(map(_is_plain, (*newest, *changes.values()))):
         return set()
-    return {key for key in job_outputs if _says_again(standing, list(changes.values()), key)}
+    return {key for key in job_outputs if _says_again(newest, list(changes.values()), key)}
+
+
+def _of_newest_executions(rows: Sequence[_GroupedRow]) -> list[_GroupedRow]:
+    """Return the rows of each group's newest execution; what earlier ones said stays as it is."""
+    newest: dict[str, _GroupedRow] = {}
+    for row in sorted(rows, key=lambda row: newness(row.candidate(None))):
+        newest[row.group_key] = row
+    return [row for row in rows if row.execution == newest[row.group_key].execution]
 
 
 def _is_plain(row: _GroupedRow) -> bool:

@@ -1,7 +1,7 @@
 """The graph of what counts now, made of open candidates: of all of them, or of those around a question."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -9,14 +9,15 @@ from operator import attrgetter
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.declared_masking import remasked
-from headwater.lineage.edges.edge_sets import Reported
+from headwater.lineage.edges.edge_sets import Candidates, Reported
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
-from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
+from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, counted_rewrites
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
@@ -39,9 +40,10 @@ class _CandidateCells(CandidateRow):
 class SnapshotOfRows(SnapshotOfCandidates):
     """The graph as it is now, and what is known of its datasets; silver names jobs as people do."""
 
-    def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = ()):
-        """Take rows as `take_rows` does."""
+    def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), parted: Set[Name] = frozenset()):
+        """Take rows as `take_rows` does; parted: names of which events mention parts."""
         super().__init__(naming, partial(remasked, rules))
+        self._parted = parted
         self.take_rows(rows)
 
     def take_rows(self, rows: Iterable[Row]) -> None:
@@ -58,7 +60,12 @@ class SnapshotOfRows(SnapshotOfCandidates):
                     if each.application:
                         self.parents[each.run_key] = each.application
                     candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
-                self.take(candidates, _FoundRelations(reported))
+                self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
+
+    def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
+        output = next(iter(candidates)).output
+        by_parts = output is not None and not self._parted.isdisjoint(self.naming.names_of(output.plain))
+        return counted_rewrites(candidates, by_parts=by_parts)
 
     def _describe(self, row: _CandidateCells) -> None:
         dataset = row.dataset

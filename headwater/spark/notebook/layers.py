@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import WrongSetting
+from headwater.lineage.edges.current_candidates import ATTEMPTED
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -75,7 +76,10 @@ class Layers:
     @cached_property
     def feeds(self) -> DataFrame:
         """Return (`output_key`, `OUTPUT`, `READ`) of all tables that count now, whatever their generation."""
-        candidates = self.candidates
+        return self._feeds(self.candidates)
+
+    @staticmethod
+    def _feeds(candidates: DataFrame) -> DataFrame:
         said = candidates.select("output_key", *OUTPUT, F.from_json("content", _READS).alias("said"))
         read = said.select(
             "output_key", *OUTPUT, F.explode_outer(F.expr("concat(said.tables, said.also_read)")).alias("of")
@@ -91,7 +95,8 @@ class Layers:
         """Every dataset that a schema or an edge is known of, whatever its generation."""
         described = self.silver(DATASETS).where("columns IS NOT NULL")
         known = described.select(*OUTPUT, F.expr("coalesce(generation, '')")).collect()
-        edges = self.feeds.select(*READ).union(self.feeds.select(*OUTPUT)).distinct().collect()
+        feeds = self._feeds(self.candidates.where(F.col("layer") != ATTEMPTED))
+        edges = feeds.select(*READ).union(feeds.select(*OUTPUT)).distinct().collect()
         shown = names_shown({Name(*row) for row in known}, self.naming)
         return frozenset(shown.union(Name(*row) for row in edges if row[0] is not None))
 

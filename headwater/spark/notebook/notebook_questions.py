@@ -1,7 +1,7 @@
 """The five questions, asked of gold in a notebook: pandas frames of at most `limit` rows, made for `display`."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.time.snapshot import Window
 from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.answers.lineage_answers import ReachedColumn
 from headwater.questions.composed import Between, walk_of
@@ -19,7 +20,7 @@ from headwater.questions.exposure import look_for
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
-from headwater.spark.gold.graph_answers import surfaced_rows
+from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.notebook.layers import COUNTS, Layers, open_layers
 from headwater.spark.notebook.snapshot_around import SnapshotAround
 from headwater.tables import COLUMN_EDGES, MASKING_SURFACE, TABLE_EDGES, UNUSED_COLUMNS
@@ -72,9 +73,10 @@ class Questions:
         self, tag: str = "pii", limit: int = MAX_LIMIT, *, dataset: str | None = None, column: str | None = None,
         namespace: str | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """Return where columns with a tag end up, worst first: `exposure` exposed, unknown or masked.
+        """Return where columns with a tag end up, worst first: `exposure` exposed, once_exposed, unknown or masked.
 
-        `tagged`: the column has the tag itself.
+        `tagged`: the column has the tag itself. `exposed_until`: rows that were written in the clear up to then may
+        still be there. `earlier`: only earlier writes lead there.
         With `dataset` and `column` where that column ends up, whatever its tags. `without_surface` says what an empty
         answer means. Raises NotKnown, naming what is near.
         """
@@ -83,11 +85,13 @@ class Questions:
         found = self._layers.gold(MASKING_SURFACE).where(F.col("tag") == tag.casefold())
         if "tagged" not in found.columns:  # gold of an older release, in force until the next refresh
             found = found.withColumn("tagged", F.lit(False))
-        worst = F.expr("array_position(array('exposed', 'unknown', 'masked'), exposure)")
+        worst = F.expr(f"array_position(array({', '.join(map(repr, _WORST_FIRST))}), exposure)")
         rows = found.orderBy(worst, F.desc("tagged"), "namespace", "dataset", "column").limit(
             read_as(Limit, "limit", limit)
         )
-        return _pandas(rows.select(*(name for name in MASKING_SURFACE.columns if name in _SURFACE)))
+        return _pandas(
+            rows.select(*(name for name in MASKING_SURFACE.columns if name in SURFACED and name in found.columns))
+        )
 
     def without_surface(self, tag: str = "pii", dataset: str | None = None, column: str | None = None) -> str:
         """Say what an empty answer of `surface` means: not that nothing is exposed."""
@@ -104,19 +108,23 @@ class Questions:
     def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
-        found = look_for(around, self._rules, around.counted(), tag="", source=source)
-        rows = pd.DataFrame(surfaced_rows(around, found.columns), columns=_SURFACE, dtype=object)
-        rank = {word: place for place, word in enumerate(("exposed", "unknown", "masked"))}
+        found = look_for(around, self._rules, around.counted_since(Window()), tag="", source=source)
+        rows = pd.DataFrame(surfaced_rows(around, found), columns=SURFACED, dtype=object)
+        rows["exposed_until"] = pd.Series(
+            [None if at is None else _moment(at) for at in rows["exposed_until"]], dtype=object
+        )
+        rank = {word: place for place, word in enumerate(_WORST_FIRST)}
         order = sorted(
             range(len(rows)),
-            key=lambda at: (rank[rows["exposure"][at]], *(rows[name][at] or "" for name in _SURFACE[:3])),
+            key=lambda at: (rank[rows["exposure"][at]], *(rows[name][at] or "" for name in SURFACED[:3])),
         )
         return rows.iloc[order[:limit]].reset_index(drop=True)
 
     def unused(self, dataset: str | None = None, namespace: str | None = None, limit: int = MAX_LIMIT) -> pd.DataFrame:
         """Return the `verdict` of each column, of one dataset or of all: used, unused, or unknown where none can tell.
 
-        `reason` says why; `readers` and `consumers` are JSON lists.
+        `reason` says why; `readers` and `consumers` are JSON lists. `earlier`: no newest execution uses the column, but
+        one within the last 92 days did. `last_used`: when a run last did, as of the last change of lineage.
         """
         found = self._layers.gold(UNUSED_COLUMNS)
         if dataset:
@@ -125,7 +133,9 @@ class Questions:
             )
             found = found.where((F.col("namespace") == name.namespace) & (F.col("dataset") == name.name))
         rows = found.orderBy("namespace", "dataset", "column").limit(read_as(Limit, "limit", limit))
-        return _pandas(rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash")))
+        return _pandas(
+            rows.select(*(name for name in UNUSED_COLUMNS.columns if name != "rules_hash" and name in found.columns))
+        )
 
     def diff(
         self, since: datetime | str, until: datetime | str | None = None, limit: int = MAX_LIMIT
@@ -162,7 +172,9 @@ class Questions:
         walk = read_given(walk_of, {"depth": DEPTH, **given})
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(walk.asked, forward=forward, bounds=walk.bounds)
-        found = reach(around, self._rules.names, counted=around.counted(), forward=forward, **walk._asdict())
+        found = reach(
+            around, self._rules.names, counted=around.counted_since(Window()), forward=forward, **walk._asdict()
+        )
         return Reached(
             astuple(found.column),
             pd.DataFrame([_flat(item) for item in found.columns], columns=_REACHED),
@@ -182,17 +194,23 @@ class Questions:
 
 _REACHED = [
     "namespace", "dataset", "column", "distance", "masked_on_the_way", "read_before_recreation", "in_schema",
-    "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name",
+    "via_namespace", "via_dataset", "via_column", "type", "subtype", "job_namespace", "job_name", "earlier",
+    "last_seen",
 ]  # fmt: skip
-_SURFACE = [name for name in MASKING_SURFACE.columns if name not in ("tag", "rules_hash")]
+_WORST_FIRST = ("exposed", "once_exposed", "unknown", "masked")
 _STOPS = ["namespace", "dataset", "reason", "onward_namespace", "onward_dataset", "jobs", "may_be_connected"]
+
+
+def _moment(time_us: int) -> datetime:
+    """Return a time as Spark returns it: UTC, without a zone."""
+    return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=time_us)
 
 
 def _flat(item: ReachedColumn) -> tuple[Any, ...]:
     via, how = item.via, item.via.transformation
     told = (item.distance, item.masked, item.read_before_recreation, item.in_schema)
     step = (via.namespace, via.dataset, via.column, how.type, how.subtype, via.job.namespace, via.job.name)
-    return item.namespace, item.dataset, item.column, *told, *step
+    return item.namespace, item.dataset, item.column, *told, *step, item.earlier, item.last_seen
 
 
 def _ways(stop: Stop) -> list[tuple[str | None, ...]]:

@@ -12,6 +12,7 @@ from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.gold_answers import counting
 from headwater.spark.gold.snapshot_of_rows import VOTE_COLUMNS, SnapshotOfRows
+from headwater.spark.layer_positions import read_position
 from headwater.spark.notebook.layers import OUTPUT, READ, Layers
 from headwater.tables import DATASETS
 
@@ -23,8 +24,10 @@ class SnapshotAround(SnapshotOfRows):
 
     def __init__(self, layers: Layers, rules: UserRules):
         """Hold nothing yet."""
-        super().__init__(rules, layers.naming)
+        position = read_position(layers.positions.collect())
+        super().__init__(rules, layers.naming, parted=position.parted)
         self._layers, self._rules = layers, rules
+        self.newest_us = position.newest_us
 
     def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
         """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.

@@ -17,7 +17,8 @@ from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.names_in_time import bindings_of
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.newest_first import order_text
-from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
+from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.content_texts import TextContents, refs_of
@@ -28,6 +29,11 @@ from headwater.tables import ListOf, StructOf, Table
 
 READ = ("event_id", "received_us", *SENT.values())
 """All that silver reads of an event that has a shape; times in us."""
+
+_OF_RULES = (
+    f"CASE WHEN run_facets RLIKE '{'|'.join(READ_OF_RUNS)}' THEN run_facets WHEN run_facets IS NOT NULL THEN '' END"
+)
+"""The facets of a run where they hold what the rules read, else an empty text; null where the body alone has them."""
 
 BODY = ("event_id", "received_us", "body")
 """All that it reads of others."""
@@ -54,12 +60,14 @@ PARSED = Table(
         "time_us": "long",
         "event_order": "string",
         "cut": "boolean",
+        "parted": "string",
     },
 )
 """`facts`: a list of one; `contents`: what it refers to; `said`: null, as no run has said this before.
 
 `changes`: it says DROP or RENAME; `written`: its outputs, as a list of names; `shape`: null where the body was read;
-`cut`: the body alone has the facets of the run.
+`cut`: the body alone has the facets of the run; `parted`: the names of which it mentions a part, as a list, null where
+there are none.
 """
 
 
@@ -67,7 +75,7 @@ def parse(bronze: TableFolder, events: DataFrame, shapes: Shapes, names: NameRul
     """Read events into `PARSED`."""
     told = shapes.rows.select("shape")
     known = events.join(told, "shape", "left_semi") if shapes.old else events
-    known = known.select(*READ).withColumn("run_facets", F.expr("CASE WHEN run_facets IS NOT NULL THEN '' END"))
+    known = known.select(*READ).withColumn("run_facets", F.expr(_OF_RULES))
     contents = shapes.refs.join(shapes.contents, "ref").select("shape", "ref", "value")
     rows = contents.unionByName(shapes.rows, allowMissingColumns=True)
     rows = rows.unionByName(known, allowMissingColumns=True).select("ref", "value", "told", *READ)
@@ -128,9 +136,20 @@ class _Same:
         self._contents = refs_of(fact)
         self._links = [each for use in (*fact.inputs, *fact.outputs) for each in bindings_of(use)]
         self._happened = changes_names(fact), text_of(sorted(outputs_of([fact])))
+        parted = sorted(names_of_parts([fact]))
+        self._parted = text_of(parted) if parted else None
 
     def row(self, fact: RunFacts, shape: str | None, *, is_cut: bool) -> Row:
         names = ((*alias.parts, *location.parts, fact.time_us) for alias, location in self._links)
         bindings = [dict(zip(BINDING.fields, each, strict=True)) for each in names]
-        told = fact.event_id, shape, fact.kind, *fact.content.job.parts, fact.time_us, order_text(fact.order), is_cut
+        told = (
+            fact.event_id,
+            shape,
+            fact.kind,
+            *fact.content.job.parts,
+            fact.time_us,
+            order_text(fact.order),
+            is_cut,
+            self._parted,
+        )
         return fact.run_key, facts_text([fact]), self._contents, None, bindings, *self._happened, *told

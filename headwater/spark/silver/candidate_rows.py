@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.silver.texts import key_of, text_of
 from headwater.tables import EDGE_SETS, StructOf, without
@@ -43,6 +44,8 @@ class CandidateRow(Struct):
     origin: str | None
     landed: bool
     rewrites: bool
+    unless_parts: bool | None
+    period_us: int | None
     asks: str | None
     kin: str | None
     content: str
@@ -59,11 +62,17 @@ class CandidateRow(Struct):
         """Where the candidate counts."""
         return JobOutput(self.layer, Name(self.job_namespace, self.job_name), self.dataset)
 
+    @property
+    def kind_of_write(self) -> int:
+        """What the write does to the rows that were there."""
+        return ADDS if not self.rewrites else UNLESS_PARTS if self.unless_parts else WHOLE
+
     def candidate(self, lineage: T) -> Candidate[T]:
         """Return the candidate; lineage: what its content comes to."""
         return Candidate(
             self.time_us, self.tie, self.run_key, self.execution, self.started_us, self.last_us, self.weight,
-            self.landed, self.rewrites, lineage,
+            self.landed, self.kind_of_write,
+            self.time_us if self.period_us is None else self.period_us, lineage,
         )  # fmt: skip
 
 
@@ -76,8 +85,9 @@ def row_of(job_output: JobOutput, candidate: Candidate[OutputLineage], applicati
         key_of(*output.parts) if output else key_of(layer, *job.parts, None),  # all generations are judged together
         candidate.run_key, candidate.execution, application, layer, *job.parts, namespace, name, generation,
         candidate.time_us, candidate.tie, candidate.started_us, candidate.last_us, candidate.weight,
-        "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites,
-        _asks(candidate.lineage), None, text_of(candidate.lineage),
+        "inferred" if candidate.lineage.inferred else layer, candidate.rows_confirmed, candidate.rewrites > ADDS,
+        candidate.rewrites == UNLESS_PARTS, candidate.period_us, _asks(candidate.lineage), None,
+        text_of(candidate.lineage),
     )  # fmt: skip
 
 

@@ -10,14 +10,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.facet_contents import (
     Canonical,
     ContentsInMemory,
-    Path,
     SentEdge,
     SentSql,
     schema_columns,
     sent_edges,
     sent_sql,
 )
-from headwater.lineage.edges.schema_columns import told_apart
+from headwater.lineage.edges.joined_lists import is_joined
+from headwater.lineage.edges.schema_columns import Path, told_apart
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.runs.run_facts import DELETED, RunFacts
 from headwater.spark.delta.arrow_rows import Row, map_groups
@@ -110,7 +110,7 @@ class TextContents(ContentsInMemory):
 
     def schema(self, content_hash: str) -> Sequence[Path]:
         """Return the columns of a schema."""
-        if content_hash not in self._schemas:
+        if content_hash not in self._schemas and not is_joined(content_hash):
             self.add_schema(content_hash, read_columns(self._texts[SCHEMA + content_hash]))
         return super().schema(content_hash)
 

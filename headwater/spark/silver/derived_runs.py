@@ -62,12 +62,10 @@ class DerivedRuns:
         )
 
     def _with_newest(self, known: Known, datasets: set[Name]) -> Known:
-        newest: dict[Name, SeenSchema | None] = dict.fromkeys(datasets)
-        columns = {}
-        for dataset, seen, text in self.facets.newest(datasets):
-            newest[dataset] = seen
-            columns[seen.schema] = read_columns(text)
-        return replace(known, newest=newest, columns=columns)
+        lists = self.facets.lists(datasets)
+        columns = {schema: read_columns(text) for each in lists.values() for schema, text in each.texts.items()}
+        parted = frozenset(dataset for dataset, each in lists.items() if each.by_parts)
+        return replace(known, newest={name: each.known for name, each in lists.items()}, parted=parted, columns=columns)
 
     def _with_histories(self, known: Known, datasets: set[Name]) -> Known:
         users = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.edges.complete_lists import ADDED
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -14,7 +14,8 @@ from headwater.lineage.runs.newest_first import NEWNESS
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.spark.silver.content_texts import exact_keys
-from headwater.spark.silver.known import LATEST, Latest, SchemaHistory, with_columns
+from headwater.spark.silver.dataset_lists import DatasetLists
+from headwater.spark.silver.known import LATEST, PARTS, SCHEMA_FACET, Latest, SchemaHistory, seen_of, with_columns
 from headwater.spark.silver.silver_datasets import DATASET
 from headwater.tables import Table
 
@@ -25,7 +26,6 @@ IS_NEWER = "s.moved OR " + " > ".join(f"struct({', '.join(f'{side}.{name}' for n
 """Which rows replace those that are kept, as `State.put` takes it."""
 
 _GENERATIONS = Table("generations", dict.fromkeys(DATASET, "string"))
-_SCHEMA = [*NEWNESS, "content_hash", "value"]
 _REST = [name for name in LATEST.columns if name not in OF_NAME]
 
 
@@ -69,32 +69,47 @@ class NewestFacets:
         inside = inside.where("time_us BETWEEN since_us AND until_us")
         return keep(inside.select(*LATEST.columns).dropDuplicates(OF_NAME))
 
-    def newest(self, datasets: Iterable[Name]) -> list[tuple[Name, SeenSchema, str]]:
-        """Return (dataset, newest schema, its columns) of those of some datasets that have one."""
-        return self._newest(self._now, datasets)
+    def lists(self, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:
+        """Return the lists of columns of some datasets; none of one of which nothing is known."""
+        return self._lists(self._now, datasets)
 
     def renewed(self, rows: DataFrame, lenders: Iterable[Name]) -> Iterator[Span]:
-        """Yield those of some datasets of which the batch, rows of `facts`, brings another schema, and since when.
+        """Yield those of some datasets whose columns the batch, rows of `facts`, may change, and since when.
 
-        See `Schemas.renewed`; what is mentioned late may bring another one at any time.
+        See `Schemas.renewed`; what is mentioned late may change them at any time.
         """
         wanted = frozenset(lenders)
-        mentioned = map_rows(rows.select("parts"), SchemaHistory(self._naming, wanted), LATEST).groupBy(*DATASET)
-        told = mentioned.agg(F.min("time_us"), F.min("credible"), F.collect_set("content_hash")).collect()
-        before = {dataset: seen for dataset, seen, _ in self._newest(self._before, wanted)} if told else {}
-        for *dataset, since_us, credible, schemas in told:
-            known, span = before.get(Name(*dataset)), Span(Name(*dataset))
-            if known is None or not (credible and known.credible) or since_us < known.time_us:
-                yield span
-            elif set(schemas) != {known.schema}:
-                yield span._replace(since_us=since_us)
+        mentioned = map_rows(rows.select("parts"), SchemaHistory(self._naming, wanted), LATEST)
+        told = mentioned.groupBy(*DATASET, "producer", "content_hash").agg(F.min("time_us"), F.min("credible"))
+        found = told.collect()
+        parted = self._parted(self._now, wanted) - self._parted(self._before, wanted) if wanted else set()
+        yield from map(Span, parted)
+        before = self._lists(self._before, wanted) if found else {}
+        for *parts, worth, schema, since_us, credible in found:
+            dataset = Name(*parts)
+            known = before[dataset].known
+            added, changes = before[dataset].differs(schema)
+            late = known.base is not None and since_us < known.base.time_us
+            if not credible or added or late:
+                yield Span(dataset)
+            elif int(worth[0]) > ADDED and changes:
+                yield Span(dataset, since_us)
 
-    def _newest(self, latest: DataFrame, datasets: Iterable[Name]) -> list[tuple[Name, SeenSchema, str]]:
-        wanted = F.broadcast(self._folder.rows(_GENERATIONS, sorted(datasets)))
-        newest = F.max_by(F.struct(*_SCHEMA), F.struct(*NEWNESS)).alias("newest")
-        of = latest.where("facet = 'schema'").join(wanted, DATASET).groupBy(*DATASET)
-        rows = of.agg(newest).select(*DATASET, "newest.*").collect()
-        return [(Name(*row[:3]), SeenSchema(*row[3:9]), row[9]) for row in rows]
+    def _lists(self, latest: DataFrame, datasets: Iterable[Name]) -> dict[Name, DatasetLists]:
+        wanted = sorted(datasets)
+        named = F.broadcast(self._folder.rows(_GENERATIONS, wanted))
+        rows = latest.where(F.col("facet") == SCHEMA_FACET).join(named, DATASET).select(*LATEST.columns).collect()
+        parted = self._parted(latest, wanted)
+        found = {dataset: DatasetLists(dataset in parted) for dataset in wanted}
+        for dataset, seen, text in seen_of(rows):
+            found[dataset].take(seen, text)
+        return found
+
+    def _parted(self, latest: DataFrame, datasets: Iterable[Name]) -> set[Name]:
+        """Return those of some datasets of which some event mentions a part."""
+        named = F.broadcast(self._folder.rows(_GENERATIONS, sorted(datasets)))
+        rows = latest.where(F.col("facet") == PARTS).join(named, DATASET).select(*DATASET).distinct().collect()
+        return {Name(*row) for row in rows}
 
     def told_apart(self, before: Iterable[Name], *, moved: bool) -> Mapping[Name, frozenset[str]]:
         """Return the keys that newest schemas tell apart by case: most lakes have none, then nothing is read.
@@ -106,7 +121,5 @@ class NewestFacets:
             several |= {Name(*row) for row in self._now.where("twins").select(*DATASET).collect()}
         if not several:
             return {}
-        wanted = F.broadcast(self._folder.rows(_GENERATIONS, sorted(several)))
-        of = self._now.where("facet = 'schema'").join(wanted, DATASET).groupBy(*DATASET)
-        rows = of.agg(F.max_by("value", F.struct(*NEWNESS))).collect()
-        return {Name(*row[:3]): keys for row in rows if (keys := exact_keys(row[3]))}
+        found = {dataset: exact_keys(text) for dataset, each in self.lists(several).items() if (text := each.columns)}
+        return {dataset: keys for dataset, keys in found.items() if keys}

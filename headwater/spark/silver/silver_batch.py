@@ -30,6 +30,7 @@ from headwater.spark.silver.silver_names import LearntNames
 from headwater.spark.silver.silver_writing import SilverWriter
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import Seen, StoredRuns
+from headwater.spark.silver.texts import read_names
 from headwater.tables import LATEST_FACETS, LENDERS
 
 
@@ -46,7 +47,7 @@ class SilverBatch:
     exact, borrows, asks: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows of
     `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
     happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
-    what stands.
+    what stands; newest_us, parted: as in `LayerPosition`, after the batch.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class SilverBatch:
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
         self.asks = before.asks
+        self.newest_us = before.newest_us
+        self.parted = self._parted_before = before.parted
         self.state = state
         self.counted: DataFrame | None = None
         self.derived: DataFrame
@@ -97,7 +100,11 @@ class SilverBatch:
             changes=F.max("changes"),
             links=F.max(F.size("bindings") > 0),
             compared=F.max(F.expr(COMPARISON)),
+            parted=texts(F.col("parted")),
+            newest=F.max(F.when(F.col("event_order").startswith("1"), F.col("time_us"))),
         )
+        self.newest_us = max((at for at in (self.newest_us, self._told["newest"]) if at is not None), default=None)
+        self.parted |= {name for text in json.loads(self._told["parted"]) for name in read_names(text)}
         begins = json.loads(self._told["begins"])
         self._stored = StoredRuns(
             self.folder, self._bronze, parsed, begins, shapes=self._shapes, names=self.rules.names
@@ -110,7 +117,13 @@ class SilverBatch:
     @property
     def answers_stand(self) -> bool:
         """Whether nothing has changed that answers are made of."""
-        return not (self.moved or self.changed or self.loud or self.exact != self._exact_before)
+        return not (
+            self.moved
+            or self.changed
+            or self.loud
+            or self.exact != self._exact_before
+            or self.parted != self._parted_before
+        )
 
     @property
     def compared(self) -> bool:

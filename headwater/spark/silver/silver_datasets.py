@@ -1,13 +1,18 @@
 """What silver keeps of each dataset, of its columns and of each job: of those that a batch concerns."""
 
 import json
+from collections.abc import Iterable, Iterator
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.lineage.edges.current_candidates import ATTEMPTED
 from headwater.lineage.runs.newest_first import NEWNESS
+from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
-from headwater.tables import FIELDS, RUNS
+from headwater.spark.silver.dataset_lists import DatasetLists
+from headwater.spark.silver.known import LATEST, PARTS, SCHEMA_FACET, seen_of
+from headwater.tables import FIELDS, RUNS, Table
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
 _PLAIN = DATASET[:2]
@@ -18,7 +23,8 @@ _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read:
 
 def reads(candidates: DataFrame) -> DataFrame:
     """Return the datasets that are read to write another, without generation: a MERGE into itself shows no reader."""
-    said = candidates.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
+    counted = candidates.where(f"layer <> '{ATTEMPTED}'")
+    said = counted.select(F.from_json("content", _READS).alias("said")).where("said.output IS NOT NULL")
     read = said.select("said.output", F.explode(F.expr("concat(said.tables, said.also_read)")).alias("name"))
     other = read.where("slice(name, 1, 2) <> slice(output, 1, 2)").select(
         F.expr("name[0]").alias(DATASET[0]), F.expr("name[1]").alias(DATASET[1]), F.lit("").alias(DATASET[2])
@@ -49,8 +55,9 @@ def datasets(
     generations together: they stand with the first.
     """
     facets = latest.join(concerned.select(*_PLAIN), _PLAIN, "left_semi")
-    newest = facets.where("facet = 'schema'").groupBy(*DATASET)
-    schemas = newest.agg(F.max_by(F.struct("content_hash", "value"), F.struct(*NEWNESS)).alias("schema"))
+    columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
+    lists = columns_of.agg(F.collect_list(F.struct(*LATEST.columns)).alias("lists"))
+    schemas = map_rows(lists, _columns, _LISTED).select(*DATASET, F.struct("content_hash", "value").alias("schema"))
     of_producer = (
         facets.where("facet = 'tags'")
         .groupBy(*_PLAIN, "producer")
@@ -80,6 +87,20 @@ def datasets(
         F.when(F.col("gone"), F.col("was").isNotNull()).otherwise(~F.struct(*_SAID).eqNullSafe(F.col("was")))
     )
     return changed.withColumn("was_hash", F.col("was.schema_hash")).drop("was")  # gone: its names mean another one now
+
+
+def _columns(rows: Iterable[Row]) -> Iterator[Row]:
+    """Take datasets with their lists; yield those that have columns, with the hash and the columns as text."""
+    for *dataset, lists in rows:
+        cells = [tuple(each.values()) for each in lists]
+        found = DatasetLists(any(row[5] == PARTS for row in cells))
+        for _, seen, text in seen_of(row for row in cells if row[5] == SCHEMA_FACET):
+            found.take(seen, text)
+        if found.known.lists:
+            yield (*dataset, found.schema, found.columns)
+
+
+_LISTED = Table("listed", {**dict.fromkeys(DATASET, "string"), "content_hash": "string", "value": "string"})
 
 
 def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:

@@ -3,7 +3,7 @@
 It is small beside the events, so it lives on the driver and goes to every worker.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pyspark.sql import Row as SqlRow
@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_history import Change, Span
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.names_in_time import LocationAt, Naming, links_of
+from headwater.lineage.names.moved_names import LocationAt
+from headwater.lineage.names.names_in_time import Naming, links_of
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.silver.dataset_changes import BINDING, CHANGES, DROP, HAPPENED, KEYS, WRITE, happened
 from headwater.spark.silver.stored_runs import StoredRuns
@@ -34,9 +35,7 @@ class LearntNames:
         self._after = dict(self._before)
         self._links: Sequence[tuple[Name, LocationAt]] = ()
         self.naming = Naming()
-        for alias, locations in self._known.items():
-            for at_us in locations:
-                self.naming.bind(alias, at_us)
+        self.naming.bind((alias, at_us) for alias, locations in self._known.items() for at_us in locations)
         for run_key, changes in _changes(self._before):
             self.naming.set_changes(run_key, changes)
         for run_key, writes in _writes(self._before):
@@ -52,9 +51,7 @@ class LearntNames:
         found = _by_alias((BINDING, *row) for row in told.groupBy(*_SIDES).agg(F.min("time_us")).collect())
         known = self._known
         several = {name for name, at in found.items() if len({to for _, to in (*at, *known.get(name, ()))}) > 1}
-        fresh = {
-            (name, at) for name, locations in found.items() if name not in several | known.keys() for at in locations
-        }
+        fresh = new_links(found, several, known)
         if several:
             same = told.join(F.broadcast(stored.named(several)), ["namespace", "name"])
             every = _by_alias((BINDING, *row) for row in same.select(*_SIDES, "time_us").distinct().collect())
@@ -110,6 +107,14 @@ class LearntNames:
         """Tell whether something was dropped or renamed under a name."""
         locations = (location for _, location in self.naming.bindings.get(name, ()))
         return any(map(self.naming.generations.touches, (name, *locations)))
+
+
+def new_links(
+    found: Mapping[Name, Sequence[LocationAt]], several: Set[Name], known: Mapping[Name, Sequence[LocationAt]]
+) -> set[tuple[Name, LocationAt]]:
+    """Return the links of names of one location that are not known; an event may have thousands, of which all are."""
+    new = found.keys() - several - known.keys()
+    return {(name, at) for name in new for at in found[name]}
 
 
 def _changes(by_run: ByRun) -> Iterator[tuple[str, Sequence[Change]]]:

@@ -106,7 +106,8 @@ class _Task:
         facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
-        run, candidates, _, _, lenders = self._runs.derive(list(facts.values()))
+        nominal_us = max((each.nominal_us for each in facts.values() if each.nominal_us is not None), default=None)
+        run, candidates, _, _, lenders = self._runs.derive([*facts.values()], nominal_us)
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
         now = {row.group_key: (row, _mark(row)) for row in (row_of(*each, run.parent) for each in candidates.items())}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}

@@ -198,17 +198,20 @@ test('a saved graph is well-formed XML whatever the names are', () => {
 
 test('stops name what jobs do not report, and what may be connected', () => {
   const lake = { namespace: 's3://lake' };
-  const stop = { ...lake, onward: [], unread: [], jobs: [{ namespace: 'jobs', name: 'load' }], may_be_connected: [] };
+  const stop = { ...lake, onward: [], unread: [], jobs: [{ namespace: 'jobs', name: 'load' }], may_be_connected: [], runs: [] };
+  const failed = { run: '1', job: { namespace: 'jobs', name: 'nightly' }, state: 'FAIL', time: null };
   const link = { ...lake, dataset: 'raw/orders', job: { namespace: 'jobs', name: 'show' }, application: '1' };
   expect(stopSentences([])).toEqual([]);
   expect(stopSentences([
     { ...stop, dataset: 'raw/orders', reason: 'no_output' },
     { ...stop, dataset: 'gold/total', reason: 'no_input', may_be_connected: [link, link] },
+    { ...stop, dataset: 'raw/orders', reason: 'not_completed', runs: [failed] },
     ...['a', 'b', 'c', 'd'].map((dataset) => ({ ...stop, dataset, reason: 'no_columns' as const })),
   ])).toEqual([
     'It may go on behind a, b, c and 1 more, where jobs name no columns.',
     'gold/total is written by load, which reports no input.',
     'raw/orders is read by load, which reports no output.',
+    'A run of nightly at raw/orders is FAIL, so what it read and wrote is not known. Wait for its end, or run the job again.',
     'May be connected within one application: gold/total and raw/orders.',
   ]);
 });

@@ -11,6 +11,8 @@ export function stopSentences(stops: readonly Stop[]): string[] {
     ...(tables.length ? [`It may go on behind ${some(tables)}, where jobs name no columns.`] : []),
     ...stops.filter((stop) => stop.reason === 'no_input').map((stop) => `${shortName(stop.dataset)} is written by ${jobsOf(stop)}, which reports no input.`),
     ...stops.filter((stop) => stop.reason === 'no_output').map((stop) => `${shortName(stop.dataset)} is read by ${jobsOf(stop)}, which reports no output.`),
+    ...stops.filter((stop) => stop.reason === 'not_completed').flatMap((stop) => stop.runs.slice(0, 3).map((run) =>
+      `A run of ${run.job.name} at ${shortName(stop.dataset)} is ${run.state}, so what it read and wrote is not known. Wait for its end, or run the job again.`)),
     ...(links.length ? [`May be connected within one application: ${some(links)}.`] : []),
   ];
 }

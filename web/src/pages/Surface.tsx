@@ -11,7 +11,7 @@ import { useAddressState } from '../parts/useAddressState';
 
 type Item = Schemas['SurfaceItem'];
 
-const ONCE = 'once_exposed'; // masked now, and written in the clear before
+const ONCE = 'once_exposed'; // not written in the clear now, but before, and the rows are still there
 const TAGGED = 'tagged'; // has the tag itself
 
 export function Surface() {
@@ -38,7 +38,7 @@ export function Surface() {
         question="surface" asked={{ ...one, tag: one.dataset ? '' : tag, since: state.get('since'), exposure: only }} usual="exposure" instead={untagged}
         empty="Nothing to show: no column is reached. Tag a column with a tags facet, or in the tags file of your rules."
         columns={[
-          { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.tagged ? `${row.exposure} ${TAGGED}` : row.exposure, width: '10rem', show: (row) => <><Chip kind={row.exposure}>{row.exposure}</Chip>{row.tagged && <> <Chip kind={TAGGED}>{TAGGED}</Chip></>}</> },
+          { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.tagged ? `${row.exposure} ${TAGGED}` : row.exposure, width: '10rem', show: (row) => <><Chip kind={row.exposure}>{row.exposure.replace('_', ' ')}</Chip>{row.earlier && <> <Chip kind="earlier">earlier</Chip></>}{row.tagged && <> <Chip kind={TAGGED}>{TAGGED}</Chip></>}</> },
           { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '12rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
           { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
@@ -48,7 +48,7 @@ export function Surface() {
       >
         {({ exposures }) => (
           <div className="filters" role="group" aria-label="Show only">
-            {([['exposed', 'exposed', ''], ['unknown', 'unknown', ''], ['masked', 'masked', ''], [ONCE, 'masked now, clear before', 'Masked now; rows written in the clear before may still be there.'], [TAGGED, 'tagged', 'Columns that have the tag themselves.']] as const).map(([each, said, title]) => (
+            {([['exposed', 'exposed', ''], ['unknown', 'unknown', ''], ['masked', 'masked', ''], [ONCE, 'once exposed', 'Not written in the clear now; rows written in the clear before are still there.'], [TAGGED, 'tagged', 'Columns that have the tag themselves.']] as const).map(([each, said, title]) => (
               <button key={each} type="button" title={title || undefined} aria-pressed={only === each} onClick={() => state.set({ exposure: only === each ? '' : each })}>
                 <Chip kind={each}>{said}</Chip> {count(exposures[each])}
               </button>

@@ -29,7 +29,7 @@ export function Unused() {
         question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false', ...(system && { system }) }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
         columns={[
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}`, width: 'minmax(12rem, 3fr)' },
+          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}`, width: 'minmax(12rem, 3fr)' },
           { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
           { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.dataset_readers.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
           { id: 'since', sort: 'observed_since', down: true, title: 'Observed since', value: (row) => time(row.observed_since), width: '12rem' },

@@ -60,7 +60,10 @@ def lineage_of(said: MergedEvent, urn: Urn) -> Lineage:
         dataset: [_fine(field_urn(dataset, to), of, steps) for (to, of), steps in sorted(found.items())]
         for dataset, found in pairs.items()
     }
-    upstreams = {output: _feeding(output, inputs, outputs, edges, urn) for output in outputs}
+    sources: dict[str, list[str]] = defaultdict(list)
+    for target, found in edges.items():
+        sources[target.dataset] += [urn(edge.source) for edge in found if edge.source]
+    upstreams = {output: _feeding(output, inputs, sources[output], alone=len(outputs) == 1) for output in outputs}
     return Lineage(inputs, outputs, upstreams, columns, masked)
 
 
@@ -101,15 +104,10 @@ def _paths(schema: Raw) -> list[str]:
     return [".".join(row[2]) for row in content_rows(Content("schemas", "", "schema", bytes(schema)))]
 
 
-def _feeding(
-    output: str, inputs: Sequence[str], outputs: Sequence[str], edges: Mapping[_Column, Sequence[SentEdge]], urn: Urn
-) -> list[str]:
+def _feeding(output: str, inputs: Sequence[str], of_columns: Sequence[str], *, alone: bool) -> list[str]:
     """Return what feeds one output: the datasets of its columns; all inputs without any, or where it is alone."""
-    of_columns = [
-        urn(edge.source) for column, found in edges.items() if column.dataset == output for edge in found if edge.source
-    ]
-    alone = len(outputs) == 1 or not of_columns
-    return [*dict.fromkeys([*of_columns, *(each for each in inputs if alone and each != output)])]
+    others = [each for each in inputs if each != output] if alone or not of_columns else ()
+    return [*dict.fromkeys([*of_columns, *others])]
 
 
 def _fine(downstream: str, upstream: str, edges: Sequence[SentEdge]) -> Aspect:

@@ -56,9 +56,7 @@ class EntityBuilder:
     def of_run(self, facts: Sequence[RunFacts]) -> list[Entity]:
         """Return what the events of a run, or one declaration, say together: datasets before what refers to them."""
         naming = Naming()
-        for fact in facts:
-            for alias, location in links_of(fact):
-                naming.bind(alias, location)
+        naming.bind(link for fact in facts for link in links_of(fact))
         run = fold(facts, naming)
         rules = EdgeRules(self._contents, naming, lambda _, column: column, lambda _, __: None)
         mentions = (*run.inputs.values(), *run.outputs.values())
@@ -138,12 +136,15 @@ class EntityBuilder:
         ]
 
 
-def _by_inputs(lineages: Iterable[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
+def _by_inputs(lineages: Sequence[OutputLineage]) -> dict[tuple[Name, ...], list[OutputLineage]]:
     """Group what a run says by equal inputs: one process of all of them would say that each feeds each."""
+    same: dict[tuple[int, int], list[OutputLineage]] = {}
+    for each in lineages:  # thousands of outputs share one tuple of inputs
+        same.setdefault((id(each.tables), id(each.named)), []).append(each)
     found: dict[tuple[Name, ...], list[OutputLineage]] = {}
-    for each in lineages:
-        inputs = sorted({name.plain for name in (*each.tables, *each.named)})
-        found.setdefault(tuple(inputs), []).append(each)
+    for outputs in same.values():
+        inputs = {name.plain for name in (*outputs[0].tables, *outputs[0].named)}
+        found.setdefault(tuple(sorted(inputs)), []).extend(outputs)
     return found
 
 

@@ -64,6 +64,8 @@ class _Compiled(NamedTuple):
     qualified_name: Template | None
     shown: Template | None
     column: Template | None
+    needs_workspace: bool
+    """Whether a template names the Databricks workspace."""
 
     def apply(self, dataset: Name, sent: "_Sent", workspace: str | None) -> QualifiedName | None:
         if (self.rule.bare and not sent.is_bare) or (workspace is None and self.needs_workspace):
@@ -82,12 +84,6 @@ class _Compiled(NamedTuple):
         if self.rule.columns and self.column:
             columns = ColumnNames(self.rule.columns, self.column, {**holes, "qualified_name": named})
         return QualifiedName(self.rule.type, named, shown, self.rule.id, self.rule.why, columns)
-
-    @property
-    def needs_workspace(self) -> bool:
-        """Whether a template names the Databricks workspace."""
-        templates = (self.qualified_name, self.shown, self.column)
-        return any(hole == _WORKSPACE for each in templates if each for _, hole, _ in each.holes)
 
 
 class _Sent:
@@ -172,7 +168,8 @@ def _compiled(rule: QualifiedNameRule) -> _Compiled:
         raise ValueError(f"{_WORKSPACE!r} is the option of the sink; give the hole another name")
     templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
     columns = rule.columns.template(known) if rule.columns else None
-    return _Compiled(rule, namespace, name, templates[0], templates[1], columns)
+    holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.holes}
+    return _Compiled(rule, namespace, name, templates[0], templates[1], columns, _WORKSPACE in holes_used)
 
 
 @cache

@@ -1,0 +1,189 @@
+"""Compare inferred lineage with what statements do: DuckDB runs random statements on tables with one column changed.
+
+`python -m bench.executed_sql --statements 20000 --seed 1`: each statement runs on random rows. Then one input column at
+a time gets other values, which shows the output columns that it changes, and is dropped, which shows whether the
+statement needs it. Every column that matters must be used, or unknown because its table is opaque or the SQL is not
+read. Goal: no column that matters is unused. Printed: by form how many statements had it, and how many were not read.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import duckdb
+import sqlglot
+
+from bench.random_sql import TABLES, WHOLE_ROWS, Statement, random_statement
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.made_output import MadeOutput
+from headwater.lineage.inferring.sql_script import read_script
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+ROWS = 12
+CHANGES = 3
+"""How many random changes of a column are tried: one may leave a filter as it was."""
+
+DIALECTS = ("duckdb", "spark", "postgres")
+Row = tuple[Any, ...]
+
+
+class Missed(NamedTuple):
+    """A column that matters and that inference calls unused; column: `table.column`."""
+
+    statement: Statement
+    dialect: str
+    column: str
+    effect: str
+
+
+class Executed:
+    """A DuckDB with the tables of the statements as views, in a schema for each column that is changed or is gone."""
+
+    def __init__(self, random: Random) -> None:
+        self._sql = duckdb.connect(config={"threads": 1})
+        for table, columns in TABLES.items():
+            variants = [(f"{name}{n or ''}", kind) for name, kind in columns.items() for n in range(CHANGES + 1)]
+            rows = [f"({', '.join(_value(kind, random) for _, kind in variants)})" for _ in range(ROWS)]
+            fields = ", ".join(f"{name} {kind}" for name, kind in variants)
+            self._sql.execute(f"CREATE TABLE all_{table} ({fields})")
+            self._sql.execute(f"INSERT INTO all_{table} VALUES {', '.join(rows)}")
+        self._schema("plain", {})
+        for table, columns in TABLES.items():
+            for name in columns:
+                self._schema(f"{table}_{name}_gone", {(table, name): ""})
+                for number in range(1, CHANGES + 1):
+                    self._schema(f"{table}_{name}_{number}", {(table, name): f"{name}{number} AS {name}"})
+
+    def effects(self, statement: Statement) -> dict[str, str] | None:
+        """Return by `table.column` what it decides, for columns that matter; None if the statement does not run."""
+        before = self._result("plain", statement.query)
+        if before is None:
+            return None
+        found = {
+            f"{table}.{column}": self._effect(statement, f"{table}_{column}", before)
+            for table, columns in TABLES.items()
+            for column in columns
+        }
+        return {column: effect for column, effect in found.items() if effect}
+
+    def _effect(self, statement: Statement, column: str, before: Sequence[Row]) -> str:
+        if self._result(f"{column}_gone", f"EXPLAIN {statement.query}") is None:
+            return "the statement fails without it"
+        if statement.forms.isdisjoint(WHOLE_ROWS):  # what it does not name, it cannot use
+            return ""
+        for number in range(1, CHANGES + 1):
+            if self._result(f"{column}_{number}", statement.query) not in (None, before):
+                return "its values change the result"
+        return ""
+
+    def _schema(self, name: str, instead: dict[tuple[str, str], str]) -> None:
+        self._sql.execute(f"CREATE SCHEMA {name}")
+        for table, columns in TABLES.items():
+            shown = filter(None, (instead.get((table, column), column) for column in columns))
+            self._sql.execute(f"CREATE VIEW {name}.{table} AS SELECT {', '.join(shown)} FROM main.all_{table}")
+
+    def _result(self, schema: str, query: str) -> list[Row] | None:
+        """Return the sorted rows of a query, None if it fails."""
+        self._sql.execute(f"SET schema = '{schema}'")
+        try:
+            return sorted(self._sql.execute(query).fetchall(), key=repr)
+        except duckdb.Error:
+            return None
+
+
+def _value(kind: str, random: Random) -> str:
+    number, other = random.randrange(6), random.randrange(6)
+    if kind.endswith("[]"):
+        return str([random.randrange(6) for _ in range(number % 3)])
+    return f"{{'x': {number}, 'y': {other}}}" if kind.startswith("STRUCT") else str(number)
+
+
+def judged(
+    statement: Statement, effects: dict[str, str], dialect: str, unlisted: str | None
+) -> Iterator[Missed] | None:
+    """Yield the columns that matter and are unused; None if the statement is not read.
+
+    unlisted: a table whose columns no event lists.
+    """
+    tables = [
+        KnownTable((f"db.{name}",), () if name == unlisted else _fields(columns), is_input=True, is_output=False)
+        for name, columns in TABLES.items()
+    ]
+    tables.append(KnownTable(("db.out",), tuple(statement.columns), is_input=False, is_output=True))
+    text = statement.query if dialect == "duckdb" else sqlglot.transpile(statement.query, "duckdb", dialect)[0]
+    try:
+        said = read_script(f"CREATE TABLE out AS {text}", dialect, tables).get(len(tables) - 1)
+    except UnreadSql:
+        return None
+    if not isinstance(said, MadeOutput) or said.is_part:
+        return None
+    return _missed(statement, effects, dialect, said)
+
+
+def _missed(statement: Statement, effects: dict[str, str], dialect: str, said: MadeOutput) -> Iterator[Missed]:
+    names = list(TABLES)
+    used = {
+        f"{names[place]}.{column.partition('.')[0]}"
+        for made in (*said.columns.values(), said.whole)
+        for place, column in made
+        if place < len(names)
+    }
+    opaque = {names[place] for place in said.behind_views if place < len(names)}
+    for column, effect in effects.items():
+        if column not in used and column.partition(".")[0] not in opaque:
+            yield Missed(statement, dialect, column, effect)
+
+
+def _fields(columns: dict[str, str]) -> tuple[str, ...]:
+    nested = [f"{name}.{field}" for name, kind in columns.items() if kind.startswith("STRUCT") for field in "xy"]
+    return (*columns, *nested)
+
+
+class Campaign:
+    """Random statements; ran, unread: how many statements of each form ran, and were not read."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self.ran: Counter[str] = Counter()
+        self.unread: Counter[str] = Counter()
+
+    def run(self, statements: int) -> Iterator[Missed]:
+        """Yield what is missed in a number of statements."""
+        executed = Executed(self._random)
+        done = 0
+        while done < statements:
+            statement = random_statement(self._random)
+            effects = executed.effects(statement)
+            if effects is None:
+                continue
+            done += 1
+            self.ran.update(statement.forms)
+            unlisted = self._random.choice([None, None, *TABLES])
+            missed = judged(statement, effects, self._random.choice(DIALECTS), unlisted)
+            if missed is None:
+                self.unread.update(statement.forms)
+            else:
+                yield from missed
+
+
+def main() -> int:
+    """Run and print; returns 1 if a column that matters is unused."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--statements", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    campaign = Campaign(given.seed)
+    missed = list(campaign.run(given.statements))
+    for each in missed[:20]:
+        print(f"{each.column}: {each.effect}, unused ({each.dialect}): {each.statement.query}")
+    for form, count in campaign.ran.most_common():
+        print(f"{form:40} {count:6} statements, {campaign.unread[form]:5} not read")
+    print(f"{len(missed)} columns that matter are unused; goal 0")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Rule 12.6: which lists of columns are complete, so that a column that they lack is no column any more."""
+
+import re
+
+from headwater.lineage.edges.accounting import lists_some_columns
+from headwater.lineage.edges.write_kinds import ADDS, WHOLE, Write, write_kind
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent
+
+READ, ADDED, UNLESS_PARTS, COMPLETE = range(4)
+"""What a list is worth: it is of a reader; it adds columns; it has all of them unless the dataset is known to be
+written by parts; it has all of them."""
+
+
+def authority_of(content: EventContent, output: DatasetUse) -> int:
+    """Return what the schema of an output of an event is worth.
+
+    The event alone decides, so that neither order nor other events matter.
+    """
+    if content.kind != "RUN" or content.type != "COMPLETE" or content.processing in ("STREAMING", "SERVICE"):
+        return ADDED
+    if lists_some_columns(content.producer) or output.is_part:
+        return ADDED
+    if _is_echo(content):
+        return READ
+    if output.lifecycle == "ALTER" or any(map(_OF_TABLE.fullmatch, content.job.name.lower().split(".")[1:])):
+        return COMPLETE
+    alone = len(content.outputs) == 1
+    write = Write(content.job.name, output.name, output.lifecycle, content.write_signs, output.is_part, alone)
+    kind = write_kind(write)
+    return ADDED if kind == ADDS else COMPLETE if kind == WHOLE else UNLESS_PARTS
+
+
+def _is_echo(content: EventContent) -> bool:
+    """Tell whether an event names what is read as written, without column lineage, as Spark's RDD jobs do."""
+    if content.declared or any(use.lineage or use.declared for use in content.outputs):
+        return False
+    return {use.name for use in content.inputs} == {use.name for use in content.outputs}
+
+
+_OF_TABLE = re.compile(
+    r"(?:append_data|replace_data|replace_iceberg_data|write_delta|write_iceberg_delta|merge_rows"
+    r"|(?:execute_)?(?:merge_into|update)(?:_command|_table)?(?:_edge)?)(?:_exec(?:_v\d)?)?"
+)
+"""Nodes of Spark's plan for which the listener reports the columns of the table, not those of the rows written."""

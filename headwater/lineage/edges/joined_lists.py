@@ -1,0 +1,93 @@
+"""Rule 12.8: the columns that several lists of a dataset make together."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import json
+
+from headwater.lineage.edges.schema_columns import Path, column_key, told_apart
+
+_AND = "+"
+"""Between the hashes of lists that together make the columns of a dataset."""
+
+
+def joined_hash(schemas: Sequence[str], columns_of: Callable[[str], Sequence[Path]]) -> str:
+    """Return what stands for the columns of several lists: the hashes of those that add columns, in their order."""
+    adding = list[str]()
+    together = _Together()
+    for schema in schemas:
+        if together.add(columns_of(schema)) or not adding:
+            adding.append(schema)
+    return _AND.join(adding)
+
+
+def lists_in(joined: str) -> list[str]:
+    """Return the hashes of the lists that such a text stands for."""
+    return joined.split(_AND)
+
+
+def is_joined(schema: str) -> bool:
+    """Tell whether a hash stands for several lists."""
+    return _AND in schema
+
+
+def joined_columns(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
+    """Return the columns of several lists, each once, as the first list that has it spells it."""
+    together = _Together()
+    for columns in lists:
+        together.add(columns)
+    return tuple(together.columns)
+
+
+def joined_facet(texts: Sequence[str]) -> str:
+    """Return the first of some schema facets, at least one, with the columns that the others add."""
+    first, *others = (json.decode(text) for text in texts)
+    for other in others:
+        first["fields"] = _joined_fields(first.get("fields"), other.get("fields"))
+    return json.encode(first).decode()
+
+
+def _joined_fields(fields: Any, more: Any) -> list[Any]:
+    own = [each for each in fields or [] if isinstance(each, dict)]
+    by_name = {str(each.get("name")).casefold(): each for each in own}
+    for each in more or []:
+        same = by_name.get(str(each.get("name")).casefold()) if isinstance(each, dict) else None
+        if same is None:
+            own.append(each)
+        elif each.get("fields"):
+            same["fields"] = _joined_fields(same.get("fields"), each["fields"])
+    return own
+
+
+class _Together:
+    """Columns to which one list after the other adds those that are missing."""
+
+    def __init__(self) -> None:
+        self.columns: list[Path] = []
+        self._names: list[str] = []
+        self._keys: set[str] = set()
+        self._exact = frozenset[str]()
+
+    def add(self, columns: Sequence[Path]) -> bool:
+        """Add the columns of a list; tells whether there were new ones.
+
+        Names that either side tells apart by case are compared exactly.
+        """
+        names = [".".join(path) for path in columns]
+        exact = self._exact | told_apart(names)
+        known = self._keys if exact == self._exact else {column_key(name, exact) for name in self._names}
+        fresh = [at for at, name in enumerate(names) if column_key(name, exact) not in known]
+        if fresh:
+            self.columns += [columns[at] for at in fresh]
+            self._names += [names[at] for at in fresh]
+            self._compare(exact, [names[at] for at in fresh])
+        return bool(fresh)
+
+    def _compare(self, exact: frozenset[str], fresh: Sequence[str]) -> None:
+        """Take up new names; only these are looked at unless they make, or are in, a map."""
+        has_maps = len(exact) > 0 or any("._" in name for name in fresh)
+        if has_maps:
+            self._exact = told_apart(self._names)
+            self._keys = {column_key(name, self._exact) for name in self._names}
+        else:
+            self._keys.update(column_key(name, exact) for name in fresh)

@@ -1,0 +1,13 @@
+"""`rewrites.yaml` over what events say of a write: what users declare outweighs it."""
+
+from headwater.lineage.edges.current_candidates import JobOutput
+from headwater.lineage.edges.write_kinds import ADDS, WHOLE
+from headwater.lineage.rules.user_rules import UserRules
+
+
+def declared_kind(rules: UserRules, producer: str, job_output: JobOutput, kind: int) -> int:
+    """Return the kind of a write of a COMPLETE run, as `write_kinds` names it. kind: by the events."""
+    if job_output.output is None:
+        return kind
+    writes = rules.writes_of(producer, job_output.job.name, job_output.output)
+    return kind if writes is None else WHOLE if writes == "whole" else ADDS

@@ -1,0 +1,94 @@
+"""Rule 6.1: the nominal time of a run, or that of a run above it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from headwater.lineage.runs.merged_run import in_order, newest_of
+from headwater.lineage.runs.run_facts import RunFacts
+
+
+class Above:
+    """The parent and the root of each run, by all that is known of its events."""
+
+    def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
+        """facts_of: returns all events of a run, none of one that sent none."""
+        self._facts_of = facts_of
+        self._known: dict[str, tuple[str | None, str | None]] = {}
+
+    def forget(self) -> None:
+        """Forget what was known before more events came."""
+        self._known.clear()
+
+    def of(self, run_key: str) -> Iterator[str]:
+        """Yield the run itself, the runs above it from the nearest on, and at last its root."""
+        key: str | None = run_key
+        seen: dict[str, None] = {}
+        while key is not None and key not in seen:
+            seen[key] = None
+            yield key
+            key = self._parent_and_root(key)[0]
+        root = self._parent_and_root(run_key)[1]
+        if root is not None and root not in seen:
+            yield root
+
+    def _parent_and_root(self, run_key: str) -> tuple[str | None, str | None]:
+        if run_key not in self._known:
+            facts = self._facts_of(run_key)
+            ordered = in_order(facts) if facts else []
+            self._known[run_key] = newest_of(ordered, "parent"), newest_of(ordered, "execution")
+        return self._known[run_key]
+
+
+class NominalTimes:
+    """Nominal times of runs in memory, and which runs are directly below which."""
+
+    def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
+        """facts_of: as of `Above`."""
+        self._above = Above(facts_of)
+        self._times: dict[str, int] = {}
+        self._below: dict[str, set[str]] = defaultdict(set)
+        self._changed: set[str] = set()
+
+    def add(self, facts: Sequence[RunFacts]) -> None:
+        """Take new events, which are among those of `facts_of` by now."""
+        self._above.forget()
+        self._changed.clear()
+        for fact in facts:
+            for above in (fact.parent, fact.execution):
+                if above is not None:
+                    self._below[above].add(fact.run_key)
+        for run_key, time_us in latest(facts).items():
+            if time_us > self._times.get(run_key, time_us - 1):
+                self._times[run_key] = time_us
+                self._changed.add(run_key)
+        if self._times:
+            self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
+
+    def of(self, run_key: str) -> int | None:
+        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        if not self._times:
+            return None
+        return next((self._times[key] for key in self._above.of(run_key) if key in self._times), None)
+
+    def dated_anew(self) -> set[str]:
+        """Return the runs below those whose nominal time or parent the last `add` may have changed."""
+        return everything_below(self._changed, lambda keys: (each for key in keys for each in self._below.get(key, ())))
+
+
+def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
+    """Return the nominal time of each run that has one: the latest in its events."""
+    found: dict[str, int] = {}
+    for fact in facts:
+        if fact.nominal_us is not None:
+            found[fact.run_key] = max(fact.nominal_us, found.get(fact.run_key, fact.nominal_us))
+    return found
+
+
+def everything_below(keys: Iterable[str], below: Callable[[Iterable[str]], Iterable[str]]) -> set[str]:
+    """Return the runs below some runs; below: returns those directly below any of some runs."""
+    found: set[str] = set()
+    front = set(keys)
+    while front:
+        front = set(below(front)) - found
+        found |= front
+    return found

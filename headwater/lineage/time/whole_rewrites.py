@@ -1,0 +1,62 @@
+"""Rule 6.9: when a whole rewrite began that replaced the rows of earlier writes, and the window of rule 6.8."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.edge_sets import is_half_by_name
+from headwater.lineage.runs.job_identity import is_statement_half
+
+DAY_US = 86_400_000_000
+WINDOW_DAYS = 92
+WINDOW_US = WINDOW_DAYS * DAY_US
+"""How long an execution counts as use after it ended, unless a question asks for another window."""
+
+
+class WholeRewrite(NamedTuple):
+    """A run that replaced all rows of a dataset; times in microseconds."""
+
+    started_us: int
+    ended_us: int
+
+
+def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> WholeRewrite | None:
+    """Return the whole rewrite of a generation of a dataset that began last, None without one.
+
+    candidates: of all jobs that write this generation.
+    """
+    every = list(candidates)
+    last: dict[JobOutput, Candidate[Any]] = {}
+    for job_output, each in every:
+        if each.rewrites and (job_output not in last or _start(each) > _start(last[job_output])):
+            last[job_output] = each
+    found = (rewrite_of(job_output, each, every) for job_output, each in last.items())
+    return max(found, default=None)
+
+
+def rewrite_of(
+    job_output: JobOutput, candidate: Candidate[Any], written: Sequence[tuple[JobOutput, Candidate[Any]]]
+) -> WholeRewrite:
+    """Return when a rewrite began and ended.
+
+    A statement of which only one moment is known began before its other half wrote the rows: both are one write.
+    written: what the same execution wrote into the dataset, at least.
+    """
+    started_us = candidate.started_us
+    if is_statement_half(job_output.job) and candidate.started_us == candidate.last_us:
+        halves = (
+            other.time_us
+            for by, other in written
+            if other.execution == candidate.execution and other.time_us <= candidate.time_us and is_half_by_name(by.job)
+        )
+        started_us = min(started_us, max(halves, default=started_us))
+    return WholeRewrite(started_us, candidate.time_us)
+
+
+def _start(candidate: Candidate[Any]) -> tuple[int, int, str]:
+    return candidate.started_us, candidate.time_us, candidate.tie
+
+
+def replaces(rewrite: WholeRewrite | None, written_us: int) -> bool:
+    """Tell whether a whole rewrite began after a write had ended."""
+    return rewrite is not None and rewrite.started_us > written_us

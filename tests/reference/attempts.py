@@ -1,0 +1,107 @@
+"""What runs report that did not complete (docs/lineage.md: rule 6.10)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tests.reference.generations import Dataset
+from tests.reference.opacity import Account
+from tests.reference.writings import Writing
+
+if TYPE_CHECKING:
+    from tests.reference.solver import Reference
+
+
+@dataclass
+class Attempt:
+    """One output of a run, or of a later attempt of it, that did not complete; without output what it only reads."""
+
+    account: Account
+    writing: Writing | None
+    used: set[Dataset]
+    """What it reads and may use in any way."""
+    written_from: set[Dataset]
+    """What its output may be made of."""
+
+    @property
+    def newness(self) -> tuple[int, int, str]:
+        period_us = self.writing.period_us if self.writing else 0
+        return period_us, self.account.run.time_us if self.account.run else 0, self.account.key
+
+
+class Attempts:
+    """The attempts that leave something open."""
+
+    def __init__(self, lineage: "Reference", accounts: list[Account]) -> None:
+        self.lineage, self.accounts = lineage, accounts
+
+    @cached_property
+    def counting(self) -> list[Attempt]:
+        newest: dict[Any, Attempt] = {}
+        for attempt in sorted(self.every, key=lambda each: each.newness):
+            newest[self._reported(attempt)] = attempt
+        return [attempt for attempt in newest.values() if not self._is_proven(attempt)]
+
+    @cached_property
+    def every(self) -> list[Attempt]:
+        return [attempt for account in self.accounts for attempt in self._of(account)]
+
+    def writing(self, dataset: Dataset) -> list[Attempt]:
+        return [each for each in self.counting if each.writing and each.writing.output == dataset]
+
+    def reading(self, datasets: set[Dataset]) -> list[Attempt]:
+        return [each for each in self.counting if each.writing and each.used & datasets]
+
+    @property
+    def mentioned(self) -> set[Dataset]:
+        """The datasets that attempts read and write, whether these leave something open or not."""
+        written = [each.writing for each in self.every if each.writing]
+        read = {dataset for account in self.accounts for dataset in account.content.inputs}
+        return read.union(*(each.reads for each in written), (each.output for each in written))
+
+    def _of(self, account: Account) -> Iterator[Attempt]:
+        if not account.writings and account.content.inputs:
+            yield Attempt(account, None, account.content.inputs, set())
+        below = self.lineage.opacity.below(account)
+        covered = set[Dataset]().union(*(each.covered for each in below))
+        for writing in account.writings:
+            made = any(each.carries(writing.output) for each in below)
+            reads = writing.reads | writing.opaque
+            yield Attempt(account, writing, reads - covered, reads - (covered if made else set()))
+
+    def _reported(self, attempt: Attempt) -> Any:
+        run = attempt.account.run
+        assert run
+        return run.job_key, run.state, proven(self.lineage, attempt.account, attempt.writing)
+
+    def _is_proven(self, attempt: Attempt) -> bool:
+        """Tell whether what counts of the job and output reports the same, and other runs explain no more of it."""
+        if attempt.writing is None:
+            return False
+        lineage, own = self.lineage, proven(self.lineage, attempt.account, attempt.writing)
+        job = attempt.account.run.job_key if attempt.account.run else None
+        same = [
+            writing
+            for writing in [*lineage.current, *lineage.current_readers]
+            if writing.job == job and writing.output == attempt.writing.output
+            if proven(lineage, lineage.opacity.accounts[writing.run], writing) == own
+        ]
+        reads = attempt.writing.reads | attempt.writing.opaque
+        used, written_from = reads, reads
+        for writing in same:
+            account = lineage.opacity.accounts[writing.run]
+            used = used & lineage.opacity.explained(account, writing)
+            written_from = written_from & lineage.opacity.explained(account, writing, itself=True)
+        return bool(same) and not used & attempt.used and not written_from & attempt.written_from
+
+
+def proven(lineage: "Reference", account: Account, writing: Writing | None) -> Any:
+    """Return what a run proves about an output if it counts."""
+    if writing is None:
+        return frozenset(account.content.inputs)
+    output, key = writing.output, lineage.schemas.key
+    edges = {(source, key(source, own), key(output, to), *how) for source, own, to, *how in writing.edges}
+    empty, reads = {key(output, each) for each in writing.empty}, writing.reads | writing.opaque
+    left_out = frozenset(writing.left_out)
+    return output, writing.carries, account.hides_steps, frozenset(edges), frozenset(empty), left_out, frozenset(reads)

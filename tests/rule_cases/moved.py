@@ -1,0 +1,131 @@
+"""R2.4, R10.10, R10.11: a name that moved to another location keeps its readers, its sources and its tags."""
+
+from typing import Any
+
+from tests.reference.world_events import Json, symlinks
+from tests.rule_cases.case import case, impact, stops, surface, tagged, unused, upstream
+from tests.rule_cases.events import done, drop, table, tagging, writes
+
+SRC = table("src", "mail other")
+
+
+def linked(*names: str) -> dict[str, Any]:
+    """Return the facet that says the names of a location in the catalogue."""
+    return {"symlinks": symlinks(*(("hive://meta", f"db.{name}") for name in names))}
+
+
+def load(number: int, second: float, location: str, *names: str, source: str = "src", **more: Any) -> Json:
+    written = writes(location, {"mail": f"{source}.mail"}, **linked(*names))
+    return done(number, second, written, of=[table(source, "mail other")], **more)
+
+
+LOAD = load(1, 1, "old", "t", job="load")
+REPORT = done(2, 2, writes("report", {"mail": "old.mail"}), of="old")
+AGAIN = load(3, 5, "new", "t", job="load")
+MOVED = [LOAD, REPORT, AGAIN]
+SHOW = done(4, 6, writes("board", {"mail": "new.mail"}), of="new")
+TOUCHED = done(5, 5, table("new", "mail", **linked("t")), of="", job="touch")
+
+CASES = [
+    case(
+        "R10.10 a reader of the old location counts for the new one",
+        MOVED,
+        unused("new", {"mail": "used"}),
+        impact("new.mail", {"report.mail": "1 before"}),
+        impact("src.mail", {"old.mail": "1", "new.mail": "1", "report.mail": "2"}),
+    ),
+    case(
+        "R10.10 at a moment before the move the name means the old location",
+        MOVED,
+        unused("old", {"mail": "used"}),
+        impact("old.mail", {"report.mail": "1"}),
+        as_of=3,
+    ),
+    case(
+        "R2.4 the columns of a former location are not judged with all others",
+        MOVED,
+        unused("old", {}),
+    ),
+    case(
+        "R2.4 a location that another name means is no former location",
+        [load(1, 1, "old", "t", "u", job="load"), REPORT, AGAIN],
+        unused("old", {"mail": "used"}),
+        unused("new", {"mail": "used"}),
+    ),
+    case(
+        "R2.4 a name that moves back makes the other location the former one",
+        [*MOVED, SHOW, load(6, 9, "old", "t", job="load")],
+        unused("new", {}),
+        unused("old", {"mail": "used"}),
+        impact("old.mail", {"report.mail": "1", "board.mail": "1"}),
+    ),
+    case(
+        "R10.10 the new location alone has readers that use other columns",
+        [
+            done(1, 1, writes("old", {"a": "src.mail", "b": "src.other"}, **linked("t")), of=[SRC]),
+            done(2, 2, writes("report", {"a": "old.a"}), of="old"),
+            done(3, 5, writes("new", {"a": "src.mail", "b": "src.other"}, **linked("t")), of=[SRC]),
+            done(4, 6, writes("board", {"b": "new.b"}), of="new"),
+        ],
+        unused("new", {"a": "used", "b": "used"}),
+    ),
+    case(
+        "R10.10 a reader without column lineage at the old location hides what it uses at the new one",
+        [LOAD, done(2, 2, table("report", "mail"), of="old"), AGAIN, SHOW],
+        stops("new.mail", "new"),
+    ),
+    case(
+        "R9 the columns of the old location count while no list is known of the new one",
+        [LOAD, REPORT, done(3, 5, table("new", **linked("t")), of="", job="touch")],
+        unused("new", {"mail": "used"}),
+    ),
+    case(
+        "R10.11 upstream goes on from the new location to what wrote the old one",
+        [LOAD, TOUCHED, SHOW],
+        upstream("board.mail", {"new.mail": "1", "old.mail": "1", "src.mail": "2"}),
+        upstream("new.mail", {"src.mail": "1"}),
+        impact("src.mail", {"old.mail": "1", "new.mail": "1", "board.mail": "2"}),
+    ),
+    case(
+        "R10.11 tagged values in the old location reach what reads the new one",
+        [LOAD, TOUCHED, SHOW],
+        surface("src.mail", {"old.mail": "exposed", "new.mail": "exposed", "board.mail": "exposed"}),
+    ),
+    case(
+        "R10.11 a reader of the new location without column lineage may show what the old one has",
+        [LOAD, TOUCHED, done(4, 6, table("board", "m n"), of="new")],
+        surface("src.mail", {"old.mail": "exposed", "new.mail": "exposed", "board.m": "unknown", "board.n": "unknown"}),
+    ),
+    case(
+        "R10.11 a location that was dropped before the name left it brings no rows along",
+        [LOAD, drop(7, 3, "old"), load(3, 5, "new", "t", source="clean", job="load"), SHOW],
+        upstream("board.mail", {"new.mail": "1", "clean.mail": "2"}),
+        surface("src.mail", {}),
+    ),
+    case(
+        "R10.11 rows move on through a location that several names connect",
+        [
+            load(1, 1, "a", "t", job="load"),
+            done(2, 3, table("b", "mail", **linked("t", "u")), of="", job="touch"),
+            done(3, 5, table("c", "mail", **linked("u")), of="", job="touch"),
+            done(4, 6, writes("board", {"mail": "c.mail"}), of="c"),
+        ],
+        upstream("board.mail", {"c.mail": "1", "b.mail": "1", "a.mail": "1", "src.mail": "2"}),
+    ),
+    case(
+        "R10.8 a tag on the old location holds at the new one, and the other way round",
+        [LOAD, TOUCHED, SHOW, tagging(2, "old.mail"), tagging(7, "new.other", "secret")],
+        tagged("#pii", {"old.mail": "exposed", "new.mail": "exposed"}),
+        surface("#pii", {"board.mail": "exposed"}),
+    ),
+    case(
+        "R2.3 of two bindings at one instant the larger location is none of the name",
+        [
+            load(1, 1, "old", "t", job="load"),
+            REPORT,
+            load(3, 1, "pld", "t", job="other"),
+        ],
+        unused("pld", {"mail": "unknown: never read"}),
+        unused("old", {"mail": "used"}),
+    ),
+]

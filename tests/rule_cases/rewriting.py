@@ -1,0 +1,91 @@
+"""R6.7: which writes replace all rows, and which a part of them."""
+
+from tests.reference.world_events import Json, facet
+from tests.rule_cases.case import case, dropped, impact, upstream
+from tests.rule_cases.events import begun, changes, done, table, writes
+from tests.rule_cases.masking import clear_once, says
+
+CTAS, RTAS = "nb.atomic_create_table_as_select.b", "nb.atomic_replace_table_as_select.b"
+DYNAMIC = {"spark_properties": facet(properties={"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"})}
+
+
+def sql(query: str) -> dict[str, Json]:
+    return {"sql": facet(query=query, dialect="spark")}
+
+
+CASES = [
+    case(
+        "R10 the DROP of a partition ends no generation",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="j"),
+            done(2, 2, changes("b/day=1", "DROP"), job="drop"),
+        ],
+        dropped(),
+        upstream("b.x", {"a.x": "1"}),
+        impact("a.x", {"b.x": "1"}),
+    ),
+    case(
+        "R10 the DROP of the table beside that of a partition ends it",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="j"),
+            done(2, 2, changes("b/day=1", "DROP"), changes("b", "DROP"), job="drop"),
+        ],
+        dropped("b"),
+        impact("a.x", {}),
+    ),
+    clear_once("a CREATE by CREATE TABLE AS removes them", [says(3, 15, "CREATE", job=CTAS)], {}),
+    clear_once(
+        "a CREATE by CREATE TABLE IF NOT EXISTS AS removes nothing",
+        [says(3, 15, "CREATE", job=CTAS, job_facets=sql("CREATE TABLE IF NOT EXISTS b AS SELECT x FROM a"))],
+        {"b.x": 10},
+    ),
+    clear_once("a statement that replaces the table removes them", [done(3, 15, table("b"), job=RTAS)], {}),
+    clear_once(
+        "an OVERWRITE that began before the clear write ended removes nothing of it",
+        [begun(3, 9), says(3, 15, "OVERWRITE")],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "dynamic partitions replace a part",
+        [says(3, 15, "OVERWRITE", job="nb.overwrite_partitions_dynamic.b")],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "a session with dynamic partitions replaces a part",
+        [says(3, 15, "OVERWRITE", run_facets=DYNAMIC)],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "a row-level command replaces a part", [says(3, 15, "OVERWRITE", job="nb.replace_iceberg_data.b")], {"b.x": 10}
+    ),
+    clear_once(
+        "an OVERWRITE with DELETE in its SQL replaces a part",
+        [says(3, 15, "OVERWRITE", job_facets=sql("DELETE FROM b WHERE x = 1"))],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "an OVERWRITE with PARTITION in its SQL replaces a part",
+        [says(3, 15, "OVERWRITE", job_facets=sql("INSERT OVERWRITE TABLE b PARTITION (d = 1) SELECT x FROM a"))],
+        {"b.x": 10},
+    ),
+    clear_once("TRUNCATE in the SQL removes them", [done(3, 15, table("b"), job_facets=sql("TRUNCATE TABLE b"))], {}),
+    clear_once(
+        "DELETE without a condition removes them", [done(3, 15, table("b"), job_facets=sql("DELETE FROM b"))], {}
+    ),
+    clear_once(
+        "an output with a subset is written in part",
+        [done(3, 15, changes("b", "OVERWRITE") | {"outputFacets": {"subset": facet(outputCondition={})}})],
+        {"b.x": 10},
+    ),
+    clear_once(
+        "a partition that any event names shows that OVERWRITE replaces a part",
+        [says(3, 15, "OVERWRITE"), done(4, 16, of="b/day=1")],
+        {"b.x": 10},
+    ),
+    clear_once("an OVERWRITE of one partition", [done(3, 15, changes("b/day=1", "OVERWRITE"))], {"b.x": 10}),
+    clear_once(
+        "an attempt that failed, too, removes nothing",
+        [says(3, 14, "OVERWRITE", kind="FAIL"), says(3, 15, "OVERWRITE")],
+        {"b.x": 10},
+    ),
+]

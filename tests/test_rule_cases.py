@@ -21,6 +21,7 @@ from tests.rule_cases import (
     rewriting,
     selecting,
     settled,
+    spellings,
     sql,
     unlisted,
     unused,
@@ -48,6 +49,7 @@ CASES = [
         selecting,
         settled,
         plain,
+        spellings,
         sql,
     )
     for case in part.CASES

@@ -18,7 +18,7 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE
-from tests.rule_cases.judges import column_of, linked, told_hit, told_links, told_verdict
+from tests.rule_cases.judges import column_of, linked, spelt_by, told_hit, told_links, told_verdict
 from tests.spark_lake import RULES, SparkLake, prefix, world_of
 from tests.spark_noise import SPARK_NOISE
 from tests.test_index_reference import FAR
@@ -94,6 +94,9 @@ class Seen:
         name = (namespace, ask.about)
         return told_links(lambda forward: linked(self.now, self.now.counted(), name, forward=forward))
 
+    def spelt(self, ask: Ask, namespace: str) -> Any:
+        return spelt_by(self.now, namespace, ask)
+
     def _reached(self, ask: Ask, namespace: str, *, forward: bool) -> Any:
         asked = Subject(namespace, *column_of(ask.about)[1:])
         return reach(self.now, RULES.names, asked, self.now.counted(), forward=forward, mode=ask.mode, bounds=FAR)
@@ -119,6 +122,7 @@ ANSWERS: dict[str, Callable[[Seen, Ask, str], Any]] = {
     "upstream": Seen.upstream,
     "stops": Seen.stops,
     "links": Seen.links,
+    "spelt": Seen.spelt,
 }
 
 

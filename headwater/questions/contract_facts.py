@@ -84,12 +84,13 @@ class ContractReader:
             each.service.rows = max((rows for rows in counts if rows is not None), default=None)
 
     def _columns(self, name: Name, ages: ColumnAges, tags: TagAges) -> tuple[list[ContractColumn], bool]:
-        every = self._here.snapshot.shown_columns(name).by_key or dict.fromkeys(self._mentioned(name))
+        columns = self._here.snapshot.shown_columns(name)
+        every = [*columns.by_key] or self._mentioned(name)
         exposures = self._lineage.exposures(name, self._lineage.tags_around(name))
         found, cut = [], len(every) > COLUMNS
-        for key, shown in [*every.items()][:COLUMNS]:
+        for key in every[:COLUMNS]:
             sources, more = self._lineage.sources(name, key)
-            called = shown or key
+            called = columns.shown(key)
             described = ages.types.get(called)
             kind, said = (described.type, described.description) if described else (None, None)
             found.append(

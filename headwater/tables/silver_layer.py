@@ -48,6 +48,7 @@ DATASETS = Table(
         "schema_hash": "string",
         "columns": "string",
         "tags": "string",
+        "spellings": "string",
         "ever_read": "boolean",
         **CHANGED,
     },

@@ -95,6 +95,11 @@ def links(about: str, *expected: str) -> Ask:
     return Ask("links", about, set(expected))
 
 
+def spelt(about: str, expected: Mapping[str, str]) -> Ask:
+    """Ask how answers spell columns of a dataset, by their keys."""
+    return Ask("spelt", about, dict(expected))
+
+
 def dropped(*datasets: str) -> Ask:
     return Ask("dropped", "", set(datasets))
 

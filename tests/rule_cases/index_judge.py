@@ -15,7 +15,7 @@ from headwater.questions.verdicts import verdicts
 from tests.reference.world_events import START
 from tests.rule_cases.case import Ask
 from tests.rule_cases.events import LAKE
-from tests.rule_cases.judges import Judge, column_of, linked, told_hit, told_links, told_verdict
+from tests.rule_cases.judges import Judge, column_of, linked, spelt_by, told_hit, told_links, told_verdict
 from tests.test_index_reference import FAR, RULES, indexed, key_of
 
 WHOLE = ListPage(limit=10_000)
@@ -25,7 +25,7 @@ class Index(Judge):
     """Answers what the index answers over HTTP."""
 
     answers = frozenset(
-        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "stops", "links"}
+        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "stops", "links", "spelt"}
     )
 
     def __enter__(self) -> Self:
@@ -85,6 +85,9 @@ class Index(Judge):
     def links(self, ask: Ask) -> Any:
         here, name = self.here, (LAKE, ask.about)
         return told_links(lambda forward: linked(here.snapshot, here.counted, name, forward=forward))
+
+    def spelt(self, ask: Ask) -> Any:
+        return spelt_by(self.here.snapshot, LAKE, ask)
 
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))

@@ -15,6 +15,7 @@ from tests.reference import questions
 from tests.reference.possible_links import possible_links
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
+from tests.reference.spellings import spelling
 from tests.reference.world_events import START_US
 from tests.rule_cases.case import Ask
 from tests.rule_cases.events import LAKE
@@ -60,7 +61,19 @@ class Oracle(Judge):
     """The brute-force reading of the rules."""
 
     answers = frozenset(
-        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "links", "dropped", "edges"}
+        {
+            "surface",
+            "until",
+            "tagged",
+            "tagged_until",
+            "unused",
+            "impact",
+            "upstream",
+            "links",
+            "dropped",
+            "edges",
+            "spelt",
+        }
     )
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
@@ -104,6 +117,9 @@ class Oracle(Judge):
         after = {f"> {link.written[1]} by {link.writer}" for link in found if link.read[1] == ask.about}
         return after | {f"< {link.read[1]} by {link.reader}" for link in found if link.written[1] == ask.about}
 
+    def spelt(self, ask: Ask) -> Any:
+        return {key: spelling(self.lineage, (LAKE, ask.about), key) for key in ask.expected}
+
     def dropped(self, _: Ask) -> Any:
         return {name for _, name in self.lineage.dropped}
 
@@ -121,7 +137,19 @@ class Memory(Judge):
     """The product, deriving all at once."""
 
     answers = frozenset(
-        {"surface", "until", "tagged", "tagged_until", "unused", "impact", "upstream", "links", "dropped", "edges"}
+        {
+            "surface",
+            "until",
+            "tagged",
+            "tagged_until",
+            "unused",
+            "impact",
+            "upstream",
+            "links",
+            "dropped",
+            "edges",
+            "spelt",
+        }
     )
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
@@ -164,6 +192,9 @@ class Memory(Judge):
         seen = self.lineage
         return told_links(lambda forward: linked(seen.scene, seen.counted, (LAKE, ask.about), forward=forward))
 
+    def spelt(self, ask: Ask) -> Any:
+        return spelt_by(self.lineage.scene, LAKE, ask)
+
     def dropped(self, _: Ask) -> Any:
         return self.lineage.dropped
 
@@ -173,6 +204,12 @@ class Memory(Judge):
 
     def _see(self) -> LineageWorld:
         return LineageWorld(self.delivered, as_of_us=self.as_of_us)
+
+
+def spelt_by(snapshot: Snapshot, namespace: str, ask: Ask) -> dict[str, str]:
+    """Return how answers spell the columns that are asked for."""
+    columns = snapshot.shown_columns(Name(namespace, ask.about))
+    return {key: columns.shown(columns.key(key)) for key in ask.expected}
 
 
 def linked(snapshot: Snapshot, counted: CountedEdges, name: tuple[str, str], *, forward: bool) -> list[Stop]:

@@ -14,6 +14,7 @@ from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.tag_table import TagTable
+from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
@@ -61,6 +62,8 @@ class LiveGraph(Snapshot):
         super().__init__(self._names_in_time, remask)
         self._schemas: dict[Name, str | None] = {}
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
+        self._spellings: dict[Name, str] = {}
+        self._spelt: dict[Name, Columns] = {}
         self._tags: Mapping[Name, Sequence[Tag]] | None = None
         self._jobs: dict[Name, Name] = {}
         self._remembered: dict[Hashable, Any] = {}
@@ -104,6 +107,13 @@ class LiveGraph(Snapshot):
         found = self._columns.get(schema)
         if found is None:
             found = self._columns[schema] = Columns(self.contents.schema(schema or ""))
+        return self._spelt_like_lineage(dataset, found) if dataset.plain in self._spellings else found
+
+    def _spelt_like_lineage(self, dataset: Name, columns: Columns) -> Columns:
+        found = self._spelt.get(dataset)
+        if found is None:
+            sent = chosen_spellings(spellings_from(self._spellings[dataset.plain]))
+            found = self._spelt[dataset] = columns.with_unlisted(sent)
         return found
 
     def described(self) -> Iterable[Name]:
@@ -338,10 +348,13 @@ class LiveGraph(Snapshot):
 
     def _take_datasets(self) -> int:
         newest = 0
-        query = "SELECT name, schema, nests, generation FROM datasets WHERE generation > ?"
-        for number, schema, nests, generation in self.sql.execute(query, (self.generation,)):
+        self._spelt.clear()
+        query = "SELECT name, schema, nests, spellings, generation FROM datasets WHERE generation > ?"
+        for number, schema, nests, spellings, generation in self.sql.execute(query, (self.generation,)):
             newest = max(newest, generation)
             name = self.names.name(number)
             self._schemas[name] = schema
+            if spellings:
+                self._spellings[name] = spellings
             (self._nests.add if nests else self._nests.discard)(name)
         return newest

@@ -99,7 +99,7 @@ CREATE TABLE tags(
   value BLOB, PRIMARY KEY(name, producer, credible, time_us, rank, event_id, place)) WITHOUT ROWID;
 CREATE TABLE datasets(
   name INTEGER PRIMARY KEY, schema TEXT, nests INTEGER NOT NULL DEFAULT 0, shown TEXT,
-  dropped INTEGER NOT NULL DEFAULT 0,
+  dropped INTEGER NOT NULL DEFAULT 0, spellings TEXT,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX datasets_changed ON datasets(generation);
 CREATE TABLE things(

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from headwater.index.stored.database import chunks, marks
 
-_COLUMNS = ("schema", "nests", "shown", "dropped")
+_COLUMNS = ("schema", "nests", "shown", "dropped", "spellings")
 
 _Cell = str | int | None
 
-_UNKNOWN: tuple[_Cell, ...] = (None, 0, None, 0)
+_UNKNOWN: tuple[_Cell, ...] = (None, 0, None, 0, None)
 """What the table has of a dataset of which nothing was said yet, as its columns' defaults are."""
 
 
@@ -35,6 +35,11 @@ class DatasetTable:
         for number in asked:
             self._after[number] = dict(zip(_COLUMNS, self._before.get(number, _UNKNOWN), strict=True))
 
+    def text(self, name: int, column: str) -> str | None:
+        """Return a text that is known of a dataset that was looked at."""
+        value = self._after[name][column]
+        return value if isinstance(value, str) else None
+
     def set(self, name: int, column: str, value: _Cell) -> bool:
         """Set what is known of a dataset that was looked at; tells whether that is new."""
         cells = self._after[name]
@@ -51,7 +56,7 @@ class DatasetTable:
             if cells != self._before.get(number)
         ]
         self._sql.executemany(
-            f"INSERT OR REPLACE INTO datasets(name, {', '.join(_COLUMNS)}, generation) VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO datasets(name, {', '.join(_COLUMNS)}, generation) VALUES (?, ?, ?, ?, ?, ?, ?)",
             unlike,
         )
         self._before.clear()

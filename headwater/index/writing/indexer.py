@@ -31,12 +31,14 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.index_store import SqliteStore
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent, Progress
+from headwater.lineage.edges.column_spellings import spellings_from, spellings_text
 from headwater.lineage.edges.current_candidates import ATTEMPTED, Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet, outcome
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.event_reading import FactsReader, ReadShape
+from headwater.lineage.runs.recurring_runs import ContentTraits
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
 from headwater.opening import or_closed
@@ -65,6 +67,7 @@ class Indexer:
         self._recent = RecentFacets(self._sql, runs)
         self._reader = FactsReader(rules.canonical, self._contents)
         self._generation = newest_generation(self._sql)
+        self._spelt: set[int] = set()
 
     def progress(self) -> Progress:
         """Return how far the index is."""
@@ -178,7 +181,7 @@ class Indexer:
         self._store.edge_sets.flush(self._generation)
         self._store.rewrites.update(self._generation)
         self._store.rewrites.see(facts)
-        self._set_datasets(changed)
+        self._set_datasets(changed, (each for _, each in told))
         self._keep_to_bound()
         self._store.search.flush()
 
@@ -222,16 +225,31 @@ class Indexer:
         if before != after:
             self._store.edge_sets.count(number, after)
 
-    def _set_datasets(self, changed: Iterable[JobOutput]) -> None:
+    def _set_datasets(self, changed: Iterable[JobOutput], told: Iterable[ContentTraits]) -> None:
+        spellings = self._fresh_spellings(told)
         looked_at = self._derivation.looked_at
         concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
         shown = concerned | {each.output.plain for each in changed if each.output and each.layer != ATTEMPTED}
-        self._datasets.look(self._names.number(name) for names in (looked_at, shown) for name in names)
+        self._datasets.look(self._names.number(name) for names in (looked_at, shown, spellings) for name in names)
         for dataset in looked_at:
             self._set_schema(dataset)
         for dataset in shown:
             self._set_shown(dataset)
+        for name, columns in spellings.items():
+            number = self._names.number(name)
+            before = spellings_from(self._datasets.text(number, "spellings"))
+            self._datasets.set(number, "spellings", spellings_text({*before, *columns}))
         self._datasets.flush(self._generation)
+
+    def _fresh_spellings(self, told: Iterable[ContentTraits]) -> dict[Name, set[str]]:
+        """Return how columns are spelt by events that say something else than those before them."""
+        found: dict[Name, set[str]] = {}
+        for each in told:
+            if each.spellings and each.number not in self._spelt:
+                self._spelt.add(each.number)
+                for name, column in each.spellings:
+                    found.setdefault(name, set()).add(column)
+        return found
 
     def _set_schema(self, dataset: Name) -> None:
         number = self._names.number(dataset)

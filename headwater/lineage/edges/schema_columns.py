@@ -1,6 +1,7 @@
 """Rule 12: the columns of a dataset as they are spelled, their keys and their nesting."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 
 Path = tuple[str, ...]
 """A column of a schema: its name, behind the names of the structs it is nested in."""
@@ -18,6 +19,7 @@ class Columns:
             self.by_key.setdefault(self.key(name), name)  # an array stands for its elements
         self.nests = any(len(path) > 1 for path in paths)
         self.top_level = frozenset(self.key(path[0]) for path in paths if len(path) == 1)
+        self._unlisted: Mapping[str, str] = {}
 
     def key(self, column: str) -> str:
         """Return what equal columns share: see `column_key`."""
@@ -27,9 +29,15 @@ class Columns:
         """Tell whether the same names are equal columns in both."""
         return self._told_apart == other._told_apart
 
+    def with_unlisted(self, spellings: Mapping[str, str]) -> "Columns":
+        """Return the same columns, which also know the spellings, by key, of columns that the schema does not list."""
+        found = copy(self)
+        found._unlisted = spellings
+        return found
+
     def shown(self, key: str) -> str:
-        """Return a column as the schema intervals it, as it was sent if the schema has it no more."""
-        return self.by_key.get(key, key)
+        """Return a column as the schema spells it, else as lineage does, else in lower case."""
+        return self.by_key.get(key) or self._unlisted.get(key, key)
 
 
 _ELEMENT, _KEY, _VALUE = "_element", "_key", "_value"

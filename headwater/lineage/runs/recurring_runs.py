@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from headwater.lineage.edges.column_spellings import sent_spellings
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.run_edges import OutputLineage
@@ -51,7 +52,7 @@ class ContentTraits(Struct, eq=False):
     """What follows from an event's content alone.
 
     number: stands for it; used: names in it, also those in lineage facets; written: names of what it writes; links: it
-    has symlinks; tagged: it has tags facets; changes: it may drop or rename.
+    has symlinks; tagged: it has tags facets; changes: it may drop or rename; spellings: `sent_spellings`.
     """
 
     number: int
@@ -60,6 +61,7 @@ class ContentTraits(Struct, eq=False):
     links: bool
     tagged: bool
     changes: bool
+    spellings: frozenset[tuple[Name, str]]
 
 
 class ShapeMemo:
@@ -157,7 +159,8 @@ class ShapeMemo:
         tagged = any(use.tags is not None for use in uses)
         changes = any(use.lifecycle in ("DROP", "RENAME") for use in content.outputs)
         written = frozenset((*(use.name for use in content.outputs), *content.leads_to))
-        return ContentTraits(self._count, frozenset(used), written, links, tagged, changes)
+        spellings = frozenset(sent_spellings(content, self._contents.lineage))
+        return ContentTraits(self._count, frozenset(used), written, links, tagged, changes, spellings)
 
     def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
         """Return the names in a lineage facet."""

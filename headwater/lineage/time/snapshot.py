@@ -8,7 +8,7 @@ from headwater.lineage.edges.current_candidates import SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
-from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -119,7 +119,8 @@ class Snapshot(ABC):
     def shown_columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset by its newest generation that says so, else by another location's."""
         every = self.naming.meanings(dataset.plain)
-        return next((columns for each in every if (columns := self.columns(each)).names), NO_COLUMNS)
+        described = (columns for each in every if (columns := self.columns(each)).names)
+        return next(described, None) or self.columns(dataset.plain)
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means in the end, whatever its generation."""

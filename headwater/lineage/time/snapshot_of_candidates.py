@@ -23,10 +23,12 @@ class SnapshotOfCandidates(Snapshot):
 
         schemas: columns by dataset in its generation; ever_read: datasets that a run read to write another;
         jobs: what people call those that are known by an artifact's id; parents: parent runs by run;
-        newest_us: time of the newest event that is not ahead of its receipt.
+        newest_us: time of the newest event that is not ahead of its receipt;
+        spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
         super().__init__(naming, remask)
         self.schemas: dict[Name, Columns] = {}
+        self.spellings: dict[Name, Mapping[str, str]] = {}
         self.tagged: dict[Name, list[Tag]] = {}
         self.ever_read: set[Name] = set()
         self.jobs: dict[Name, Name] = {}
@@ -54,7 +56,8 @@ class SnapshotOfCandidates(Snapshot):
 
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema of a dataset in its generation."""
-        return self.schemas.get(dataset, NO_COLUMNS)
+        found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
+        return found.with_unlisted(spellings) if spellings else found
 
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""

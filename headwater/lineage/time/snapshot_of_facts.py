@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from headwater.lineage.edges.column_spellings import chosen_spellings
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import Candidates
 from headwater.lineage.edges.facet_contents import Contents
@@ -37,6 +38,11 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
+        sent: dict[Name, set[str]] = {}
+        for fact in facts:
+            for name, column in derivation.shapes.traits(fact).spellings:
+                sent.setdefault(name, set()).add(column)
+        self.spellings = {name: chosen_spellings(columns) for name, columns in sent.items()}
         self.tagged = newest_tags((facet for fact in facts for facet in tags_facets(fact)), naming)
         runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
+from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.edge_sets import Candidates, Reported
@@ -22,7 +23,7 @@ from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.texts import Reading, read_contribution, read_reported
 
-VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "ever_read")
+VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read")
 """Open candidates sorted by output, datasets first: rows without `output_key`."""
 
 read_tags = Reading(list[str])
@@ -32,6 +33,7 @@ _read_facet = Reading(list[Tag])
 class _CandidateCells(CandidateRow):
     columns: str | None
     tags: str | None
+    spellings: str | None
     ever_read: bool | None
 
 
@@ -71,6 +73,8 @@ class SnapshotOfRows(SnapshotOfCandidates):
             self.schemas[dataset] = Columns(read_columns(row.columns))
         if dataset and row.tags:
             self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
+        if dataset and row.spellings:
+            self.spellings[dataset.plain] = chosen_spellings(spellings_from(row.spellings))
         if dataset and row.ever_read:
             self.ever_read.add(dataset)
 

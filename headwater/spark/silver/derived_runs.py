@@ -58,6 +58,7 @@ class DerivedRuns:
             replaced=F.max(F.exists("changes", lambda candidate: candidate["replaced"])),
             executions=texts(F.transform("changes", lambda candidate: begin(candidate["execution"]))),
             below=F.max(F.col("parent_run").isNotNull()),
+            spelt=F.max(F.size("spellings") > 0),
         )
 
     def _with_newest(self, known: Known, datasets: set[Name]) -> Known:

@@ -24,7 +24,7 @@ from headwater.spark.silver.event_shapes import Shapes
 from headwater.spark.silver.known import Known
 from headwater.spark.silver.new_candidates import new_candidates
 from headwater.spark.silver.newest_facets import NewestFacets
-from headwater.spark.silver.silver_datasets import DATASET
+from headwater.spark.silver.silver_datasets import DATASET, sent_spellings
 from headwater.spark.silver.silver_facets import newest_facets
 from headwater.spark.silver.silver_names import LearntNames
 from headwater.spark.silver.silver_writing import SilverWriter
@@ -193,7 +193,7 @@ class SilverBatch:
             self.loud, self.quiet = candidates.loud, candidates.quiet
         write = SilverWriter(self.folder, self.state, self.number, self.rules.rules_hash, self.replaced)
         # before the candidates: what is read no more is told from those that stood
-        self.changed = write.datasets(self._latest, candidates)
+        self.changed = write.datasets(self._latest, candidates, sent_spellings(derived) if told["spelt"] else None)
         together(
             partial(write.candidates, candidates),
             partial(write.runs, derived),

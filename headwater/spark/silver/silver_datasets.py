@@ -16,7 +16,7 @@ from headwater.tables import FIELDS, RUNS, Table
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
 _PLAIN = DATASET[:2]
-_SAID = ["schema_hash", "columns", "tags", "ever_read"]
+_SAID = ["schema_hash", "columns", "tags", "spellings", "ever_read"]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
@@ -38,11 +38,21 @@ def still_read(lost: DataFrame, candidates: DataFrame) -> DataFrame:
     return found.na.fill(False, ["ever_read"])
 
 
-def datasets(latest: DataFrame, known: DataFrame, concerned: DataFrame) -> DataFrame:
+def sent_spellings(derived: DataFrame) -> DataFrame:
+    """Return how the lineage of runs spells columns: a row for each dataset, without generation; from `DERIVED`."""
+    column = derived.select(F.explode("spellings").alias("of")).select("of.*")
+    of_dataset = column.withColumn("generation", F.lit("")).groupBy(*DATASET)
+    return of_dataset.agg(F.collect_set("column").alias("sent"))
+
+
+def datasets(
+    latest: DataFrame, known: DataFrame, concerned: DataFrame, spellings: DataFrame | None = None
+) -> DataFrame:
     """Return rows of `datasets` that are other than those that are known, empty ones as `gone`.
 
     latest: newest facets; concerned: dataset, `ever_read`, null where that stays as it is; `was_hash`: of the schema.
-    Tags and readers are of all generations together: they stand with the first.
+    spellings: rows of `sent_spellings` of runs that may not be known yet. Tags, readers and spellings are of all
+    generations together: they stand with the first.
     """
     facets = latest.join(concerned.select(*_PLAIN), _PLAIN, "left_semi")
     columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
@@ -57,15 +67,22 @@ def datasets(latest: DataFrame, known: DataFrame, concerned: DataFrame) -> DataF
     tags = tags.withColumn("generation", F.lit(""))
     was = known.select(*DATASET, F.struct(*_SAID).alias("was"))
     found = concerned.join(schemas, DATASET, "left").join(tags, DATASET, "left").join(was, DATASET, "left")
+    known_spellings = F.col("was.spellings")
+    if spellings is not None:
+        found = found.join(spellings, DATASET, "left")
+        both = F.expr("array_union(coalesce(from_json(was.spellings, 'ARRAY<STRING>'), array()), sent)")
+        known_spellings = F.when(F.col("sent").isNull(), known_spellings).otherwise(F.to_json(F.sort_array(both)))
     rows = found.select(
         *DATASET,
         F.col("schema.content_hash").alias("schema_hash"),
         F.col("schema.value").alias("columns"),
         "tags",
+        known_spellings.alias("spellings"),
         F.coalesce("ever_read", "was.ever_read", F.lit(False)).alias("ever_read"),
         "was",
     )
-    rows = rows.withColumn("gone", F.expr("schema_hash IS NULL AND tags IS NULL AND NOT ever_read"))
+    nothing = "coalesce(schema_hash, tags, spellings) IS NULL AND NOT ever_read"
+    rows = rows.withColumn("gone", F.expr(nothing))
     changed = rows.where(
         F.when(F.col("gone"), F.col("was").isNotNull()).otherwise(~F.struct(*_SAID).eqNullSafe(F.col("was")))
     )

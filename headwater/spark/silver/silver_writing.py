@@ -44,16 +44,22 @@ class SilverWriter:
     rules_hash: str
     replaced: Sequence[str]
 
-    def datasets(self, latest: DataFrame, candidates: NewCandidates | None) -> bool:
-        """Write newest facets, datasets and their fields; tells whether some dataset is another one."""
+    def datasets(self, latest: DataFrame, candidates: NewCandidates | None, spellings: DataFrame | None) -> bool:
+        """Write newest facets, datasets and their fields; returns whether some dataset changed.
+
+        spellings: rows of `silver_datasets.sent_spellings`, None if there are none.
+        """
         self.state.put(LATEST_FACETS, self._stamped(latest), OF_NAME, when=IS_NEWER)
         concerned = latest.select(*DATASET)
         concerned = concerned.unionByName(concerned.withColumn("generation", F.lit("")))
+        if spellings is not None:
+            concerned = concerned.unionByName(spellings.select(*DATASET))
         concerned = concerned.withColumn("ever_read", F.lit(None).cast("boolean"))
         concerned = self.folder.few(concerned if candidates is None else concerned.unionByName(candidates.read))
         concerned = concerned.groupBy(*DATASET).agg(F.max("ever_read").alias("ever_read"))
         known = self.state.read(DATASETS)
-        rows, seen = kept(datasets_of(self.state.read(LATEST_FACETS), known, concerned), count=F.count("*"))
+        latest_facets = self.state.read(LATEST_FACETS)
+        rows, seen = kept(datasets_of(latest_facets, known, concerned, spellings), count=F.count("*"))
         if seen["count"]:
             self.folder.overwrite(FIELDS, fields_of(self.folder, self._stamped(rows)))
             self.state.put(DATASETS, self._stamped(rows), DATASET)

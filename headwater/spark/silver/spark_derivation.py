@@ -35,12 +35,13 @@ DERIVED = Table(
         "missing": "string",
         "lenders": "string",
         "stored": "boolean",
+        "spellings": ListOf(StructOf({"dataset_namespace": "string", "dataset_name": "string", "column": "string"})),
     },
 )
 """changes: candidates that are new or other than before, and those that are `gone`.
 
 missing: datasets whose schemas are needed first; lenders: all whose schemas of other runs are; stored: the run has a
-row already.
+row already; spellings: `sent_spellings` of the run's events, each once a task.
 """
 
 GROUP = ("run_key", "parts", "contents", "said")
@@ -90,6 +91,7 @@ class _Task:
         self._missing: set[Name] = set()
         self._runs = RunDerivation(EdgeRules(self._contents, known.naming, known.key, known.schema_at(self._missing)))
         self._names: Weighed[str, Sequence[tuple[str, Name]]] = Weighed()
+        self._spelt: set[tuple[Name, str]] = set()
 
     def hold(self, contents: Iterable[tuple[str, str | None]]) -> None:
         """Begin a bucket."""
@@ -119,7 +121,14 @@ class _Task:
             text_of(sorted(self._missing)) if self._missing else None,
             text_of(sorted(lenders)) if lenders else None,
             before is not None,
+            list(self._spellings(ordered)),
         )
+
+    def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
+        for fact in facts:
+            for name, column in self._runs.shapes.traits(fact).spellings - self._spelt:
+                self._spelt.add((name, column))
+                yield {"dataset_namespace": name.namespace, "dataset_name": name.name, "column": column}
 
     def _uses(self, run: Run, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         """Yield each name that the run uses, as sent, what it means, and the times of the run's events.

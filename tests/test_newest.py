@@ -107,7 +107,7 @@ def test_the_answer_about_facets_gives_the_newest(lake: Lake, entity: str) -> No
 
 def test_facets_of_a_dataset_include_those_of_inputs_and_outputs(tmp_path: Path) -> None:
     world = World(tmp_path)
-    read, made = ({"namespace": "s3://lake", "name": name} for name in ("a", "b"))
+    read, made = (dict[str, Any](namespace="s3://lake", name=name) for name in ("a", "b"))
     condition = {"type": "partition", "partitions": [{"dimensions": {"day": "1"}}]}
     read |= {"inputFacets": {"subset": facet(inputCondition=condition)}}
     made |= {"outputFacets": {"subset": facet(outputCondition=condition)}}

@@ -115,7 +115,8 @@ def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_p
         first = first or (seen if seen.time_us <= time_us else None)
         if found.base is not None:
             break
-    return found.beginning_with(first or seen)
+    # Of all lists the newest comes first: lists that are taken later may be newer than the first one here.
+    return found if time_us == EVER_US else found.beginning_with(first or seen)
 
 
 class JoinedSchemas:

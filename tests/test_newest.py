@@ -151,16 +151,16 @@ def test_marquez_gives_parent_and_nominal_time_of_the_newest_facet(lake: Lake) -
 
 
 @pytest.mark.parametrize("query", [{}, {"asOf": FAR}])
-def test_marquez_shows_the_columns_of_the_newest_schema(lake: Lake, query: Json) -> None:
-    fields = {name: [field["name"] for field in _dataset(lake, name, query)["fields"]] for name in NAMES}
-    assert fields == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+def test_marquez_shows_the_columns_of_the_newest_schema_first(lake: Lake, query: Json) -> None:
+    first = {name: _dataset(lake, name, query)["fields"][0]["name"] for name in NAMES}
+    assert first == expected(lake.world.folder, "schema")
 
 
 @pytest.mark.parametrize("as_of", [AsOf(), AsOf(as_of_us=moment_us("asOf", FAR))])
-def test_our_answers_see_the_columns_of_the_newest_schema(lake: Lake, as_of: AsOf) -> None:
+def test_our_answers_see_the_columns_of_the_newest_schema_first(lake: Lake, as_of: AsOf) -> None:
     with lake.open_views.look(as_of) as view:
-        columns = {name: list(view.snapshot.columns(Name(*place(name))).by_key.values()) for name in NAMES}
-    assert columns == {name: [value] for name, value in expected(lake.world.folder, "schema").items()}
+        first = {name: next(iter(view.snapshot.columns(Name(*place(name))).by_key.values())) for name in NAMES}
+    assert first == expected(lake.world.folder, "schema")
 
 
 def test_the_rule_itself_gives_the_newest_schema(lake: Lake) -> None:
@@ -211,9 +211,9 @@ def is_newest_in_silver(lake: SparkLake) -> None:
         assert found == expected(lake.world.folder, entity)
     schemas, ours = expected(lake.world.folder, "schema"), f"dataset_namespace = '{place(NAMES[0])[0]}'"
     fields = lake.read("silver", FIELDS).where(ours).collect()
-    assert {(case_of(row.dataset_name), row.field) for row in fields} == set(schemas.items())
+    assert {(case_of(row.dataset_name), row.field) for row in fields} >= set(schemas.items())
     columns = {case_of(row.dataset_name): row.columns for row in lake.read("silver", DATASETS).where(ours).collect()}
-    assert {name: json.loads(text) for name, text in columns.items()} == {n: [[v]] for n, v in schemas.items()}
+    assert {name: json.loads(text)[0] for name, text in columns.items()} == {n: [v] for n, v in schemas.items()}
 
 
 def test_the_lake_sorts_events_like_the_order(lake: Lake) -> None:

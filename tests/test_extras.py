@@ -33,6 +33,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.file_intake.capture_records", {"azure"}),
     ("headwater.runtime.workspaces", {"azure"}),
     ("headwater.runtime.lake_file", {"azure"}),
+    ("headwater.runtime.lake_troubles", {"azure"}),
     ("headwater.runtime.ledger_copy", {"azure"}),
     ("headwater.sinks.targets.kafka*", {"server", "kafka"}),
     ("headwater.sinks.connecting.cloud_signing", {"server", "aws", "google"}),

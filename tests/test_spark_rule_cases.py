@@ -1,19 +1,22 @@
 """The rules of lineage case by case, by hand, held against silver and gold: all in one lake, late and repeated."""
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.questions.exposure import look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import dataset_verdicts
 from headwater.spark.gold.gold_answers import counting
+from headwater.spark.gold.graph_answers import SURFACED, surfaced_rows
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.silver_names import LearntNames
-from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE
+from headwater.tables import BINDINGS, DATASETS
 from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import world_in_namespace
 from tests.rule_cases.case import Ask, Case
@@ -61,7 +64,7 @@ class Seen:
         self.now = SnapshotOfRows(
             RULES, LearntNames(lake.read("silver", BINDINGS).collect()).naming, (tuple(row) for row in rows)
         )
-        self._surface = lake.gold(MASKING_SURFACE)
+        self._surfaces: dict[str, list[Any]] = {}
 
     def surface(self, ask: Ask, namespace: str) -> Any:
         world = world_of(namespace)  # names of a case may lie in other namespaces, too
@@ -71,11 +74,18 @@ class Seen:
         return self._of_tag(ask, world_of(namespace), tagged=True)
 
     def _of_tag(self, ask: Ask, world: str, *, tagged: bool) -> dict[str, str]:
-        told = (row for row in self._surface if not row.earlier)  # cases are about newest executions
-        rows = (row for row in told if (row.tag, world_of(row.namespace)) == (ask.tag, world))
+        rows = (row for row in self._rows(ask.tag or "") if world_of(row.namespace) == world)
         return {
             self._told(row.namespace, row.dataset, row.column): row.exposure for row in rows if row.tagged is tagged
         }
+
+    def _rows(self, tag: str) -> list[Any]:
+        """Return the rows of a surface by newest executions: gold's own end with the window of the whole lake."""
+        if tag not in self._surfaces:
+            found = look_for(self.now, RULES, self.now.counted(), tag=tag, source=None)
+            rows = (dict(zip(SURFACED, row, strict=True)) for row in surfaced_rows(self.now, found))
+            self._surfaces[tag] = [SimpleNamespace(**row) for row in rows]
+        return self._surfaces[tag]
 
     def unused(self, ask: Ask, namespace: str) -> Any:
         judged = dataset_verdicts(self.now, RULES, self.now.counted(), Name(namespace, ask.about), strict=ask.strict)

@@ -88,7 +88,7 @@ def test_a_pass_over_recurring_jobs_reads_nothing_of_the_history_takes_few_spark
 
 GROWING = ("runs", "run_datasets", "edge_sets", "facets", "jobs")
 SEEN = ("edge_runs", "run_health", "hourly_stats")
-JOBS = 50
+JOBS = 56
 """Spark jobs of such a pass, where some words wait to be explained by other runs."""
 
 
@@ -139,7 +139,7 @@ def test_what_somebody_else_wrote_is_put_back_once(lake: "LakeOfCases") -> None:
 
 @pytest.fixture(scope="module")
 def gold(lake: "LakeOfCases") -> Gold:
-    return Gold(lake, References(lake.of_worlds()))
+    return Gold(lake, References(lake.of_worlds(), window_end_us=lake.newest_us()))
 
 
 @pytest.mark.parametrize("asked", [Gold.column_edges, Gold.table_edges, Gold.surface, Gold.verdicts])

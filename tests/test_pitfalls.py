@@ -264,7 +264,9 @@ def test_pitfall_16_a_run_without_datasets_is_a_run() -> None:
 def test_pitfall_17_no_column_lineage_is_not_no_lineage(target: str) -> None:
     lineage = lineage_of(rf"nb_medallion\.{SAVE}\.(silver_{target}|bronze_orders)")
     assert ("bronze/orders", f"silver/{target}", "opaque") in lineage.tables
-    assert set(lineage.unused(table("bronze/orders")).values()) == {"unknown"}
+    verdicts = lineage.unused(table("bronze/orders"))
+    verdicts.pop("order_date")  # some readers name a partition of it, which is use (4.11)
+    assert set(verdicts.values()) == {"unknown"}
     found = lineage.surface((*table("bronze/orders"), "customer_id"))
     assert found
     assert set(found.values()) == {"unknown"}

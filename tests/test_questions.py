@@ -96,6 +96,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
             "jobs": [{"namespace": "jobs", "name": "to_silver"}],
             "unread": [],
             "may_be_connected": [],
+            "runs": [],
         },
         {
             "namespace": LAKE,
@@ -105,6 +106,7 @@ def test_impact_names_every_column_with_its_distance_mask_and_way(shop: Asker) -
             "jobs": [{"namespace": "jobs", "name": "export"}],
             "unread": [],
             "may_be_connected": [],
+            "runs": [],
         },
     ]
 
@@ -513,7 +515,14 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
     answer = shop.ask("unused", namespace="s3://much", dataset="source")
     jobs = [{"namespace": "jobs", "name": f"reader_{number}"} for number in range(9)]
     assert answer["readers"] == [
-        {"namespace": "s3://much", "dataset": "source", "jobs": jobs, "without_column_lineage": jobs, "shown_by": []}
+        {
+            "namespace": "s3://much",
+            "dataset": "source",
+            "jobs": jobs,
+            "without_column_lineage": jobs,
+            "shown_by": [],
+            "not_completed": [],
+        }
     ]
     reason = "a reader reports no column lineage"
     assert [(each["reason"], each["readers"]) for each in answer["items"]] == [

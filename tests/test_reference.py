@@ -321,12 +321,12 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         {(*A, *C, False), (*B, *D, True)},
     ),
     (
-        "4 a lineage facet is all that counts",
+        "4 a lineage facet counts for its own output alone",
         [run(1, 1, x_from(A, B), reads=[dataset(B)], run_facets={"lineage": LINEAGE})],
         both,
         (
-            {edge(A, C, "INDIRECT", y="y"), edge(B, C, masked=True, y="y")},
-            {(*A, *C, False), (*B, *C, False), (*D, *C, False)},
+            {edge(A, B), edge(A, C, "INDIRECT", y="y"), edge(B, C, masked=True, y="y")},
+            {(*A, *B, False), (*A, *C, False), (*B, *C, False), (*D, *C, False)},
         ),
     ),
     (

@@ -8,7 +8,7 @@ import pytest
 
 from tests.commanding import commanded
 from tests.reference.small_events import CLEAR, made, run
-from tests.reference.world_events import dataset, schema, source
+from tests.reference.world_events import dataset, facet, schema, source
 from tests.shop import ALIAS, DROPPED, EVENTS, LAKE, Asker, up
 
 pytestmark = pytest.mark.slow  # a Headwater
@@ -114,7 +114,9 @@ def test_no_text_breaks_a_search(shop: Asker, text: str) -> None:
 
 def test_columns_that_went_and_datasets_that_were_dropped_are_not_found(shop: Asker) -> None:
     """The last tests change what there is."""
-    shop.post(run(21, 120, dataset(WORKS, schema=schema(["street", "postcode"])), job="load_addresses"))
+    rewritten = facet(lifecycleStateChange="OVERWRITE")
+    output = dataset(WORKS, schema=schema(["street", "postcode"]), lifecycleStateChange=rewritten)
+    shop.post(run(21, 120, output, job="load_addresses"))
     assert found(shop, "postcode") == [f"column {WORKS[1]} postcode"]
     assert found(shop, "city") == []
     shop.post(DROPPED)

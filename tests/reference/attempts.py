@@ -45,7 +45,9 @@ class Attempts:
 
     def _is_recent(self, attempt: Attempt) -> bool:
         run = attempt.account.run
-        return not self.lineage.window_us or run is None or self.lineage.is_within_window(run.time_us)
+        if run is None or not self.lineage.window_us:
+            return True
+        return self.lineage.is_within_window(run.time_us or run.events[-1].time_us)
 
     @cached_property
     def every(self) -> list[Attempt]:

@@ -88,7 +88,10 @@ class Seen:
         return self._surfaces[tag]
 
     def unused(self, ask: Ask, namespace: str) -> Any:
-        judged = dataset_verdicts(self.now, RULES, self.now.counted(), Name(namespace, ask.about), strict=ask.strict)
+        name = Name(namespace, ask.about)
+        if self.now.naming.moved.former(name):
+            return {}  # gold judges no former location
+        judged = dataset_verdicts(self.now, RULES, self.now.counted(), name, strict=ask.strict)
         return {each.key: told_verdict(each.verdict, each.reason) for each in judged}
 
     def impact(self, ask: Ask, namespace: str) -> Any:

@@ -72,7 +72,7 @@ def verdicts(
 
 def _order(snapshot: Snapshot) -> RowOrder[_Row]:
     def column(row: _Row) -> str | None:
-        return snapshot.columns(row[0]).shown(row[1].key)
+        return snapshot.shown_columns(row[0]).shown(row[1].key)
 
     return RowOrder(
         "unused",
@@ -163,7 +163,7 @@ def _item(
 ) -> Verdict:
     return Verdict(
         *dataset.parts,
-        snapshot.columns(dataset).shown(each.key),
+        snapshot.shown_columns(dataset).shown(each.key),
         each.verdict,
         reason,
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],

@@ -156,7 +156,7 @@ def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     observed = {name: _observed_lines(each, rules) for name, each in run.outputs.items() if name not in explicit}
-    sql = _RunSql(run, rules)
+    sql = _RunContext(run, rules)
     unlisted = {name: _unlisted(run, name, own, sql, rules) for name, own in observed.items()}
     observed = {name: unlisted[name].lines for name in observed}
     reads = bool(run.inputs) or any(line.source for own in (*observed.values(), *explicit.values()) for line, _ in own)
@@ -175,25 +175,27 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not outputs:
         return _only_reads(run)
     alone = len(outputs) == 1
+    filters = _filters(run, rules)
     contexts = {
         output: _OutputContext(
             read if alone or not own else (),
             read,
             empty_counts=empty_counts,
             sql=sql,
+            filters=filters,
             doubtful=unlisted[output].doubtful,
             is_whole=declares or (output in inferred and inferred[output].complete),
         )
         for output, own in lines.items()
     }
-    contexts.update(dict.fromkeys(explicit, _OutputContext((), read, empty_counts=True)))
+    contexts.update(dict.fromkeys(explicit, _OutputContext((), read, empty_counts=True, filters=filters)))
     every = {**explicit, **lines}
     found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     return [_marked(each, inferred) for each in settled]
 
 
-class _RunSql:
+class _RunContext:
     """What all outputs of a run share: what its SQL says of them, and what it lists; found when it is asked for."""
 
     def __init__(self, run: Run, rules: EdgeRules):
@@ -218,6 +220,21 @@ class _RunSql:
         if not run.script:
             return {}
         return inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
+
+    def inputs_ending_in(self, name: Name) -> tuple[Name, ...]:
+        """Return the inputs that have a name in the same namespace with this end."""
+        end = parts_of(name.name)
+        same = self._input_parts.get(name.namespace, ()) if end else ()
+        return tuple(sorted({dataset for dataset, parts in same if parts[-len(end) :] == end}))
+
+    @cached_property
+    def _input_parts(self) -> Mapping[str, Sequence[tuple[Name, Parts]]]:
+        """By namespace the inputs with the parts of each of their names."""
+        found: dict[str, list[tuple[Name, Parts]]] = {}
+        for dataset in self._run.inputs.values():
+            for name in dataset.names:
+                found.setdefault(name.namespace, []).append((dataset.name, parts_of(name.name)))
+        return found
 
     def defines(self, name: Name) -> bool:
         """Tell whether the SQL defines a name, whatever is written before it."""
@@ -261,7 +278,7 @@ def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run
     return replace(lineage, doubts=(*names.doubts, *ends))
 
 
-def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: EdgeRules) -> _Unlisted:
+def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules: EdgeRules) -> _Unlisted:
     """Rule 4.10: read the names in the lineage of an output that its run lists neither as input nor as output."""
     sources = {id(line.source): (line.source, at) for line, at in own if line.source}
     meant = {name: rules.naming.input(run.speaker, name, at or 0) for name, at in sources.values()}
@@ -273,7 +290,7 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: Edg
     doubtful = {name for name in names if sql.defines(name)}
     if untold and len(doubtful) < len(names) and sql.reads_whole(output):
         doubtful.update(names)
-    ended = {name: _inputs_ending_in(name, run) for name in names if name not in doubtful}
+    ended = {name: sql.inputs_ending_in(name) for name in names if name not in doubtful}
     inputs = {name: found[0] for name, found in ended.items() if len(found) == 1}
     lines: list[Dated] = [
         (replace(line, source=inputs[line.source]), None) if line.source in inputs else (line, at) for line, at in own
@@ -284,21 +301,6 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunSql, rules: Edg
         unclear = {meant[name]: found or every for name, found in ended.items() if len(found) != 1}
         doubts = [Doubt(name, unclear[name], name) for name in sorted(unclear)]
     return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))))
-
-
-def _inputs_ending_in(name: Name, run: Run) -> tuple[Name, ...]:
-    """Return the inputs that have a name in the same namespace with this end."""
-    parts = parts_of(name.name)
-    return tuple(
-        sorted(
-            dataset.name
-            for dataset in run.inputs.values()
-            if any(
-                other.namespace == name.namespace and parts and parts_of(other.name)[-len(parts) :] == parts
-                for other in dataset.names
-            )
-        )
-    )
 
 
 def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
@@ -383,6 +385,7 @@ class _OutputContext(NamedTuple):
     feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
     empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
     is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
+    filters: edges from the columns that select the rows which the run reads.
     doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
     which prove nothing, either.
     """
@@ -390,9 +393,10 @@ class _OutputContext(NamedTuple):
     feeding: tuple[Name, ...]
     inputs: tuple[Name, ...]
     empty_counts: bool = False
-    sql: _RunSql | None = None
+    sql: _RunContext | None = None
     is_whole: bool = False
     by_sql: frozenset[str] = frozenset()
+    filters: tuple[Edge, ...] = ()
     doubtful: frozenset[Name] = frozenset()
     unproven: frozenset[int] = frozenset()
 
@@ -435,8 +439,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
-    if filters := _filters(run, rules):  # they prove nothing of what else a run reads
-        edges = tuple(dict.fromkeys((*edges, *filters)))
+    if context.filters:  # they prove nothing of what else a run reads
+        edges = tuple(dict.fromkeys((*edges, *context.filters)))
     return OutputLineage(
         output,
         edges,
@@ -451,13 +455,13 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
     )
 
 
-def _filters(run: Run, rules: EdgeRules) -> list[Edge]:
-    """Rule 4.11: return the edges to the whole of an output from the columns that select the rows a run reads."""
-    return [
+def _filters(run: Run, rules: EdgeRules) -> tuple[Edge, ...]:
+    """Rule 4.11: return the edges to the whole of each output from the columns that select the rows a run reads."""
+    return tuple(
         Edge(name, rules.column_key(name, column), None, _FILTER)
         for name, dataset in sorted(run.inputs.items())
         for column in dataset.filters
-    ]
+    )
 
 
 _FILTER = Transformation(direct=False, masked=False, subtype="FILTER", description=None)
@@ -495,7 +499,7 @@ def _column_list(output: Name, columns: Sequence[Path], rules: EdgeRules) -> Col
 
 
 def _written_by_sql(
-    output: Name, edges: Sequence[Edge], columns: LineColumns, sql: _RunSql, rules: EdgeRules
+    output: Name, edges: Sequence[Edge], columns: LineColumns, sql: _RunContext, rules: EdgeRules
 ) -> dict[str, str]:
     """Return the keys of the columns that the SQL of a run writes, by their names there.
 

@@ -219,15 +219,9 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
 
 def _ends(candidates: Sequence[Candidate[T]]) -> Iterator[Candidate[T]]:
     """Yield of the candidates of a job output the first and the last of equal ones, and the last rewrite to begin."""
-    first: dict[T, Candidate[T]] = {}
-    last: dict[T, Candidate[T]] = {}
-    newest: dict[T, Candidate[T]] = {}
-    for each in sorted(candidates, key=lambda each: (each.time_us, each.tie)):
-        first.setdefault(each.lineage, each)
-        last[each.lineage] = each
-    for each in sorted(candidates, key=newness):
-        newest[each.lineage] = each
-    yield from (*first.values(), *last.values(), *newest.values())
+    in_time = sorted(candidates, key=lambda each: (each.time_us, each.tie))
+    for ordered in (in_time, reversed(in_time), sorted(candidates, key=newness)):
+        yield from {each.lineage: each for each in ordered}.values()
     for kind in {each.rewrites for each in candidates if each.rewrites}:
         yield max(
             (each for each in candidates if each.rewrites == kind),

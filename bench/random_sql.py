@@ -35,6 +35,11 @@ class _Writer:
         self.forms.add(form)
         return text
 
+    def one_of(self, forms: dict[str, str]) -> str:
+        """Return the text of a random form."""
+        form = self.random.choice(list(forms))
+        return self.choose(form, forms[form])
+
     def alias(self) -> str:
         self._aliases += 1
         return f"q{self._aliases}"
@@ -147,8 +152,7 @@ class _Writer:
             "FILTER": f"sum({column}) FILTER (WHERE {other} > 2)",
             "ORDER BY in an aggregate": f"first({column} ORDER BY {other})",
         }
-        form = self.random.choice(list(forms))
-        return self.choose(form, forms[form])
+        return self.one_of(forms)
 
     def _value(self, columns: list[str]) -> str:
         column, other = self._column(columns), self._column(columns)
@@ -164,8 +168,7 @@ class _Writer:
             "named_struct": f"struct_pack(p := {column}, q := {other}).p",
             "constant": "7",
         }
-        form = self.random.choice(list(forms))
-        return self.choose(form, forms[form])
+        return self.one_of(forms)
 
     def _condition(self, columns: list[str]) -> str:
         column, other = self._column(columns), self._column(columns)
@@ -177,8 +180,7 @@ class _Writer:
             "NOT IN": f"{column} NOT IN (SELECT u.k FROM u)",
             "comparison with a subquery": f"{column} >= (SELECT min(u.d) FROM u)",
         }
-        form = self.random.choice(list(forms))
-        return self.choose(form, forms[form])
+        return self.one_of(forms)
 
     def _clauses(self, columns: list[str]) -> str:
         text = f" WHERE {self._condition(columns)}" if self.random.random() < 0.5 else ""

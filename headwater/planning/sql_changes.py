@@ -122,6 +122,10 @@ def _not_understood(statement: exp.Expr, dialect: str, schema: PlannedSchema) ->
 _NOT_UNDERSTOOD = "This statement is not understood"
 
 
+def _unquoted(name: str) -> str:
+    return re.sub(r"[`\"\[\]]", "", name)
+
+
 def _shown(text: str) -> str:
     return " ".join(text.split())[:200]
 
@@ -136,7 +140,7 @@ def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> Non
     if isinstance(again, exp.Alter):
         _alter(again, dialect, schema)
     elif _begins(statement) == "ALTER" and nested:
-        table, column = (re.sub(r"[`\"\[\]]", "", each) for each in nested.groups()[:2])
+        table, column = (_unquoted(each) for each in nested.groups()[:2])
         schema.change_column(table, column, kind=nested[3])
     elif _begins(statement) not in _HARMLESS_COMMANDS and not (
         _begins(statement) == "ALTER" and _PROPERTIES.match(rest)
@@ -144,7 +148,7 @@ def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> Non
         found = re.search(
             r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE
         )
-        called = re.sub(r"[`\"\[\]]", "", found[1]) if found else ""
+        called = _unquoted(found[1]) if found else ""
         schema.not_understood(called, f"{_NOT_UNDERSTOOD}: {_shown(text)}")
 
 
@@ -183,7 +187,7 @@ def _act(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> 
     elif isinstance(action, exp.Query):  # ALTER VIEW … AS
         schema.make(called, *selected_columns(action, dialect, schema))
     elif isinstance(action, exp.Command) and _begins(action) == "DROP" and (bare := _BARE_DROP.match(_rest(action))):
-        schema.drop_column(called, re.sub(r"[`\"\[\]]", "", bare[1]))
+        schema.drop_column(called, _unquoted(bare[1]))
     elif isinstance(action, exp.ReplaceColumns):
         _replace_columns(called, action, dialect, schema)
     elif isinstance(action, (exp.ColumnDef, exp.Schema)):

@@ -57,24 +57,28 @@ class Judge:
         return getattr(self, ask.kind)(ask)
 
 
+QUESTIONS = frozenset(
+    {
+        "surface",
+        "until",
+        "tagged",
+        "tagged_until",
+        "unused",
+        "impact",
+        "upstream",
+        "links",
+        "dropped",
+        "edges",
+        "spelt",
+    }
+)
+"""What the reference and the rules in memory answer."""
+
+
 class Oracle(Judge):
     """The brute-force reading of the rules."""
 
-    answers = frozenset(
-        {
-            "surface",
-            "until",
-            "tagged",
-            "tagged_until",
-            "unused",
-            "impact",
-            "upstream",
-            "links",
-            "dropped",
-            "edges",
-            "spelt",
-        }
-    )
+    answers = QUESTIONS
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)
@@ -136,21 +140,7 @@ class Oracle(Judge):
 class Memory(Judge):
     """The product, deriving all at once."""
 
-    answers = frozenset(
-        {
-            "surface",
-            "until",
-            "tagged",
-            "tagged_until",
-            "unused",
-            "impact",
-            "upstream",
-            "links",
-            "dropped",
-            "edges",
-            "spelt",
-        }
-    )
+    answers = QUESTIONS
 
     def __init__(self, delivered: list[Delivered], as_of_us: int | None) -> None:
         super().__init__(delivered, as_of_us)

@@ -94,9 +94,14 @@ def table_options(name: Name) -> Name:
     if found is None:
         return name
     scheme, authority, rest = found.groups()
-    cut = min((at for mark in ";?" if (at := rest.find(mark)) >= 0), default=len(rest))
+    cut = _first_of(";?", rest)
     pairs = (pair for pair in re.split("[;?&]", rest[cut:]) if pair.partition("=")[0].strip().lower() in _TELLING)
     return Name(";".join([f"{scheme}{authority}{rest[:cut]}", *pairs]), name.name)
+
+
+def _first_of(marks: str, text: str) -> int:
+    """Return the place of the first of some marks, or the length of the text without any."""
+    return min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
 
 
 def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -104,7 +109,7 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
     Options begin behind `;` or `?`, in DB2 behind `:`. Teradata writes them in place of the path.
     """
-    cut = min((at for mark in ";?:" if (at := rest.find(mark)) >= 0), default=len(rest))
+    cut = _first_of(";?:", rest)
     path = rest[:cut].strip("/")
     if "=" in path:
         return "", _options(path.replace(",", ";"))

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from headwater.lineage.edges.declared_masking import remasked
+from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selector
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import dataset_verdicts
 from tests.lineage_world import read_facts, world
 from tests.reference.small_events import (
@@ -705,6 +708,15 @@ def test_rule_12_columns_match_casefolded_shown_as_in_the_newest_schema() -> Non
     lineage = world(*events, run(3, 3, with_schema(B, "Mail"), reads=[with_schema(A, "STRASSE")], job="3"))
     assert ("a.strasse", "b.mail", "direct") in lineage.edges
     assert lineage.scene.columns(Name(*B)).shown("mail") == "Mail"
+
+
+def test_rule_12_what_a_walk_reaches_is_spelt_as_lineage_spells_it() -> None:
+    lineage = world(run(1, 1, made(B, {"Mail": [source(A, "Email")]}, columns="")))
+    found = reach(
+        lineage.scene, default_rules(), Subject(*A, "email"), lineage.counted, forward=True, mode="any",
+        bounds=Bounds(10, 10),
+    )  # fmt: skip
+    assert [(each.column, each.via.column) for each in found.columns] == [("Mail", "Email")]
 
 
 def test_rule_12_two_only_if_the_lists_of_columns_have_both() -> None:

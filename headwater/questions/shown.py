@@ -47,7 +47,7 @@ class Shown:
                 ReachedColumn(
                     namespace,
                     name,
-                    known.get(key, key) if key is not None else None,
+                    schema.shown(key) if key is not None else None,
                     distance,
                     masked,
                     recreated,

@@ -32,24 +32,20 @@ from tests.rule_cases import opaque
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
-OPEN = (61, 65)
-"""Worlds whose impact is not settled: a run that did not complete writes a dropped generation, which then lives."""
-
 STEADY = settings(derandomize=True, deadline=None, database=None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", few_of([range(80), range(80, 400)], 1), ids=str)
 def test_every_answer_is_the_references(seeds: range) -> None:
-    assert [seed for seed in seeds if differences(random_world(seed))] == [seed for seed in seeds if seed in OPEN]
+    assert [seed for seed in seeds if differences(random_world(seed))] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("window_s", [0, 3, 12, 10_000])
 def test_every_answer_with_earlier_executions_is_the_references(window_s: int) -> None:
     seeds = range(window_s % 7, 160, 8)
-    found = [seed for seed in seeds if differences(random_world(seed), window_us=window_s * SECOND)]
-    assert found == [seed for seed in seeds if seed in OPEN]
+    assert [seed for seed in seeds if differences(random_world(seed), window_us=window_s * SECOND)] == []
 
 
 @pytest.mark.slow

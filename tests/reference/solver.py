@@ -234,9 +234,9 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that were ever written, or written from."""
+        """The generations that were ever written, written from, or only read, if only by a run that did not complete."""
         every = self.observed + self.declared
-        return {each for writing in every for each in (writing.output, *writing.reads)}
+        return self.mentioned.union(each for writing in every for each in (writing.output, *writing.reads))
 
     @cached_property
     def every_edge(self) -> set[ColumnEdge]:

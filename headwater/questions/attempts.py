@@ -17,7 +17,8 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
         run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
         if run is not None and lineage.attempt:
             each = UnfinishedRun(run, job, lineage.attempt, iso(snapshot.stats(number).last_us))
-            found.setdefault((run, lineage.attempt), each)
+            known = found.setdefault((run, lineage.attempt), each)
+            found[run, lineage.attempt] = max(known, each, key=_newest)
     return sorted(found.values(), key=lambda each: (each.time or "", each.run, each.state), reverse=True)
 
 
@@ -27,3 +28,7 @@ def told_runs(snapshot: Snapshot, numbers: Iterable[int]) -> str:
     more = len(runs) - _NAMED
     told = [f"run {each.run} of {each.job.name} is {each.state}" for each in runs[:_NAMED]]
     return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def _newest(run: UnfinishedRun) -> tuple[str, str, str]:
+    return run.time or "", run.job.namespace, run.job.name

@@ -180,11 +180,9 @@ def _item(
 
 def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     """Name the batch jobs that read a dataset and wrote nothing, and when."""
-    told = [
-        f"{snapshot.job(snapshot.graph.sets[number][0].job).name} at {iso(snapshot.seen(number).last_us)}"
-        for number in verdict.shown[:_NAMED]
-    ]
-    more = len(verdict.shown) - _NAMED
+    found = _showings(snapshot, verdict.shown)
+    told = [f"{each.job.name} at {each.time}" for each in found[:_NAMED]]
+    more = len(found) - _NAMED
     names = ", ".join(told) + (f" and {more} more" if more > 0 else "")
     return [f"Read by jobs that wrote nothing, which do not report the columns they used: {names}."] if told else []
 
@@ -264,10 +262,13 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
 
 
 def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
-    return [
+    """Return which jobs read and when they last did, the newest first."""
+    found = [
         Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.seen(number).last_us))
-        for number in sorted(edge_sets)
+        for number in edge_sets
     ]
+    found.sort(key=lambda each: (each.job.namespace, each.job.name))
+    return sorted(found, key=lambda each: each.time or "", reverse=True)
 
 
 def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:

@@ -234,7 +234,7 @@ class Reference:
 
     @cached_property
     def related(self) -> set[Dataset]:
-        """The generations that were ever written, written from, or only read, if only by a run that did not complete."""
+        """The generations that were written, written from, or only read, if only by a run that did not complete."""
         every = self.observed + self.declared
         return self.mentioned.union(each for writing in every for each in (writing.output, *writing.reads))
 

@@ -68,7 +68,7 @@ def read_statement(
 
     def origin(place: str, column: str) -> tuple[Dataset, str] | None:
         if (source := sources[int(place)]) is not None:
-            return source, column
+            return source, _as_listed(column, columns.get(source, ()))
         owners = view.get(column.casefold(), [])
         statement.behind_view |= {owner for owner, _ in owners}
         return owners[0] if len(owners) == 1 else None
@@ -101,6 +101,12 @@ def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
     statement.columns = [(source, column, column, False) for source, column in told[: len(read)]]
     statement.whole = told[len(read) :]
     return statement
+
+
+def _as_listed(column: str, listed: Sequence[str]) -> str:
+    """Return a column as the run's list spells it: SQL does not tell names apart by case."""
+    same = [each for each in listed if each.casefold() == column.casefold()]
+    return column if column in same or len(same) != 1 else same[0]
 
 
 def _top(columns: Sequence[str]) -> list[str]:

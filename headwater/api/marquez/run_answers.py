@@ -17,6 +17,7 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.facet_values import told_together
 
 Later = Callable[[Bronze], Answer]
@@ -46,7 +47,7 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
 
 def brief_json(row: RunRow) -> Answer:
     """Return a run without facets and versions: a page of jobs shows a hundred of them."""
-    ended = row.ended_us
+    ended, took_us = row.ended_us, duration_us(row.started_us, row.ended_us)
     started, stopped = iso(row.started_us), iso(ended)
     return {
         "id": run_id_of(row.run),
@@ -57,7 +58,7 @@ def brief_json(row: RunRow) -> Answer:
         "state": STATES.get(row.state, "RUNNING"),
         "startedAt": started,
         "endedAt": stopped,
-        "durationMs": None if ended is None else max(0, ended - row.started_us) // 1000,
+        "durationMs": None if took_us is None else took_us // 1000,
         "args": {},
     }
 

@@ -39,11 +39,13 @@ class NewestRunTable:
             self._left.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
 
-    def flush(self) -> None:
-        """Write what was taken, once the tables of runs and of jobs have it."""
+    def flush(self) -> set[int]:
+        """Write what was taken, once the tables of runs and of jobs have it; return the jobs that lost a run."""
         self._sql.executemany(_ANEW, self._left)
         newest = [(job, self._numbers[key], time_us, key) for job, (time_us, key) in self._newest.items()]
         self._sql.executemany(_NEWER, newest)
         self._sql.executemany(_STATE, [(job,) for job in {*self._newest, *(job for job, _ in self._left)}])
+        left = {job for job, _ in self._left}
         self._newest.clear()
         self._left.clear()
+        return left

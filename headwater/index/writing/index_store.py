@@ -184,7 +184,8 @@ class SqliteStore:
         self._runs.clear()
         self.search.flush()
         self.history.flush()
-        self._newest.flush()
+        for job in self.history.drop_unused_jobs(self._newest.flush()):
+            self.search.forget_job(job)
 
     def _uses(self, name: Name) -> Iterator[SeenSchema]:
         """Yield the schemas that runs of earlier batches mention under a name."""

@@ -8,10 +8,12 @@ import pytest
 from headwater.api.marquez.run_answers import brief_json
 from headwater.index.reading.catalog import Catalog
 from headwater.lineage.time.as_of import AsOf
+from headwater.questions.attempts import unfinished_runs
 from tests.asking import ask
+from tests.lineage_world import LineageWorld
 from tests.reference.records import runs_of
-from tests.reference.small_events import A, B, run, x_from
-from tests.reference.world_events import Json, deliver, parent, uuid
+from tests.reference.small_events import STREAM, A, B, C, run, with_schema, x_from
+from tests.reference.world_events import Json, dataset, deliver, parent, uuid
 from tests.test_index_reference import indexed
 
 DAG = uuid(90)
@@ -82,3 +84,56 @@ def test_a_run_without_an_event_before_its_end_has_no_duration(events: list[Json
             row = Catalog(live).runs.find(uuid(1))
             marquez = brief_json(row) if row else {}
     assert (shown["duration"], tree["run"]["durationMs"], marquez["durationMs"]) == (None, None, None)
+
+
+APP = uuid(80)
+BELOW = {"parent": parent(APP, ("jobs", "app"), uuid(81))}
+
+
+def inference(second: float = 1) -> Json:
+    """Return the START that Spark's listener sends for a schema inference, of which it never sends an end."""
+    return run(1, second, x_from(A, B), kind="START", job="app.read", run_facets=BELOW)
+
+
+def ended(number: int, second: float, kind: str = "COMPLETE") -> Json:
+    return run(number, second, kind=kind, job="app")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("others", "state"),
+    [
+        ([ended(80, 9)], "ENDED"),
+        ([ended(80, 9, "FAIL")], "ENDED"),
+        ([ended(81, 9)], "ENDED"),
+        ([ended(80, 9, "START")], "RUNNING"),
+        ([ended(80, 0.5)], "RUNNING"),
+        ([ended(80, 9), run(1, 10, kind="RUNNING", job="app.read", run_facets=BELOW)], "RUNNING"),
+        ([ended(80, 9), run(1, 10, kind="FAIL", job="app.read", run_facets=BELOW)], "FAIL"),
+        ([ended(80, 9), run(80, 10, kind="START", job="app")], "RUNNING"),
+        ([ended(80, 9), run(1, 2, kind="RUNNING", job="app.read", job_facets=STREAM, run_facets=BELOW)], "RUNNING"),
+    ],
+)
+def test_a_run_without_an_end_ends_with_its_application(others: list[Json], state: str, seed: int) -> None:
+    events = [inference(), *others]
+    Random(seed).shuffle(events)
+    with indexed(deliver(events), Random(seed)) as views:
+        (shown,) = ask(views, "listed_runs", {"job": "app.read"})["items"]
+        (job,) = (each for each in ask(views, "listed_jobs", {})["items"] if each["name"] == "app.read")
+        tree = ask(views, "hierarchy", {"run": uuid(1)})
+        with views.catalog(AsOf()) as (_, live):
+            row = Catalog(live).runs.find(uuid(1))
+            marquez = brief_json(row) if row else {}
+        assert len(ask(views, "listed_runs", {"state": state, "job": "app.read"})["items"]) == 1
+    assert (shown["state"], job["last_run"]["state"], tree["run"]["state"]) == (state,) * 3
+    assert marquez["state"] == {"ENDED": "ABORTED", "FAIL": "FAILED"}.get(state, "RUNNING")
+
+
+def test_a_run_that_ended_with_its_application_proves_nothing_and_is_named_with_its_state() -> None:
+    """Rule 6.10; the index and the rules in memory answer alike."""
+    events = [inference(), ended(80, 9), run(2, 1, dataset(C), reads=[with_schema(A, "x y")], job="other")]
+    seen = LineageWorld(deliver(events))
+    with indexed(deliver(events), Random(1)) as views:
+        found = ask(views, "impact", {"dataset": "a", "column": "x"})
+    assert [run["state"] for stop in found["stops"] for run in stop["runs"]] == ["ENDED"]
+    assert [each.state for each in unfinished_runs(seen.scene, seen.scene.graph.sets)] == ["ENDED"]

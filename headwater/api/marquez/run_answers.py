@@ -17,14 +17,15 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.facet_values import told_together
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""
 
-STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
-"""As Marquez calls them; all others are RUNNING."""
+STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED", ENDED: "ABORTED"}
+"""As Marquez calls them; all others are RUNNING. Marquez has no state for a run that ended with its application."""
 
 CREATED = "headwater_created"
 """Facet of a run that was created by Marquez's older clients: what they said of it."""

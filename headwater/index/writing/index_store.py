@@ -192,8 +192,8 @@ class SqliteStore:
         for run, job, state in self._open.flush(self.history.generation):
             self.feed.run_state(run, state)
             self._newest.renew(job)
-        for job in self.history.drop_unused_jobs(self._newest.flush()):
-            self.search.forget_job(job)
+        for name in self.history.drop_unused_jobs(self._newest.flush()):
+            self.search.forget_job(name)
 
     def _uses(self, name: Name) -> Iterator[SeenSchema]:
         """Yield the schemas that runs of earlier batches mention under a name."""

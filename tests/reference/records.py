@@ -53,7 +53,10 @@ class Delivered:
         return [each for value in found for each in (value if isinstance(value, list) else [value])]
 
     def facets(self, entity: str) -> Facets:
-        return facets_of(self.event.get(entity) or {})
+        found = facets_of(self.event.get(entity) or {})
+        if entity == "run" and found.get("parentRun") and not found.get("parent"):
+            return found | {"parent": found["parentRun"]}
+        return found
 
 
 @lru_cache(maxsize=10_000)  # each event is asked for its time again and again

@@ -25,6 +25,7 @@ from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
@@ -220,6 +221,12 @@ class LiveGraph(Snapshot):
         )
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
+
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
+        query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+        row = self.sql.execute(query, (run,)).fetchone()
+        return row is not None and row[0] == ENDED
 
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""

@@ -71,7 +71,8 @@ export function Run() {
 }
 
 function took(started: string | null, ended: string | null): string {
-  return started && ended ? `(${duration(new Date(ended).getTime() - new Date(started).getTime())})` : '';
+  const milliseconds = started && ended ? new Date(ended).getTime() - new Date(started).getTime() : 0;
+  return milliseconds > 0 ? `(${duration(milliseconds)})` : '';
 }
 
 /** What the run's events say in facets. */

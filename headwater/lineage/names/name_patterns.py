@@ -1,7 +1,8 @@
 """Patterns over names: text with `{holes}`. No regular expressions from outside, so none that explode.
 
-`{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:a|b}` one of the words;
-`{x:rest}` whatever is left, and only literal text may follow it. Every match is linear in the length of the name.
+`{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:word}` letters, digits,
+`_` and `-`; `{x:a|b}` one of the words; `{x:rest}` whatever is left, and only literal text may follow it. Every match
+is linear in the length of the name.
 """
 
 import re
@@ -95,10 +96,12 @@ def _expression(pieces: list[_Piece], at: int, text: str) -> str:
         return f"(?P<{name}>.*)"
     if kind == "digits":
         return f"(?P<{name}>[0-9]++)"
+    if kind == "word":
+        return f"(?P<{name}>[\\w-]++)"
     if kind is not None and "|" in kind:
         return f"(?P<{name}>{'|'.join(re.escape(word) for word in kind.split('|'))})"
     if kind is not None:
-        raise ValueError(f"unknown kind {kind!r} in {text!r}; kinds: digits, rest, or words like a|b")
+        raise ValueError(f"unknown kind {kind!r} in {text!r}; kinds: digits, word, rest, or words like a|b")
     following = pieces[at + 1] if at + 1 < len(pieces) else (None, None, "")
     if following[0] is not None and following[1] != "rest":
         raise ValueError(f"nothing tells where {{{name}}} ends in {text!r}; put text behind it")

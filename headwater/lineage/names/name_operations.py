@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_patterns import DATE
 
 PATHS = ("database", "schema", "database/schema", "instance")
 """What the path of a database's address can mean."""
@@ -18,15 +19,16 @@ _ENDPOINTS = re.compile(r"((?:clickhouse|ch)://)((?:\([a-z]++://[^()/]*+\),?)++)
 _IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECASE)
 _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
-_DAY = r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
-_TIME = r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
-_WHOLE_DATE = re.compile(_DAY + _TIME)
+_WHOLE_DATE = re.compile(DATE)
 _FOLDERS = r"/(?:19|20)[0-9]{2}/(?:0[1-9]|1[0-2])"
 _DAY_FOLDER = r"/(?:0[1-9]|[12][0-9]|3[01])"
 _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?\Z")
 _LONGEST_DATE = len("/2026/11/20/07/30")
-_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{_DAY}{_TIME}"
+_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
+_STAGED = re.compile(r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))")
+"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of Spark's streams of files."""
+
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
 _CATALOG = ("catalog", "conncatalog")
 _DATABASE = ("database", "databasename", "db")
@@ -328,10 +330,10 @@ def fold_tail(name: Name) -> Name:
     """Fold what lies below a table into its folder.
 
     These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
-    and folders of a whole date anywhere.
+    folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
     path = _without_dates(name.name)
-    end = len(path)
+    end = staged.start() if (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
         while folder > 0 and path[folder - 1] == "/":

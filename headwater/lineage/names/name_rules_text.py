@@ -62,10 +62,12 @@ class NameRule:
         return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
 
     def _rewritten(self, name: Name) -> Name | None:
+        if self.name and self.name.needs not in name.name:
+            return None
         found = first_fit(self.namespaces, name.namespace)
         if found is None and self.namespaces:
             return None
-        named = self.name.compiled.fullmatch(name.name) if self.name else None
+        named = self.name.take(name.name) if self.name else None
         if named is None and self.name:
             return None
         if self.to_namespace is None and self.to_name is None:
@@ -94,8 +96,8 @@ def read_name_rules(text: str, file: str) -> NameFile:
 def _rule(entry: Entry) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
-    holes = set.intersection(*(set(one.compiled.groupindex) for one in namespaces)) if namespaces else set()
-    named = set(name.compiled.groupindex) if name else set()
+    holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
+    named = name.holes if name else set()
     if holes & named:
         raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
     rule = NameRule(

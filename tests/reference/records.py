@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.reference.job_names import canonical_job
+
 Facets = dict[str, Any]
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -246,7 +248,7 @@ def run_key(run_id: str, job: dict[str, str]) -> str:
 
 
 def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:
-    head, dot, rest = job["name"].partition(".")
+    head, dot, rest = canonical_job(job["name"]).partition(".")
     session = _SESSION.fullmatch(head)
     return job["namespace"], (artifact or (session[1] if session else head)) + dot + rest
 

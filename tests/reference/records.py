@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from tests.reference.job_names import canonical_job
@@ -60,6 +61,7 @@ class Delivered:
         return found
 
 
+@lru_cache(maxsize=10_000)  # each event is asked for its time again and again
 def instant(text: str) -> int:
     """Return a time as microseconds."""
     moment = datetime.fromisoformat(text)

@@ -12,6 +12,7 @@ from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.page_sums import check_pages
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
@@ -53,6 +54,7 @@ class LiveGraph(Snapshot):
     def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
         self.path, self._rules = path, rules
+        check_pages(path)
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it

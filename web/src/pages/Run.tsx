@@ -54,6 +54,7 @@ export function Run() {
                     {writes.map((each) => (
                       <li key={each.namespace + each.dataset}>
                         <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                        {each.unread && <div className="sub">SQL not read: {each.unread}</div>}
                         {each.read_by.map((other) => <div key={other.id} className="sub">read by <JobLink id={other.job} /> <RunLink id={other.id} /></div>)}
                       </li>
                     ))}

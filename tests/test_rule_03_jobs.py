@@ -12,10 +12,13 @@ import pytest
 from headwater.api.marquez.run_answers import brief_json
 from headwater.errors import WrongSetting
 from headwater.index.reading.catalog import Catalog
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_operations import JOB_OPERATIONS
+from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.as_of import AsOf
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from headwater.questions.attempts import unfinished_runs
 from headwater.questions.name_meaning import explain_job
 from tests.asking import ask
@@ -24,7 +27,7 @@ from tests.lineage_world import LineageWorld
 from tests.reference.job_names import canonical_job
 from tests.reference.records import runs_of
 from tests.reference.small_events import STREAM, A, B, C, D, run, with_schema, x_from
-from tests.reference.world_events import Json, dataset, deliver, parent, run_event, uuid
+from tests.reference.world_events import Json, dataset, deliver, facet, parent, run_event, uuid
 from tests.test_index_reference import indexed
 
 DAG = uuid(90)
@@ -150,6 +153,7 @@ def test_a_run_that_ended_with_its_application_proves_nothing_and_is_named_with_
     assert [each.state for each in unfinished_runs(seen.scene, seen.scene.graph.sets)] == ["ENDED"]
 
 
+RENAMED = "version: 1\nrules: [{id: renamed, name: dag.load, to_name: dag.etl.load}]"
 HASHES = ["a" * 64, "b0" * 32]
 FOLDED = [
     (f"total_jr_{HASHES[0]}.execute_insert", "total.execute_insert"),
@@ -292,3 +296,19 @@ def test_run_ids_that_are_no_uuids_belong_to_the_job_as_sent() -> None:
     events = [run_event("COMPLETE", "2026-03-01T12:00:00Z", "1", ("jobs", f"load_jr_{each}")) for each in HASHES]
     (runs,) = answers(events, ("listed_runs", {"job": "load"}))
     assert len(runs["items"]) == 2
+
+
+@pytest.mark.parametrize(("rules", "sources"), [("", ["a", "b"]), (RENAMED, ["b"])])
+def test_a_renamed_job_is_one_job_by_a_rule(rules: str, sources: list[str]) -> None:
+    events = [
+        daily(1, "dag.load", A),
+        run(2, 2, x_from(B, D, lifecycleStateChange=facet(lifecycleStateChange="OVERWRITE")), job="dag.etl.load"),
+    ]
+    names = NameRules(job_texts=[("jobs.yaml", rules)] if rules else [])
+    contents = ContentsInMemory()
+    reader = FactsReader(names.canonical, contents, names.job)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in deliver(events)]
+    scene = SnapshotOfFacts(facts, contents)
+    live = scene.counted().live
+    fed = {edge.source.name for number, (_, said) in scene.graph.sets.items() if live[number] for edge in said.edges}
+    assert sorted(fed) == sources

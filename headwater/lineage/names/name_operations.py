@@ -26,9 +26,16 @@ _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?
 _LONGEST_DATE = len("/2026/11/20/07/30")
 _DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
-_STAGED = re.compile(r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))")
-"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of Spark's streams of files."""
+_STAGED = re.compile(
+    r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
+)
+"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of a stream of files."""
 
+_DATED_FILE = re.compile(
+    rf"(?P<name>[^/._-])[-_.]{DATE}(?P<extension>(?:\.[A-Za-z][A-Za-z0-9]{{0,9}}){{1,3}})\Z", re.DOTALL
+)
+_ANY_DATE = re.compile(rf"{DATE}|{_FOLDERS}{_DAY_FOLDER}")
+_SEPARATOR = re.compile(r"[./]")
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
 _CATALOG = ("catalog", "conncatalog")
 _DATABASE = ("database", "databasename", "db")
@@ -332,7 +339,7 @@ def fold_tail(name: Name) -> Name:
     These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
     folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
-    path = _without_dates(name.name)
+    path = without_dates(name.name)
     end = staged.start() if (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
@@ -357,11 +364,20 @@ def _tail(path: str, end: int) -> int:
     return slash if folded else 0
 
 
-def _without_dates(path: str) -> str:
-    """Leave out the folders of a whole date between others: they hold the table's rows of that day."""
+def without_dates(path: str) -> str:
+    """Leave out folders of a whole date between others, and a date behind a file's name: they hold one day's rows."""
     if not _MAY_HAVE_DATE.search(path):
         return path
-    return _DATE_BETWEEN.sub("", path)
+    return _DATED_FILE.sub(r"\g<name>\g<extension>", _DATE_BETWEEN.sub("", path))
+
+
+def loses_part(sent: str, canonical: str) -> bool:
+    """Tell whether a canonical name lacks a date of what was sent, or its end, as of `t$20260301` and `t__dbt_tmp`."""
+    sent, canonical = sent.casefold(), canonical.casefold()
+    if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
+        return True
+    one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1] for text in (sent, canonical))
+    return len(other) < len(one) and one.startswith(other)
 
 
 def lower(name: Name) -> Name:

@@ -1,5 +1,6 @@
 """Rules for names, read from YAML. What each key means is in `docs/names.md`."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ _KEYS = (
     "stage",
     "namespace",
     "name",
+    "file",
     "to_namespace",
     "to_name",
     "levels",
@@ -26,6 +28,7 @@ _KEYS = (
     "do",
     "keep",
 )
+_DIGIT = re.compile("[0-9]")
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
 
@@ -38,6 +41,7 @@ class NameRule:
     stage: str
     namespaces: tuple[Pattern, ...]
     name: Pattern | None
+    files: tuple[Pattern, ...]
     to_namespace: Template | None
     to_name: Template | None
     levels: int | None
@@ -70,11 +74,19 @@ class NameRule:
         named = self.name.take(name.name) if self.name else None
         if named is None and self.name:
             return None
+        if self.files:
+            return self._folder(name)
         if self.to_namespace is None and self.to_name is None:
             return name
         values = (found.groupdict() if found else {}) | (named.groupdict() if named else {})
         namespace = self.to_namespace.fill(values) if self.to_namespace else name.namespace
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
+
+    def _folder(self, name: Name) -> Name | None:
+        """Return the folder of a file whose name fits, None where it has no folder or does not fit."""
+        folder, _, file = name.name.rpartition("/")
+        fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
+        return Name(name.namespace, folder.rstrip("/")) if fits else None
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,7 @@ def _rule(entry: Entry) -> NameRule:
         stage=entry.optional("stage") or STAGES[0],
         namespaces=namespaces,
         name=name,
+        files=tuple(_pattern(entry, text) for text in entry.texts("file")),
         to_namespace=_template(entry, "to_namespace", holes | named),
         to_name=_template(entry, "to_name", holes | named),
         levels=entry.integer("levels"),
@@ -129,8 +142,10 @@ def _check(entry: Entry, rule: NameRule) -> None:
             f"path: {rule.path!r} does not say what the path means", f"beside `levels`: {', '.join(PATHS)}"
         )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
-    if rule.keep != all(change is None for change in changes):
-        raise entry.error("either it changes something or it keeps", "give to_namespace, to_name …, or `keep: true`")
+    if rule.keep != (not rule.files and all(change is None for change in changes)):
+        raise entry.error(
+            "either it changes something or it keeps", "give to_namespace, to_name, file …, or `keep: true`"
+        )
 
 
 def _pattern(entry: Entry, text: str) -> Pattern:

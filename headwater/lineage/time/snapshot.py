@@ -227,6 +227,10 @@ class Snapshot(ABC):
         """Return the newest run behind an edge set."""
 
     @abstractmethod
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
+
+    @abstractmethod
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set, as far as these are of its job's newest execution.
 

@@ -433,9 +433,11 @@ def test_rule_2_a_chain_of_links_ends_at_its_last_target_and_the_longest_place_c
         MetadataRow("mount", id="/mnt/raw", target="s3://b/raw"),
         MetadataRow("shortcut", id="s3://b/raw", target="file:///data/"),
         MetadataRow("mount", id="/mnt", parent="dbfs://ws", target="gs://other"),
+        MetadataRow("mount", id="/mnt/hadoop", target="hdfs://nn:8020/data/raw"),
     ]
     rules = NameRules(metadata_rows=rows)
     assert rules.canonical("dbfs", "/mnt/raw/x") == Name("file", "/data/x")
+    assert rules.canonical("dbfs", "/mnt/hadoop/x") == Name("hdfs://nn", "/data/raw/x")
     assert rules.canonical("dbfs", "mnt/raw2") == Name("s3://b", "all/raw2")
     assert rules.canonical("dbfs://ws", "mnt/raw") == Name("gs://other", "raw")
 

@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_patterns import DATE
 
 PATHS = ("database", "schema", "database/schema", "instance")
 """What the path of a database's address can mean."""
+
+_NAMESPACES = 2048
+"""Namespaces that are remembered, each of 4,096 characters at most: many names share one."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([^;?]++)(.*)", re.DOTALL)
@@ -62,15 +66,28 @@ _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""
 
 def uri_form(name: Name) -> Name:
     """Lower-case scheme and host of the namespace, drop its trailing slashes; hosts beyond ASCII stay."""
-    if name.namespace.startswith("file:/"):
-        return Name(name.namespace.rstrip("/"), name.name)
-    found = _URI.fullmatch(name.namespace)
+    form = _uri_form(name.namespace)
+    return name if form == name.namespace else Name(form, name.name)
+
+
+@lru_cache(_NAMESPACES)
+def _uri_form(namespace: str) -> str:
+    if namespace.startswith("file:/"):
+        return namespace.rstrip("/")
+    found = _uri(namespace)
     if found is None:
-        return name
-    scheme, authority, rest = found.groups()
+        return namespace
+    scheme, authority, rest = found
     user, at, host = authority.rpartition("@")
     host = host.lower() if host.isascii() else host
-    return Name(f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}", name.name)
+    return f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}"
+
+
+@lru_cache(_NAMESPACES)
+def _uri(namespace: str) -> tuple[str, str, str] | None:
+    """Return scheme, authority and rest of a namespace, None where it is no URI."""
+    found = _URI.fullmatch(namespace)
+    return None if found is None else (found[1], found[2], found[3])
 
 
 def _host_list(hosts: str) -> str:
@@ -90,11 +107,12 @@ def without_port(name: Name, port: int) -> Name:
     """Drop the port of each host in the namespace if it is the system's default."""
     if f":{port}" not in name.namespace:
         return name
-    found = _URI.fullmatch(name.namespace)
+    found = _uri(name.namespace)
     if found is None:
         return name
-    hosts = [host.removesuffix(f":{port}") or host for host in found[2].split(",")]
-    return Name(f"{found[1]}{','.join(dict.fromkeys(hosts))}{found[3]}", name.name)
+    scheme, authority, rest = found
+    hosts = [host.removesuffix(f":{port}") or host for host in authority.split(",")]
+    return Name(f"{scheme}{','.join(dict.fromkeys(hosts))}{rest}", name.name)
 
 
 def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
@@ -104,10 +122,10 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
     where the name has none.
     """
-    found = _URI.fullmatch(name.namespace)
+    found = _uri(name.namespace)
     if found is None:
         return name
-    scheme, authority, rest = found.groups()
+    scheme, authority, rest = found
     table = _plain_table(name.name, levels, path_is)
     if not rest:
         return Name(scheme + (authority.rpartition("@")[2] or authority), table)
@@ -260,10 +278,11 @@ def _key_value_hosts(text: str) -> list[str]:
 
 def first_host(name: Name) -> Name:
     """Keep the first of a list of hosts: other addresses of an Oracle service name only that one."""
-    found = _URI.fullmatch(name.namespace)
-    if found is None or "," not in found[2]:
+    found = _uri(name.namespace)
+    if found is None or "," not in found[1]:
         return name
-    return Name(f"{found[1]}{found[2].partition(',')[0]}{found[3]}", name.name)
+    scheme, authority, rest = found
+    return Name(f"{scheme}{authority.partition(',')[0]}{rest}", name.name)
 
 
 def root_path(name: Name) -> Name:
@@ -340,7 +359,8 @@ def fold_tail(name: Name) -> Name:
     folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
     path = without_dates(name.name)
-    end = staged.start() if (staged := _STAGED.search(path)) else len(path)
+    may_be_staged = "/_" in path or "/." in path
+    end = staged.start() if may_be_staged and (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
         while folder > 0 and path[folder - 1] == "/":

@@ -8,7 +8,7 @@ most. Every match is linear in the length of the name.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 DATE = (
@@ -57,7 +57,7 @@ class Template:
     holes: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
     end: str = field(repr=False, compare=False)
 
-    def fill(self, values: dict[str, str]) -> str:
+    def fill(self, values: Mapping[str, str]) -> str:
         """Return the text with every hole filled."""
         return "".join(before + _CHANGES[change](values[hole]) for before, hole, change in self.holes) + self.end
 

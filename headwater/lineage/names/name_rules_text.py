@@ -50,9 +50,18 @@ class NameRule:
     do: str | None
     keep: bool
 
-    def apply(self, name: Name, operations: Mapping[str, Callable[[Name], Name]]) -> Name | None:
-        """Return what becomes of the name, None where the rule does not fit."""
-        after = self._rewritten(name)
+    def fit(self, namespace: str) -> dict[str, str] | None:
+        """Return what the holes of the namespace's pattern take, None where no pattern fits."""
+        if not self.namespaces:
+            return {}
+        found = first_fit(self.namespaces, namespace)
+        return None if found is None else found.groupdict()
+
+    def apply(
+        self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
+    ) -> Name | None:
+        """Return what becomes of a name, None where the rule does not fit; values: what `fit` returned."""
+        after = self._rewritten(name, values)
         if after is None:
             return None
         if self.levels is not None:
@@ -65,20 +74,16 @@ class NameRule:
         """Tell whether a namespace that begins with `scheme:`, or is it, can fit at all."""
         return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
 
-    def _rewritten(self, name: Name) -> Name | None:
-        if self.name and self.name.needs not in name.name:
-            return None
-        found = first_fit(self.namespaces, name.namespace)
-        if found is None and self.namespaces:
-            return None
-        named = self.name.take(name.name) if self.name else None
-        if named is None and self.name:
-            return None
+    def _rewritten(self, name: Name, values: Mapping[str, str]) -> Name | None:
+        if self.name is not None:
+            named = self.name.take(name.name)
+            if named is None:
+                return None
+            values = {**values, **named.groupdict()}
         if self.files:
             return self._folder(name)
         if self.to_namespace is None and self.to_name is None:
             return name
-        values = (found.groupdict() if found else {}) | (named.groupdict() if named else {})
         namespace = self.to_namespace.fill(values) if self.to_namespace else name.namespace
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
 

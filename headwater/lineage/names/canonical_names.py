@@ -16,7 +16,11 @@ from headwater.lineage.runs.weighed import Weighed
 
 _ROUNDS = 8
 _REMEMBERED_LENGTH = 1000
+_WEIGHT_OF_FITTING = 20
 _TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and say so"
+
+
+Fitting = tuple[tuple[tuple[NameRule, dict[str, str]], ...], ...]
 
 
 class NameRules:
@@ -43,6 +47,7 @@ class NameRules:
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
         self._stages = tuple(tuple(rule for rule in rules if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
+        self._by_namespace: Weighed[str, Fitting] = Weighed()
         self._memo: Weighed[tuple[str, str], Name] = Weighed()
         self._operations = dict(OPERATIONS)
         self._place(rows)
@@ -79,19 +84,20 @@ class NameRules:
         return found
 
     def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
-        steps = [Step("too-long", _TOO_LONG, sent, sent.cut)] if sent.cut is not sent else []
-        name = sent = sent.cut
+        name = sent.cut
+        steps = [Step("too-long", _TOO_LONG, sent, name)] if name is not sent else []
+        sent = name
         last = len(STAGES) - 1
         for _ in range(_ROUNDS):
             before, until = name, last
-            namespace, candidates = name.namespace, self._candidates(name.namespace)
+            namespace, fitting = name.namespace, self._fitting(name.namespace)
             for stage in range(len(STAGES)):
                 if stage > until and name is before:
                     return name, steps  # the last round asked the later stages about this name
                 if name.namespace != namespace:
-                    namespace, candidates = name.namespace, self._candidates(name.namespace)
-                for rule in candidates[stage]:
-                    after = rule.apply(name, self._operations)
+                    namespace, fitting = name.namespace, self._fitting(name.namespace)
+                for rule, values in fitting[stage]:
+                    after = rule.apply(name, values, self._operations)
                     if after is not None and (rule.keep or after != name):
                         if after != name:
                             steps.append(Step(rule.id, rule.why, name, after))
@@ -100,6 +106,18 @@ class NameRules:
             if name == before:
                 return name, steps
         return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
+
+    def _fitting(self, namespace: str) -> Fitting:
+        """Return the rules whose namespace fits, by stage, with what its holes take: names share few namespaces."""
+        found = self._by_namespace.get(namespace)
+        if found is None:
+            found = tuple(
+                tuple((rule, values) for rule in rules if (values := rule.fit(namespace)) is not None)
+                for rules in self._candidates(namespace)
+            )
+            if len(namespace) <= _REMEMBERED_LENGTH:
+                self._by_namespace.keep(namespace, found, _WEIGHT_OF_FITTING)
+        return found
 
     def _candidates(self, namespace: str) -> tuple[tuple[NameRule, ...], ...]:
         """Return the rules worth trying, by stage. Schemes come from events: what is remembered is bounded."""
@@ -123,6 +141,7 @@ class NameRules:
             self._operations["link"] = links.follow
         self._memo.clear()  # what was remembered did not know the links
         self._by_scheme.clear()
+        self._by_namespace.clear()
         for row in rows:
             if row.kind in ("shortcut", "mount"):
                 self._check_rest(row)

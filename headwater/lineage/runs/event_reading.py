@@ -28,7 +28,8 @@ from headwater.lineage.edges.facet_contents import (
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.lineage.names.dataset_name import Name, loses_end
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_operations import loses_part
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
@@ -258,11 +259,11 @@ class FactsReader:
         )
 
     def _is_part(self, of: UsedDataset, name: Name) -> bool:
-        """Tell whether the rules for names removed the last folder or pattern of a name, or the end of its last part."""
+        """Tell whether the rules for names removed the last folder or pattern of a name, its end, or a date in it."""
         folder = of.name.rstrip("/").rpartition("/")[0]
         if folder.strip("/") and self._canonical(of.namespace, folder) == name:
             return True
-        return loses_end(of.name, name.name)
+        return loses_part(of.name, name.name)
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:

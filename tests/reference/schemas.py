@@ -51,10 +51,16 @@ class Schemas:
         first = [known[complete[-1]]] if complete else past[-1:] or known[:1]
         return _together([each.paths for each in (*first, *reversed(newer))])
 
+    def base_us(self, dataset: Dataset) -> int | None:
+        """Return the time of the base list, None without one."""
+        complete = [each.time_us for each in self.known.get(dataset, []) if each.is_complete]
+        return complete[-1] if complete else None
+
     def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""
         return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
+    @cache  # noqa: B019 - a world is small and soon gone
     def key(self, dataset: Dataset, column: str) -> str:
         """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
         paths = self._newest(dataset)

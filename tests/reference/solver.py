@@ -244,6 +244,22 @@ class Reference:
         return self.edges_of(self.observed + self.declared)
 
     @cached_property
+    def named_us(self) -> dict[Dataset, dict[str, int]]:
+        """When edges last named columns, of whatever run or declaration."""
+        told = [(each, each.time_us) for each in self.observed + self.declared]
+        for attempt in self.attempts.every:
+            run = attempt.account.run
+            if attempt.writing and run:
+                told.append((attempt.writing, run.time_us or run.last_us))
+        found: dict[Dataset, dict[str, int]] = defaultdict(dict)
+        for writing, time_us in told:
+            for source, column, output, *_ in writing.edges | writing.selecting:
+                for dataset, name in ((source, column), (writing.output, output)):
+                    key, named = self.schemas.key(dataset, name), found[dataset]
+                    named[key] = max(time_us, named.get(key, time_us))
+        return found
+
+    @cached_property
     def mentioned(self) -> set[Dataset]:
         """The generations that lineage mentions, be it as what a run only reads."""
         counting = [*self.observed, *self.declared]

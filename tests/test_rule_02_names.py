@@ -14,6 +14,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
 from headwater.lineage.runs.job_identity import job_key, run_key
+from tests.name_addresses import addresses, version
 from tests.samples import EVENTS
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -98,8 +99,8 @@ def test_rule_2_pitfalls_1_10_11_14_listeners_write_one_table_differently(
         Name("s3://bucket", "a/day=1/b"),
         Name("s3://bucket", "a//b"),
         Name("s3://bucket", "a%2Fb"),
-        Name("mssql://db;instanceName=one", "dbo.t"),
-        Name("postgres://db/shop?currentSchema=s", "t"),
+        Name("mssql://db\\one", "d.dbo.t"),
+        Name("postgres://db/shop?currentSchema=s,u", "t"),
     ],
 )
 def test_rule_2_what_is_canonical_or_could_tell_two_tables_apart_stays(name: Name) -> None:
@@ -121,6 +122,36 @@ def test_rule_2_what_is_canonical_or_could_tell_two_tables_apart_stays(name: Nam
 )  # fmt: skip
 def test_rule_2_systems_that_fold_case_know_a_table_by_one_name(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert default_rules().canonical(*one) == default_rules().canonical(*other)
+
+
+ADDRESSES = tuple(addresses())
+
+
+def test_rule_2_every_documented_address_of_a_table_has_the_tables_one_name() -> None:
+    tables = {each.means for each in ADDRESSES}
+    assert len(ADDRESSES) > 350
+    assert len(tables) > 75
+    assert all(default_rules().canonical(*table.parts) == table for table in tables)
+    for each in ADDRESSES:
+        if each.kind != "file":  # an extractor takes it apart before it is sent
+            assert default_rules().canonical(each.address, each.table) == each.means, each
+
+
+def test_rule_2_what_openlineages_extractors_make_of_addresses_is_the_tables_name_or_has_a_reason() -> None:
+    tables = {each.means for each in ADDRESSES}
+    for each in ADDRESSES:
+        if each.extracted is not None:
+            form = default_rules().canonical(*each.extracted.parts)
+            assert (form != each.means) == bool(each.reason), (each, form)
+            assert each.reason in ("", "file-host") or form not in tables, "a table's name for another table"
+    reasons = re.findall(r"^\| `([a-z0-9-]+)` \| It ", DOCS, re.MULTILINE)
+    assert sorted(reasons) == sorted({each.reason for each in ADDRESSES if each.reason})
+    differing = sum(bool(each.reason) for each in ADDRESSES)
+    extracted = sum(each.extracted is not None for each in ADDRESSES)
+    assert f"`openlineage-spark` {version()}" in DOCS
+    assert f"{len(ADDRESSES)} spellings of\n{len(tables)} tables: {extracted} addresses" in DOCS
+    assert f"to {extracted - differing} of the addresses" in DOCS
+    assert f"names for {differing} addresses" in DOCS
 
 
 TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521)))(CONNECT_DATA=(SID=o)))"
@@ -155,7 +186,18 @@ TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521
             ],
         ),
         (Name("mssql://db", "d.dbo.t"), [("sqlserver://db,1433;database=D", "[dbo].[T]"), ("mssql://DB", "d.dbo.t")]),
-        (Name("postgres://p1,p2", "d.s.t"), [("jdbc:postgresql://p2:5432,p1:5432/d?currentSchema=s", "s.t")]),
+        (
+            Name("postgres://p1,p2", "d.s.t"),
+            [
+                ("jdbc:postgresql://p2:5432,p1:5432/d?currentSchema=s", "s.t"),
+                ("jdbc:postgresql://p2,p1/d?currentSchema=s", "t"),
+                ("postgresql://p2,p1", "d.d.s.t"),
+            ],
+        ),
+        (
+            Name("postgres://p:eu:i", "d.s.t"),
+            [("jdbc:postgresql:///d?cloudSqlInstance=p:eu:i&socketFactory=f", "s.t"), ("postgres://p:eu:i", "d.s.t")],
+        ),
         (Name("hive://m1,m2", "a.b"), [("hive://m2:9083,m1:9083", "A.B")]),
         (
             Name("s3://b", "raw/orders"),

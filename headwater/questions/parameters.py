@@ -69,8 +69,11 @@ InNamespace = Annotated[str | None, Help("Only of this namespace.")]
 Owner = Annotated[str | None, Help("Only what has this owner, by its ownership facet.")]
 Tagged = Annotated[str | None, Help("Only what has this tag, itself or on a column.")]
 RunStateAsked = Annotated[
-    Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST"] | None,
-    Help("Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h."),
+    Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST", "ENDED"] | None,
+    Help(
+        "Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h; "
+        "ENDED: it sent no end, but its application or what started that has ended."
+    ),
 ]
 JobOfRuns = Annotated[str | None, Help("Only runs of this job: its name, or NAMESPACE/NAME.")]
 Before = Annotated[Microseconds | None, Help("Only what is older than this.")]

@@ -10,6 +10,7 @@ from headwater.index.reading.listed_things import ListedDataset, ListedJob, List
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.paging import Cell, ListPage, Placed, RowOrder
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
@@ -141,7 +142,8 @@ def _last_run(job: ListedJob | None) -> LastRun | None:
 
 
 def _took(started_us: int | None, ended_us: int | None) -> float | None:
-    return None if started_us is None or ended_us is None else max(0, ended_us - started_us) / 1_000_000
+    took_us = duration_us(started_us, ended_us)
+    return None if took_us is None else took_us / 1_000_000
 
 
 def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:

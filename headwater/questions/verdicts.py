@@ -22,7 +22,7 @@ from headwater.lineage.walks.column_verdicts import (
     only_shows,
 )
 from headwater.paging import ListPage, RowOrder
-from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.answer_parts import Job, JobUnread
 from headwater.questions.answers.column_answers import (
     DatasetReaders,
     Reason,
@@ -50,7 +50,7 @@ def verdicts(
     `counted` is of. former: also list the columns of locations that no name means any more.
     """
     is_former = snapshot.naming.moved.former
-    there = [each for each in snapshot.own_names() if former or not is_former(each)]
+    there = [each for each in snapshot.own_names(attempted=True) if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -259,7 +259,15 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         jobs(opaque),
         _showings(snapshot, shown),
         unfinished_runs(snapshot, attempts),
+        _unread(snapshot, {number for number, _ in feeds}),
     )
+
+
+def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
+    """Return which jobs have SQL that is not read, or not completely, and why."""
+    said = [snapshot.graph.sets[number] for number in edge_sets]
+    found = {(snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in said if lineage.unread}
+    return [JobUnread(Job(*job), reason) for job, reason in sorted(found)]
 
 
 def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:

@@ -81,10 +81,14 @@ class Names:
 
 
 def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
-    """Tell whether the canonical form of a name has lost its last folder."""
+    """Tell whether the canonical form of a name has lost its last folder, or the end of its last part."""
     folder = named["name"].rstrip("/").rpartition("/")[0]
     forms = [canonical(named["namespace"], name) for name in (folder, named["name"])]
-    return bool(folder.strip("/")) and forms[0] == forms[1]
+    if folder.strip("/") and forms[0] == forms[1]:
+        return True
+    ends = [re.split("[./]", re.sub(r'[/"`\[\]]+$', "", name))[-1].lower() for name in (forms[1][1], named["name"])]
+    shorter, sent = (re.sub(r'^["`\[]', "", end) for end in ends)
+    return shorter != sent and sent.startswith(shorter)
 
 
 def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 Facets = dict[str, Any]
@@ -52,9 +53,13 @@ class Delivered:
         return [each for value in found for each in (value if isinstance(value, list) else [value])]
 
     def facets(self, entity: str) -> Facets:
-        return facets_of(self.event.get(entity) or {})
+        found = facets_of(self.event.get(entity) or {})
+        if entity == "run" and found.get("parentRun") and not found.get("parent"):
+            return found | {"parent": found["parentRun"]}
+        return found
 
 
+@lru_cache(maxsize=10_000)  # each event is asked for its time again and again
 def instant(text: str) -> int:
     """Return a time as microseconds."""
     moment = datetime.fromisoformat(text)

@@ -29,6 +29,7 @@ class Schemas:
     ) -> None:
         """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
         self.known: dict[Dataset, list[ColumnList]] = defaultdict(list)
+        self._keys: dict[tuple[Dataset, str], str] = {}
         for event in events:
             for role in ("inputs", "outputs", "dataset"):
                 for each in event.datasets(role):
@@ -60,9 +61,13 @@ class Schemas:
         """Return the keys of the columns of the newest schema, nested ones by path."""
         return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
-    @cache  # noqa: B019 - a world is small and soon gone
     def key(self, dataset: Dataset, column: str) -> str:
         """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
+        if (dataset, column) not in self._keys:
+            self._keys[dataset, column] = self._key(dataset, column)
+        return self._keys[dataset, column]
+
+    def _key(self, dataset: Dataset, column: str) -> str:
         paths = self._newest(dataset)
         maps = map_paths(paths)
         quoted = re.fullmatch('"([^"]+)"', column)
@@ -73,8 +78,9 @@ class Schemas:
 
     def is_nested(self, dataset: Dataset, column: str, parent: str) -> bool:
         """Tell whether a column, by key, is nested in another."""
-        top_level = {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
-        return column.startswith(parent + ".") and column not in top_level
+        if not column.startswith(parent + "."):
+            return False
+        return column not in {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:

@@ -17,7 +17,7 @@ _ORDER = ListOrder[str](
     {
         "time": "r.time_us", "started": f"coalesce(r.started_us, {_NOTHING})",
         "ended": f"coalesce(r.ended_us, {_NOTHING})",
-        "duration": "coalesce(r.ended_us - r.started_us, -1)", "state": "r.state", "job": "n.name",
+        "duration": "coalesce(nullif(max(r.ended_us - r.started_us, 0), 0), -1)", "state": "r.state", "job": "n.name",
         "namespace": "n.namespace", "id": "k.key",
     },
     "-time",

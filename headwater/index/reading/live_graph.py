@@ -12,6 +12,7 @@ from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.page_sums import check_pages
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
@@ -26,6 +27,7 @@ from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
@@ -57,6 +59,7 @@ class LiveGraph(Snapshot):
     def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
         self.path, self._rules = path, rules
+        check_pages(path)
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
@@ -236,6 +239,12 @@ class LiveGraph(Snapshot):
         )
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
+
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
+        query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+        row = self.sql.execute(query, (run,)).fetchone()
+        return row is not None and row[0] == ENDED
 
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""

@@ -78,7 +78,10 @@ class RunContextTable:
         """Let jobs be known of which nothing is heard but that others are below them."""
         found = {(JOB, self._names.number(name)): span for (name,), span in self._above.items()}
         write = self._sql.executemany
-        write("INSERT OR IGNORE INTO jobs(key, shown) VALUES (?1, ?1)", [(number,) for _, number in found])
+        write(
+            "INSERT INTO jobs(key, shown, named) VALUES (?1, ?1, 1) ON CONFLICT DO UPDATE SET named = 1",
+            [(number,) for _, number in found],
+        )
         write(ENTITY, entity_rows(found, generation))
         for (name,), (_, last_us) in self._above.items():
             self._search.use("job", name, last_us, partners=0)

@@ -48,7 +48,7 @@ class Relation:
     """A table, a view or a query within a statement: its columns in order, and what concerns all its rows.
 
     whole: what filters, joins, groups or sorts them; otherwise: what a column is made of that `columns` has not.
-    place: of the dataset, None for what the statement makes itself.
+    place: of the dataset, None for what the statement makes itself. hides_names: it may have columns of other names.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Relation:
         self.whole: Made = {}
         self.otherwise = otherwise
         self.place = place
+        self.hides_names = False
         self._by_key: dict[str, Made] = {}
         self._exact: dict[str, Made] = {}
         for name, made in (*self.columns, *fields):
@@ -108,6 +109,7 @@ class Relation:
         rest = self.columns[len(given) :]
         found = Relation([*zip(given, (made for _, made in self.columns), strict=False), *rest], place=self.place)
         found.otherwise, found.whole = (None if self.columns else self.otherwise), self.whole
+        found.hides_names = self.hides_names
         return found
 
 

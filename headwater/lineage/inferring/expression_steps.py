@@ -58,7 +58,8 @@ def made_of(
         budget.spend()
         if isinstance(one, (exp.Star, exp.Columns)) or (isinstance(one, exp.Column) and isinstance(one.this, exp.Star)):
             references.read_all(one)
-            if not isinstance(one.parent, exp.Count):  # `count(*)` counts rows
+            references.patterns += isinstance(one, exp.Columns)
+            if not (isinstance(one, exp.Star) and isinstance(one.parent, exp.Count)):  # `count(*)` counts rows
                 found = scope.row(one.table if isinstance(one, exp.Column) else "")
                 budget.copy(len(found))
                 add(made, found, how)
@@ -97,10 +98,10 @@ def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) 
 
 
 def _names_column_by_value(one: exp.Expr) -> bool:
-    """Recognise `IDENTIFIER('name')` and Snowflake's `t.$2`; a `$2` alone may be a parameter, which is no column."""
+    """Recognise `IDENTIFIER('name')`, Snowflake's `t.$2` and DuckDB's `#2`; a `$2` alone may be a parameter."""
     if isinstance(one, exp.Column):
         return isinstance(one.this, exp.Parameter)
-    return isinstance(one, exp.DynamicIdentifier)
+    return isinstance(one, (exp.DynamicIdentifier, exp.PositionalColumn))
 
 
 def _field(one: exp.Dot, scope: Scope, budget: Budget, bound: frozenset[str]) -> Made | None:

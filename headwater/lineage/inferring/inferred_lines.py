@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing.
+    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing, or not all.
 
     behind_views: sources of which a view that the SQL does not show may read more than the lines say.
     columns: the lines that lead to one column each, also where all that is said is that nothing is read.
@@ -64,7 +64,7 @@ def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset])
     behind = frozenset(datasets[place].dataset for place in said.behind_views)
     columns = [line for output, made in said.columns.items() for line in _of_column(output, made, datasets)]
     lines = [*columns, *_of_column(None, said.whole, datasets)] if _says_something(said, own) else []
-    return Inferred(lines, behind_views=behind, columns=columns, complete=not said.is_part)
+    return Inferred(lines, said.unread, behind, columns, complete=not said.is_part)
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import (
+    AGGREGATION,
     COPIED,
     FILTER,
     GROUP,
@@ -30,6 +31,9 @@ from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
+_LATERAL_EVERYWHERE = ("duckdb",)
+"""Dialects in which a query in FROM sees the tables before it, without LATERAL."""
+
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -37,14 +41,16 @@ _SORTS = ("order", "sort", "cluster", "distribute")
 class QueryReader:
     """Reads queries over the datasets of one run."""
 
-    def __init__(self, tables: KnownTables, budget: Budget):
-        """Know these datasets; behind_views: the places of those that it read by names of none."""
+    def __init__(self, tables: KnownTables, budget: Budget, dialect: str = ""):
+        """Know these datasets; behind_views: the places of those that it read by names of none, view: the first."""
         self.tables = tables
         self.budget = budget
+        self._is_lateral = dialect in _LATERAL_EVERYWHERE
         self._relations: dict[int, Relation] = {}
         self._any_view: Relation | None = None
         self.references = References()
         self.behind_views: set[int] = set()
+        self.view = ""
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
         """Return the relation that a query makes; raises UnreadSql."""
@@ -58,9 +64,9 @@ class QueryReader:
             inner = self.query(node.this, named, outer)
             if node.args.get("pivots"):
                 raise UnreadSql("it has a PIVOT, which is not read")
-            return self._sorted(node, inner)
+            return self._sorted(node, inner, named)
         if isinstance(node, exp.Values):
-            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step), self.budget)
+            return written_rows(node, lambda each, step: self.steps(each, named, outer or Scope(), step), self.budget)
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
@@ -96,7 +102,7 @@ class QueryReader:
             return self.query(node.this, named, scope)
         if isinstance(node, (exp.Unnest, exp.Lateral, exp.Func, exp.TableFromRows)):
             return rows_of(node, lambda each, step: self.steps(each, named, scope, step))
-        return self.query(node, named, scope)
+        return self.query(node, named, scope if isinstance(node, exp.Values) else scope.around(known=self._is_lateral))
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
         """Take what a FROM or a JOIN names into a scope."""
@@ -121,6 +127,10 @@ class QueryReader:
         self.budget.copy(len(other))
         add(made, other, step)
 
+    def _add_each(self, whole: Made, columns: Iterable[tuple[str, Made]], step: ColumnStep) -> None:
+        for _, made in columns:
+            self._add(whole, made, step)
+
     # One SELECT
 
     def _select(self, node: exp.Select, named: Named, outer: Scope | None) -> Relation:
@@ -134,6 +144,7 @@ class QueryReader:
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, named, scope)
         columns: list[tuple[str, Made]] = []
+        patterns = self.references.patterns
         for each in node.expressions:
             for name, made in self._projected(each, named, scope):
                 columns.append((name, made))
@@ -146,6 +157,7 @@ class QueryReader:
         self._orders(node, columns, named, scope, whole)
         found = Relation(columns)
         found.whole = whole
+        found.hides_names = self.references.patterns > patterns
         return found
 
     def _conditions(self, node: exp.Select, named: Named, scope: Scope, whole: Made) -> None:
@@ -161,10 +173,16 @@ class QueryReader:
         group, distinct = node.args.get("group"), node.args.get("distinct")
         clauses += [(group, GROUP, False)] if group else []
         clauses += [(distinct, GROUP, True)] if distinct and distinct.args.get("on") else []
+        if distinct and not distinct.args.get("on"):
+            self._add_each(whole, columns, GROUP)
+        if group and group.args.get("all"):
+            self._add_each(whole, (each for each in columns if not _is_aggregated(each[1])), GROUP)
         for clause, step, own_names in clauses:
             for each in clause.iter_expressions():
                 plain = each.this if isinstance(each, exp.Ordered) else each
-                if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
+                if _is_all(plain):
+                    self._add_each(whole, columns, step)
+                elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
                     self._add(whole, columns[int(plain.name) - 1][1], step)
                 else:
                     self._add(whole, self.steps(each, named, scope, step, own_names=own_names), COPIED)
@@ -175,13 +193,26 @@ class QueryReader:
             of = each.table if isinstance(each, exp.Column) else ""
             self.references.read(each)
             self.references.read(star)
-            self.references.read_all([*(star.args.get("except_") or ()), *(star.args.get("rename") or ())])
+            changed = [*(star.args.get("except_") or ()), *(star.args.get("rename") or ())]
+            self.references.read_all(changed)
+            for named_by_star in (*changed, *(star.args.get("replace") or ())):
+                self._name(named_by_star, of, scope)
             yield from star_columns(star, of, scope, lambda one: self.steps(one, named, scope, COPIED), self.budget)
         elif isinstance(each, exp.Aliases):
             made = self.steps(each.this, named, scope, COPIED)
             yield from ((name.name, made) for name in each.args["expressions"])
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
+
+    def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
+        """Note the column that a star leaves out, replaces or renames: without it, the statement fails."""
+        if isinstance(changed, exp.Alias):  # of REPLACE the name behind AS, of RENAME the one before it
+            name = changed.alias if changed.arg_key == "replace" else changed.this.name
+        else:
+            name = changed.name
+        for relation in scope.sources.values() if not of else [scope.sources.get(of.casefold())]:
+            if relation is not None and relation.has(name):
+                self.references.origins.update(relation.column(name) or {})
 
     # Sources
 
@@ -239,6 +270,7 @@ class QueryReader:
         """Return what a name of no dataset is read as."""
         if self._any_view is None:
             self._any_view, self.behind_views = view_of_hidden(self.tables)
+        self.view = self.view or name
         if not self.behind_views:
             raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
         return self._any_view
@@ -249,6 +281,7 @@ class QueryReader:
         if not names:
             return relation
         self.budget.copy(len(relation.columns))
+        self.references.name_all(relation.columns[: len(names)])
         return relation.renamed(names)
 
     # Several queries
@@ -265,10 +298,12 @@ class QueryReader:
         found = copied(first, self.budget)
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
+            if not each.args.get("by_name"):  # each column is at its place because of all those before it
+                self.references.name_all((*found.columns, *other.columns))
             unite(found, other, each, self.budget)
-        return self._sorted(node, found)
+        return self._sorted(node, found, named)
 
-    def _sorted(self, node: exp.Expr, relation: Relation) -> Relation:
+    def _sorted(self, node: exp.Expr, relation: Relation, named: Named) -> Relation:
         """Take the ORDER BY behind several queries, or behind one in brackets; it names what these are called."""
         order = node.args.get("order")
         if order is None:
@@ -279,14 +314,26 @@ class QueryReader:
         whole = copy_of(relation.whole)
         for each in order.expressions:
             plain = each.this if isinstance(each, exp.Ordered) else each
-            if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
+            if _is_all(plain):
+                self._add_each(whole, relation.columns, SORT)
+            elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
                 self._add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
-                self._add(whole, self.steps(each, {}, scope, SORT), COPIED)
+                self._add(whole, self.steps(each, named, scope, SORT), COPIED)
         self.budget.copy(len(relation.columns))
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
+        found.hides_names = relation.hides_names
         found.whole = whole
         return found
+
+
+def _is_all(each: exp.Expr) -> bool:
+    """Recognise the ALL of ORDER BY ALL."""
+    return isinstance(each, exp.Var) and each.name.upper() == "ALL"
+
+
+def _is_aggregated(made: Made) -> bool:
+    return any(step.direct and step.subtype == AGGREGATION for steps in made.values() for step in steps)
 
 
 def _compared(sources: Iterable[Relation], name: str) -> Made:

@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import CHANGED, COPIED, Made, Relation, add
-from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, shown
 
 
 class Scope:
@@ -19,11 +19,23 @@ class Scope:
         self.merged: set[str] = set()
         self.met: list[Made] = []
         self._outer = outer
+        self._guesses = True
 
     def add(self, alias: str, relation: Relation) -> None:
         """Take a source."""
         key = alias.casefold() or f" {len(self.sources)}"
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
+
+    def around(self, *, known: bool) -> "Scope | None":
+        """Return the scope around a query in FROM: its columns that are known if they can be seen there, and no guess.
+
+        known: the query sees the tables before it.
+        """
+        if not known:
+            return self._outer
+        found = Scope(self._outer)
+        found.sources, found.merged, found._guesses = self.sources, self.merged, False
+        return found
 
     def of(self, column: exp.Column, *, own_names_first: bool = False) -> Made:
         """Return what a column is made of; raises UnreadSql where that cannot be told."""
@@ -80,6 +92,7 @@ class Scope:
         A query around may have a column of a name that a table here, whose columns are not known, may have as well.
         """
         guesses: list[Made] = []
+        can_guess = True
         scope: Scope | None = self
         while scope is not None:
             found = scope._qualified(parts)
@@ -88,7 +101,13 @@ class Scope:
                 for guess in guesses:
                     found = {**found, **guess}
                 return found
-            if (guess_ := scope._guessed(parts, is_outermost=scope._outer is None)) is not None:
+            if any(relation.hides_names for relation in scope.sources.values()):
+                raise UnreadSql(HIDDEN_NAMES)
+            if parts[0].casefold() in scope.sources:
+                if len(parts) == 1 and any(relation.is_open for relation in scope.sources.values()):
+                    raise UnreadSql(f"{_NO_ROW}, or a column called {shown(parts[0])}")
+                can_guess = False
+            if can_guess and (guess_ := scope._guessed(parts, is_outermost=scope._outer is None)) is not None:
                 guesses.append(guess_)
             scope = scope._outer
         return guesses[0] if guesses else None
@@ -118,6 +137,8 @@ class Scope:
     def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
         """Return what a name means if it is a column of the one table here whose columns are not all known."""
         name = parts[0]
+        if not self._guesses:
+            return None
         if self._is_alias(name.casefold()):
             return None
         unknown = [relation for relation in self.sources.values() if relation.is_open]
@@ -141,7 +162,7 @@ class Scope:
 def whole_row(relation: Relation) -> Made:
     """Return what all columns of a source are made of; raises UnreadSql where nobody says which these are."""
     if relation.is_open:
-        raise UnreadSql("it uses a whole row of a table whose columns no event of the run lists")
+        raise UnreadSql(_NO_ROW)
     made: Made = {}
     for _, each in relation.columns:
         add(made, each, COPIED)
@@ -160,6 +181,8 @@ def _within(relation: Relation, parts: list[str]) -> Made | None:
         return made if column is not None else None
     return relation.column(parts[0])
 
+
+_NO_ROW = "it uses a whole row of a table whose columns no event of the run lists"
 
 _SOURCES_PER_COPY = 4
 """How many sources one name can be searched for in the time that copying a column takes."""

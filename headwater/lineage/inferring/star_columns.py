@@ -7,7 +7,7 @@ from sqlglot import exp
 from headwater.lineage.inferring.column_steps import Made
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import COPIES_PER_STEP, Budget
-from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, shown
 
 
 def star_columns(
@@ -25,6 +25,8 @@ def star_columns(
         raise UnreadSql(f"{shown(of)}.* is of no table that it names")
     seen: set[str] = set()
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
+        if relation.hides_names:
+            raise UnreadSql(HIDDEN_NAMES)
         if not relation.columns and relation.otherwise:
             raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
         budget.copy(1)

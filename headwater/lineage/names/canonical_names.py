@@ -67,17 +67,21 @@ class NameRules:
     def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
         steps = [Step("too-long", _TOO_LONG, sent, sent.cut)] if sent.cut is not sent else []
         name = sent = sent.cut
+        last = len(STAGES) - 1
         for _ in range(_ROUNDS):
-            before = name
+            before, until = name, last
             namespace, candidates = name.namespace, self._candidates(name.namespace)
             for stage in range(len(STAGES)):
+                if stage > until and name is before:
+                    return name, steps  # the last round asked the later stages about this name
                 if name.namespace != namespace:
                     namespace, candidates = name.namespace, self._candidates(name.namespace)
                 for rule in candidates[stage]:
                     after = rule.apply(name, self._operations)
                     if after is not None and (rule.keep or after != name):
-                        steps += [Step(rule.id, rule.why, name, after)] * (after != name)
-                        name = after
+                        if after != name:
+                            steps.append(Step(rule.id, rule.why, name, after))
+                            name, last = after, stage
                         break
             if name == before:
                 return name, steps

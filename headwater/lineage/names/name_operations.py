@@ -1,26 +1,55 @@
 """What patterns cannot say about names: hosts, ports, databases in URLs, slashes, tails of paths."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_patterns import DATE
+
+PATHS = ("database", "schema", "database/schema", "instance")
+"""What the path of a database's address can mean."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"([^;?]++)(.*)", re.DOTALL)
+_HOST_LIST = re.compile(
+    r"(mysql://|mysql\+srv://|mariadb://|cassandra://)([^/;?]*?(?:[(\[]|--)[^/;?]*+)(.*)", re.DOTALL
+)
+_ENDPOINT = re.compile(r"\([a-z]++://([^()/]*+)\)")
+_ENDPOINTS = re.compile(r"((?:clickhouse|ch)://)((?:\([a-z]++://[^()/]*+\),?)++)(.*)", re.DOTALL)
+_IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECASE)
 _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
-_DAY = r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
-_TIME = r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
-_WHOLE_DATE = re.compile(_DAY + _TIME)
+_WHOLE_DATE = re.compile(DATE)
 _FOLDERS = r"/(?:19|20)[0-9]{2}/(?:0[1-9]|1[0-2])"
 _DAY_FOLDER = r"/(?:0[1-9]|[12][0-9]|3[01])"
 _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?\Z")
 _LONGEST_DATE = len("/2026/11/20/07/30")
-_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{_DAY}{_TIME}"
+_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
+_STAGED = re.compile(
+    r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
+)
+"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of Spark's streams of files."""
+
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
+_CATALOG = ("catalog", "conncatalog")
 _DATABASE = ("database", "databasename", "db")
-_SCHEMA = {"schema", "currentschema", "searchpath"}
-_TELLING = {*_DATABASE, *_SCHEMA, "instancename"}
+_SCHEMA = ("schema", "currentschema", "searchpath", "connschema")
+_SERVER = ("servername", "server")
+_PORT = ("portnumber", "port")
+_TELLING = {
+    *_CATALOG,
+    *_DATABASE,
+    *_SCHEMA,
+    *_SERVER,
+    *_PORT,
+    "instancename",
+    "instance",
+    "cloudsqlinstance",
+    "projectid",
+}
+_NAME_OPTIONS = re.compile(r"([\w$#-]++)[;:][A-Za-z]\w*+=")
+_CATALOG_AND_SCHEMA = re.compile(r"\A([\w-]++)/([\w-]++)\.")
 _PLAIN_UPPER = re.compile(r'(?<![^.])"[A-Z_][A-Z0-9_$#]*+"(?![^.])')
 _PLAIN_LOWER = re.compile(r"""(?<![^.])(?:"[a-z_][a-z0-9_$]*+"|`[a-z_][a-z0-9_$]*+`|\[[a-z_][a-z0-9_$]*+\])(?![^.])""")
 _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""", re.DOTALL)
@@ -54,33 +83,102 @@ def _host_list(hosts: str) -> str:
 
 def without_port(name: Name, port: int) -> Name:
     """Drop the port of each host in the namespace if it is the system's default."""
+    if f":{port}" not in name.namespace:
+        return name
     found = _URI.fullmatch(name.namespace)
-    if found is None or f":{port}" not in found[2]:
+    if found is None:
         return name
     hosts = [host.removesuffix(f":{port}") or host for host in found[2].split(",")]
     return Name(f"{found[1]}{','.join(dict.fromkeys(hosts))}{found[3]}", name.name)
 
 
-def with_database(name: Name, levels: int) -> Name:
+def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     """Leave scheme, host and port in the namespace; a database found there becomes the name's first part.
 
-    levels: of how many parts, joined by dots, a full name consists; a full name needs no database. What could tell two
-    tables apart stays: an instance, a schema beside a name that is not full.
+    levels: of how many parts, joined by dots, a full name consists; a full name needs no database. path_is: what the
+    path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
+    where the name has none.
     """
     found = _URI.fullmatch(name.namespace)
     if found is None:
         return name
     scheme, authority, rest = found.groups()
+    table = _plain_table(name.name, levels, path_is)
+    if not rest:
+        return Name(scheme + (authority.rpartition("@")[2] or authority), table)
     path, options = _path_and_options(rest)
-    if options.get("dbs_port", "").isdecimal() and ":" not in authority:  # Teradata's
-        authority = f"{authority}:{options['dbs_port']}"
-    database = path or next((options[key] for key in _DATABASE if options.get(key)), "")
-    parts = count_parts(name.name)
-    is_full, has_schema = parts >= levels, parts >= levels - 1
-    if "/" in path or "instancename" in options or (not has_schema and _SCHEMA & options.keys()):
+    parts = count_parts(table)
+    authority, path = _server(authority, path, options, table if parts >= levels and path_is == "instance" else "")
+    database, schema = _database_and_schema(path, options, path_is)
+    if "/" in database or (parts < levels - 1 and "," in schema):
         return name
-    full = name.name if is_full or not database else f"{database}.{name.name}"
-    return Name(scheme + (authority.rpartition("@")[2] or authority), full)
+    known = [database, schema] if parts < levels - 1 else [database] if parts < levels else []
+    return Name(scheme + (authority.rpartition("@")[2] or authority), ".".join([*filter(None, known), table]))
+
+
+def _server(authority: str, path: str, options: Mapping[str, str], full: str) -> tuple[str, str]:
+    """Return host, port and instance of an address, and its path without an instance.
+
+    full: the name of a table, if it is full and the path may be an instance, as OpenLineage's extractor writes it.
+    """
+    if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
+        authority = f"{authority}:{port}"
+    authority = options.get("cloudsqlinstance") or authority
+    instance = options.get("instancename") or options.get("instance") or ""
+    if full and not instance and full.partition(".")[0].casefold() != path.casefold():
+        instance, path = path, ""
+    if not instance:
+        return authority, path
+    host, colon, port = authority.partition(":")
+    return (authority, path) if "\\" in host else (f"{host}\\{instance.lower()}{colon}{port}", path)
+
+
+def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
+    """Return the database and the schema that an address names, empty where it names none."""
+    catalog = next((options[key] for key in _CATALOG if options.get(key)), "")
+    database = next((options[key] for key in _DATABASE if options.get(key)), "")
+    schema = next((options[key] for key in _SCHEMA if options.get(key)), "")
+    if catalog:
+        return catalog, schema or database
+    if path_is == "schema":
+        return database, schema or path
+    if path_is == "database/schema" and path.count("/") == 1:
+        database, _, schema = path.partition("/")
+        return database, schema
+    return path or database, schema
+
+
+def _plain_table(name: str, levels: int, path_is: str) -> str:
+    """Return a table's name without what OpenLineage's extractor adds to it.
+
+    It takes all that follows the host for the database, with options (`SAMPLE:user=u;.HR.EMP`), puts the database
+    before names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
+    """
+    if "=" in name and (found := _NAME_OPTIONS.match(name)):
+        name = _without_options(name, found[1] if path_is != "schema" else "", levels)
+    if path_is == "database/schema":
+        name = _CATALOG_AND_SCHEMA.sub(r"\1.\2.", name, count=1)
+    if name.count(".") < levels or (surplus := count_parts(name) - levels) not in (1, 2) or _IDENTIFIER.search(name):
+        return name
+    parts = name.split(".")
+    for repeated in (surplus, 2):
+        if [*map(str.casefold, parts[repeated - surplus : repeated])] == [
+            *map(str.casefold, parts[repeated : repeated + surplus])
+        ]:
+            return ".".join(parts[: repeated - surplus] + parts[repeated:])
+    return name
+
+
+def _without_options(name: str, database: str, levels: int) -> str:
+    """Return `database.table` of `database;key=value.table`; the name itself if the value's end is unclear."""
+    until = _first_of('"`[', name)
+    last = name.rfind("=", 0, until)
+    table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
+    if not table or "@" in name[last:]:
+        return name
+    if count_parts(table) >= levels:
+        return table
+    return f"{database}.{table}" if database else name
 
 
 def count_parts(name: str) -> int:
@@ -90,13 +188,82 @@ def count_parts(name: str) -> int:
 
 def table_options(name: Name) -> Name:
     """Keep only those options of a JDBC URL that say which table is meant; the others say how to connect."""
-    found = _URI.fullmatch(name.namespace)
+    found = _ADDRESS.fullmatch(name.namespace)
     if found is None:
         return name
-    scheme, authority, rest = found.groups()
-    cut = _first_of(";?", rest)
-    pairs = (pair for pair in re.split("[;?&]", rest[cut:]) if pair.partition("=")[0].strip().lower() in _TELLING)
-    return Name(";".join([f"{scheme}{authority}{rest[:cut]}", *pairs]), name.name)
+    pairs = (pair for pair in re.split("[;?&]", found[2]) if pair.partition("=")[0].strip().lower() in _TELLING)
+    return Name(";".join([found[1], *pairs]), name.name)
+
+
+def sql_server_address(name: Name) -> Name:
+    """Write the server of an address of SQL Server's drivers before its options, and values without braces.
+
+    Source: Microsoft's JDBC driver, "Building the connection URL".
+    """
+    found = _ADDRESS.fullmatch(name.namespace)
+    if found is None or not found[2]:
+        return name
+    scheme, _, server = found[1].partition("://")
+    options = {key: value.removeprefix("{").removesuffix("}") for key, value in _options(found[2]).items() if key}
+    server = server or next((options[key] for key in _SERVER if options.get(key)), "")
+    port = next((options[key] for key in _PORT if options.get(key, "").isdecimal()), "")
+    if port and ":" not in server:
+        host, slash, path = server.partition("/")
+        server = f"{host}:{port}{slash}{path}"
+    rest = (f";{key}={value}" for key, value in options.items() if key not in (*_SERVER, *_PORT))
+    return Name(f"{scheme}://{server}{''.join(rest)}", name.name) if server else name
+
+
+def host_list(name: Name) -> Name:
+    """Write the hosts of an address as `host:port,host:port`.
+
+    Forms: `[a:1,b:2]`, `(host=a,port=1),(host=b,port=2)` and `address=(host=a)(port=1),address=(host=b)` of MySQL and
+    MariaDB, Cassandra's `a--b:1` and ClickHouse's `(http://a:1),(grpc://b:2)`.
+    Sources: MySQL Connector/J, "Connection URL Syntax"; the JDBC wrapper of Cassandra's driver; ClickHouse's driver.
+    """
+    if found := _ENDPOINTS.fullmatch(name.namespace):
+        hosts = ",".join(_ENDPOINT.findall(found[2]))
+        return Name(f"{found[1]}{hosts}{found[3]}", name.name)
+    found = _HOST_LIST.fullmatch(name.namespace)
+    if found is None:
+        return name
+    scheme, hosts, rest = found.groups()
+    if "(" in hosts:
+        listed = _key_value_hosts(hosts)
+    elif "[" in hosts:
+        listed = hosts.partition("[")[2].partition("]")[0].split(",") if "," in hosts else []
+    else:
+        *others, last = hosts.split("--")
+        _, colon, port = last.partition(":")
+        listed = [*(f"{host}{colon}{port}" for host in others), last]
+    return Name(f"{scheme}{','.join(listed)}{rest}", name.name) if listed else name
+
+
+def _key_value_hosts(text: str) -> list[str]:
+    """Return `host:port` for each host of `(host=a,port=1),address=(host=b)(port=2)`, nothing where there is more."""
+    pairs = [pair.partition("=") for group in _IN_PARENTHESES.findall(text) for pair in group.split(",")]
+    if _IN_PARENTHESES.sub("", text).rpartition("@")[2].strip(", "):
+        return []
+    found: list[tuple[str, str]] = []
+    for key, _, value in pairs:
+        if key.strip().lower() == "host":
+            found.append((value.strip(), ""))
+        elif key.strip().lower() == "port" and found:
+            found[-1] = (found[-1][0], f":{value.strip()}")
+    return [host + port for host, port in found if host]
+
+
+def first_host(name: Name) -> Name:
+    """Keep the first of a list of hosts: other addresses of an Oracle service name only that one."""
+    found = _URI.fullmatch(name.namespace)
+    if found is None or "," not in found[2]:
+        return name
+    return Name(f"{found[1]}{found[2].partition(',')[0]}{found[3]}", name.name)
+
+
+def root_path(name: Name) -> Name:
+    """Put a slash in front of a path that has none."""
+    return name if name.name.startswith("/") or not name.name else Name(name.namespace, f"/{name.name}")
 
 
 def _first_of(marks: str, text: str) -> int:
@@ -117,7 +284,7 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
 
 def _options(text: str) -> dict[str, str]:
-    pairs = (pair.partition("=") for pair in re.split("[;?&:]", text))
+    pairs = (pair.partition("=") for pair in re.split("[;?&]", text.removeprefix(":")))
     return {key.strip().lower(): value.strip() for key, _, value in pairs}
 
 
@@ -165,10 +332,10 @@ def fold_tail(name: Name) -> Name:
     """Fold what lies below a table into its folder.
 
     These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
-    and folders of a whole date anywhere.
+    folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
     path = _without_dates(name.name)
-    end = len(path)
+    end = staged.start() if (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
         while folder > 0 and path[folder - 1] == "/":
@@ -221,6 +388,10 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 OPERATIONS: dict[str, Callable[[Name], Name]] = {
     "uri_form": uri_form,
     "table_options": table_options,
+    "sql_server_address": sql_server_address,
+    "host_list": host_list,
+    "first_host": first_host,
+    "root_path": root_path,
     "oracle_address": oracle_address,
     "trim_slashes": trim_slashes,
     "trim_end": trim_end,

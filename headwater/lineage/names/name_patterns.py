@@ -1,13 +1,22 @@
 """Patterns over names: text with `{holes}`. No regular expressions from outside, so none that explode.
 
-`{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:a|b}` one of the words;
-`{x:rest}` whatever is left, and only literal text may follow it. Every match is linear in the length of the name.
+`{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:word}` letters, digits,
+`_` and `-`; `{x:hex}` hexadecimal digits, dashes among them; `{x:date}` a whole date, with a time if there is one;
+`{x:a|b}` one of the words; `{x:rest}` whatever is left. Behind `rest`, a pattern is matched from the end: what follows is
+text, words, and holes of a kind that take 64 characters at most. Every match is linear in the length of the name.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+DATE = (
+    r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
+)
+"""A whole date, with a time if there is one; where it is twice in an expression, `mark` needs another name."""
+
+_KINDS = {"digits": "[0-9]", "word": r"[\w-]", "hex": "[0-9A-Fa-f-]"}
 _HOLE = re.compile(r"\{([a-z_]{1,30})(?::([^{}]*))?\}")
 _CHANGES: dict[str | None, Callable[[str], str]] = {None: str, "lower": str.lower, "upper": str.upper}
 
@@ -20,6 +29,17 @@ class Pattern:
     compiled: re.Pattern[str] = field(repr=False, compare=False)
     schemes: frozenset[str] | None = field(repr=False, compare=False)
     """What may stand before the first colon of a text that fits; None: anything."""
+    needs: str = field(repr=False, compare=False, default="")
+    """A text that every text that fits contains: looking for it is cheaper than matching."""
+
+    @property
+    def holes(self) -> set[str]:
+        """The names of the holes."""
+        return {name for name in self.compiled.groupindex if not name[-1].isdigit()}
+
+    def take(self, text: str) -> re.Match[str] | None:
+        """Return how a text is taken apart, None where it does not fit."""
+        return self.compiled.fullmatch(text) if self.needs in text else None
 
 
 @dataclass(frozen=True)
@@ -38,7 +58,7 @@ class Template:
 def first_fit(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
     """Return how the first of the patterns that fits takes the text apart."""
     for pattern in patterns:
-        if found := pattern.compiled.fullmatch(text):
+        if found := pattern.take(text):
             return found
     return None
 
@@ -49,10 +69,11 @@ def read_pattern(text: str) -> Pattern:
     names = [name for name, _, _ in pieces if name is not None]
     if len(set(names)) < len(names):
         raise ValueError(f"a hole is named twice in {text!r}")
-    if any(kind == "rest" and any(name for name, _, _ in pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
-        raise ValueError(f"a hole follows the hole of kind rest in {text!r}")
+    if any(kind == "rest" and not _ends(pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
+        raise ValueError(f"only words, digits, word, hex and date may follow the hole of kind rest in {text!r}")
     expression = "".join(_expression(pieces, at, text) for at in range(len(pieces)))
-    return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces))
+    needs = max((literal for _, _, literal in pieces), key=len, default="")
+    return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces), needs)
 
 
 def read_template(text: str, known: set[str]) -> Template:
@@ -87,18 +108,28 @@ def _pieces(text: str) -> list[_Piece]:
     return pieces
 
 
+def _ends(pieces: list[_Piece]) -> bool:
+    """Tell whether pieces may stand behind a hole of kind rest: each takes a bounded part of a name."""
+    return all(name is None or (kind is not None and kind != "rest") for name, kind, _ in pieces)
+
+
 def _expression(pieces: list[_Piece], at: int, text: str) -> str:
     name, kind, literal = pieces[at]
     if name is None:
         return re.escape(literal)
     if kind == "rest":
         return f"(?P<{name}>.*)"
-    if kind == "digits":
-        return f"(?P<{name}>[0-9]++)"
+    if kind in _KINDS:
+        bound = "{1,64}+" if any(before == "rest" for _, before, _ in pieces[:at]) else "++"
+        until = pieces[at + 1][2] if at + 1 < len(pieces) else ""
+        one = f"(?:(?!{re.escape(until)}){_KINDS[kind]})" if until else _KINDS[kind]
+        return f"(?P<{name}>{one}{bound})"
+    if kind == "date":
+        return f"(?P<{name}>{DATE.replace('mark', f'mark{at}')})"
     if kind is not None and "|" in kind:
         return f"(?P<{name}>{'|'.join(re.escape(word) for word in kind.split('|'))})"
     if kind is not None:
-        raise ValueError(f"unknown kind {kind!r} in {text!r}; kinds: digits, rest, or words like a|b")
+        raise ValueError(f"unknown kind {kind!r} in {text!r}; kinds: digits, word, hex, date, rest, or words like a|b")
     following = pieces[at + 1] if at + 1 < len(pieces) else (None, None, "")
     if following[0] is not None and following[1] != "rest":
         raise ValueError(f"nothing tells where {{{name}}} ends in {text!r}; put text behind it")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_operations import OPERATIONS, with_database, without_port
+from headwater.lineage.names.name_operations import OPERATIONS, PATHS, with_database, without_port
 from headwater.lineage.names.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
 from headwater.lineage.rules.rule_text import Entry, read_entries
 
@@ -12,7 +12,20 @@ STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
 """Operations that ask the metadata table."""
 
-_KEYS = ("id", "why", "stage", "namespace", "name", "to_namespace", "to_name", "levels", "default_port", "do", "keep")
+_KEYS = (
+    "id",
+    "why",
+    "stage",
+    "namespace",
+    "name",
+    "to_namespace",
+    "to_name",
+    "levels",
+    "path",
+    "default_port",
+    "do",
+    "keep",
+)
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
 
@@ -28,6 +41,7 @@ class NameRule:
     to_namespace: Template | None
     to_name: Template | None
     levels: int | None
+    path: str
     default_port: int | None
     do: str | None
     keep: bool
@@ -38,7 +52,7 @@ class NameRule:
         if after is None:
             return None
         if self.levels is not None:
-            after = with_database(after, self.levels)
+            after = with_database(after, self.levels, self.path)
         if self.default_port is not None:
             after = without_port(after, self.default_port)
         return operations[self.do](after) if self.do else after
@@ -48,10 +62,12 @@ class NameRule:
         return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
 
     def _rewritten(self, name: Name) -> Name | None:
+        if self.name and self.name.needs not in name.name:
+            return None
         found = first_fit(self.namespaces, name.namespace)
         if found is None and self.namespaces:
             return None
-        named = self.name.compiled.fullmatch(name.name) if self.name else None
+        named = self.name.take(name.name) if self.name else None
         if named is None and self.name:
             return None
         if self.to_namespace is None and self.to_name is None:
@@ -80,8 +96,8 @@ def read_name_rules(text: str, file: str) -> NameFile:
 def _rule(entry: Entry) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
-    holes = set.intersection(*(set(one.compiled.groupindex) for one in namespaces)) if namespaces else set()
-    named = set(name.compiled.groupindex) if name else set()
+    holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
+    named = name.holes if name else set()
     if holes & named:
         raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
     rule = NameRule(
@@ -93,6 +109,7 @@ def _rule(entry: Entry) -> NameRule:
         to_namespace=_template(entry, "to_namespace", holes | named),
         to_name=_template(entry, "to_name", holes | named),
         levels=entry.integer("levels"),
+        path=entry.optional("path") or PATHS[0],
         default_port=entry.integer("default_port"),
         do=entry.optional("do"),
         keep=entry.flag("keep") or False,
@@ -107,6 +124,10 @@ def _check(entry: Entry, rule: NameRule) -> None:
     known = (*OPERATIONS, *PLACES)
     if rule.do is not None and rule.do not in known:
         raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
+    if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):
+        raise entry.error(
+            f"path: {rule.path!r} does not say what the path means", f"beside `levels`: {', '.join(PATHS)}"
+        )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
     if rule.keep != all(change is None for change in changes):
         raise entry.error("either it changes something or it keeps", "give to_namespace, to_name …, or `keep: true`")

@@ -27,7 +27,7 @@ from headwater.lineage.edges.facet_contents import (
 )
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
-from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.dataset_name import Name, loses_end
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
@@ -221,7 +221,9 @@ class FactsReader:
 
     def _read_use(self, of: UsedDataset) -> DatasetUse:
         name = self._canonical(of.namespace, of.name)
-        is_renamed = of.previous_namespace is not None and of.previous_name is not None
+        previous = None
+        if of.previous_namespace is not None and of.previous_name is not None:
+            previous = self._canonical(of.previous_namespace, of.previous_name)
         return DatasetUse(
             name=name,
             schema=self._schema(of.schema),
@@ -230,15 +232,17 @@ class FactsReader:
             symlinks=tuple(self._symlinks(of, name)),
             tags=None if of.tags is None else tuple(Tag(field, key, value or "") for field, key, value in of.tags),
             lifecycle=of.lifecycle and of.lifecycle.upper(),
-            previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
+            previous=None if previous == name else previous,
             rows_confirmed=of.landed,
             is_part=self._is_part(of, name),
         )
 
     def _is_part(self, of: UsedDataset, name: Name) -> bool:
-        """Tell whether the rules for names removed the last folder or pattern of a name."""
+        """Tell whether the rules for names removed the last folder or pattern of a name, or the end of its last part."""
         folder = of.name.rstrip("/").rpartition("/")[0]
-        return bool(folder.strip("/")) and self._canonical(of.namespace, folder) == name
+        if folder.strip("/") and self._canonical(of.namespace, folder) == name:
+            return True
+        return loses_end(of.name, name.name)
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:

@@ -173,5 +173,13 @@ def attempts_of(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
     return [*found, ordered[begin:]]
 
 
+def duration_us(started_us: int | None, ended_us: int | None) -> int | None:
+    """Return how long a run took; None if it has not ended, or if none of its events is earlier than its end.
+
+    Some producers send only the end, and a START from a clock that is ahead may come after it.
+    """
+    return ended_us - started_us if started_us is not None and ended_us is not None and ended_us > started_us else None
+
+
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")
 """From the weakest to the strongest at one instant."""

@@ -152,10 +152,14 @@ class Snapshot(ABC):
         shown = names_shown({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
-    def own_names(self) -> set[Name]:
-        """Return every dataset under the name that it has now: `datasets` without the names from before a rename."""
+    def own_names(self, *, attempted: bool = False) -> set[Name]:
+        """Return every dataset under the name that it has now: `datasets` without the names from before a rename.
+
+        attempted: also those that only runs mention which did not complete.
+        """
         described = {each.plain for each in self.described()}
-        found = described.union(filter(self.graph.mentions_any, self.graph.generations.keys() - described))
+        is_used = self.graph.mentions_any if attempted else self.graph.uses
+        found = described.union(filter(is_used, self.graph.generations.keys() - described))
         left = (former for name in found if (former := self.naming.moved.former(name)))
         return found | {self.resolve(former.name) for former in left}
 
@@ -229,6 +233,10 @@ class Snapshot(ABC):
     @abstractmethod
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
+
+    @abstractmethod
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
 
     @abstractmethod
     def applications(self, number: int) -> Set[str]:

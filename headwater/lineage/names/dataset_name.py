@@ -66,7 +66,7 @@ def _cut(text: str) -> str:
 
 def loses_end(sent: str, canonical: str) -> bool:
     """Tell whether a canonical name lacks the end of what was sent: a partition `t$20260301`, or `t__dbt_tmp`."""
-    one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1].casefold() for text in (sent, canonical))
+    one, other = (_SEPARATOR.split(text.strip("/\"`[]"))[-1].casefold() for text in (sent, canonical))
     return len(other) < len(one) and one.startswith(other)
 
 

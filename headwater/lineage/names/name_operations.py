@@ -26,9 +26,7 @@ _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?
 _LONGEST_DATE = len("/2026/11/20/07/30")
 _DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
-_STAGED = re.compile(
-    r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
-)
+_STAGED = re.compile(r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))")
 """Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of Spark's streams of files."""
 
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")

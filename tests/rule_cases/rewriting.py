@@ -75,6 +75,14 @@ TEMPORARY = [
         [done(3, 15, table("b__dbt_tmp"), job_facets=sql("TRUNCATE TABLE b__dbt_tmp"))],
         {"b.x": 10},
     ),
+    *(
+        case(
+            f"R10 the DROP of {name} ends no generation of the files of all days",
+            [done(1, 1, writes(form, {"x": "a.x"}), of=[table("a", "x")], job="load"), drop(2, 2, name)],
+            dropped(),
+        )
+        for name, form in (("raw/2026-03-01/b.csv", "raw/b.csv"), ("raw/b_20260301.csv", "raw/b.csv"))
+    ),
     clear_once("setting the table aside removes nothing", [rename(3, 15, "b", "b__dbt_backup")], {"b.x": 10}),
 ]
 

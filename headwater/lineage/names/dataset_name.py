@@ -9,7 +9,6 @@ LONGEST = 4096
 
 _HEAD, _TAIL = 2000, 1000
 
-_SEPARATOR = re.compile(r"[./]")
 _LOCAL = re.compile(r"(file|dbfs):(?://)?(/(?!/).+)", re.DOTALL)
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL)
 
@@ -62,12 +61,6 @@ def _cut(text: str) -> str:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"{text[:_HEAD]}…[cut: {len(text)} characters, sha256 {digest}]…{text[-_TAIL:]}"
-
-
-def loses_end(sent: str, canonical: str) -> bool:
-    """Tell whether a canonical name lacks the end of what was sent: a partition `t$20260301`, or `t__dbt_tmp`."""
-    one, other = (_SEPARATOR.split(text.strip("/\"`[]"))[-1].casefold() for text in (sent, canonical))
-    return len(other) < len(one) and one.startswith(other)
 
 
 def split_location(uri: str) -> Name | None:

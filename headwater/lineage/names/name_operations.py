@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_patterns import DATE
 
 PATHS = ("database", "schema", "database/schema", "instance")
 """What the path of a database's address can mean."""
+
+_NAMESPACES = 2048
+"""Namespaces that are remembered, each of 4,096 characters at most: many names share one."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([^;?]++)(.*)", re.DOTALL)
@@ -26,9 +30,16 @@ _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?
 _LONGEST_DATE = len("/2026/11/20/07/30")
 _DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
-_STAGED = re.compile(r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))")
-"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of Spark's streams of files."""
+_STAGED = re.compile(
+    r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
+)
+"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of a stream of files."""
 
+_DATED_FILE = re.compile(
+    rf"(?P<name>[^/._-])[-_.]{DATE}(?P<extension>(?:\.[A-Za-z][A-Za-z0-9]{{0,9}}){{1,3}})\Z", re.DOTALL
+)
+_ANY_DATE = re.compile(rf"{DATE}|{_FOLDERS}{_DAY_FOLDER}")
+_SEPARATOR = re.compile(r"[./]")
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
 _CATALOG = ("catalog", "conncatalog")
 _DATABASE = ("database", "databasename", "db")
@@ -55,15 +66,28 @@ _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""
 
 def uri_form(name: Name) -> Name:
     """Lower-case scheme and host of the namespace, drop its trailing slashes; hosts beyond ASCII stay."""
-    if name.namespace.startswith("file:/"):
-        return Name(name.namespace.rstrip("/"), name.name)
-    found = _URI.fullmatch(name.namespace)
+    form = _uri_form(name.namespace)
+    return name if form == name.namespace else Name(form, name.name)
+
+
+@lru_cache(_NAMESPACES)
+def _uri_form(namespace: str) -> str:
+    if namespace.startswith("file:/"):
+        return namespace.rstrip("/")
+    found = _uri(namespace)
     if found is None:
-        return name
-    scheme, authority, rest = found.groups()
+        return namespace
+    scheme, authority, rest = found
     user, at, host = authority.rpartition("@")
     host = host.lower() if host.isascii() else host
-    return Name(f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}", name.name)
+    return f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}"
+
+
+@lru_cache(_NAMESPACES)
+def _uri(namespace: str) -> tuple[str, str, str] | None:
+    """Return scheme, authority and rest of a namespace, None where it is no URI."""
+    found = _URI.fullmatch(namespace)
+    return None if found is None else (found[1], found[2], found[3])
 
 
 def _host_list(hosts: str) -> str:
@@ -83,11 +107,12 @@ def without_port(name: Name, port: int) -> Name:
     """Drop the port of each host in the namespace if it is the system's default."""
     if f":{port}" not in name.namespace:
         return name
-    found = _URI.fullmatch(name.namespace)
+    found = _uri(name.namespace)
     if found is None:
         return name
-    hosts = [host.removesuffix(f":{port}") or host for host in found[2].split(",")]
-    return Name(f"{found[1]}{','.join(dict.fromkeys(hosts))}{found[3]}", name.name)
+    scheme, authority, rest = found
+    hosts = [host.removesuffix(f":{port}") or host for host in authority.split(",")]
+    return Name(f"{scheme}{','.join(dict.fromkeys(hosts))}{rest}", name.name)
 
 
 def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
@@ -97,10 +122,10 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
     where the name has none.
     """
-    found = _URI.fullmatch(name.namespace)
+    found = _uri(name.namespace)
     if found is None:
         return name
-    scheme, authority, rest = found.groups()
+    scheme, authority, rest = found
     table = _plain_table(name.name, levels, path_is)
     if not rest:
         return Name(scheme + (authority.rpartition("@")[2] or authority), table)
@@ -253,10 +278,11 @@ def _key_value_hosts(text: str) -> list[str]:
 
 def first_host(name: Name) -> Name:
     """Keep the first of a list of hosts: other addresses of an Oracle service name only that one."""
-    found = _URI.fullmatch(name.namespace)
-    if found is None or "," not in found[2]:
+    found = _uri(name.namespace)
+    if found is None or "," not in found[1]:
         return name
-    return Name(f"{found[1]}{found[2].partition(',')[0]}{found[3]}", name.name)
+    scheme, authority, rest = found
+    return Name(f"{scheme}{authority.partition(',')[0]}{rest}", name.name)
 
 
 def root_path(name: Name) -> Name:
@@ -332,8 +358,9 @@ def fold_tail(name: Name) -> Name:
     These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
     folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
-    path = _without_dates(name.name)
-    end = staged.start() if (staged := _STAGED.search(path)) else len(path)
+    path = without_dates(name.name)
+    may_be_staged = "/_" in path or "/." in path
+    end = staged.start() if may_be_staged and (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
         while folder > 0 and path[folder - 1] == "/":
@@ -357,11 +384,20 @@ def _tail(path: str, end: int) -> int:
     return slash if folded else 0
 
 
-def _without_dates(path: str) -> str:
-    """Leave out the folders of a whole date between others: they hold the table's rows of that day."""
+def without_dates(path: str) -> str:
+    """Leave out folders of a whole date between others, and a date behind a file's name: they hold one day's rows."""
     if not _MAY_HAVE_DATE.search(path):
         return path
-    return _DATE_BETWEEN.sub("", path)
+    return _DATED_FILE.sub(r"\g<name>\g<extension>", _DATE_BETWEEN.sub("", path))
+
+
+def loses_part(sent: str, canonical: str) -> bool:
+    """Tell whether a canonical name lacks a date of what was sent, or its end, as of `t$20260301` and `t__dbt_tmp`."""
+    sent, canonical = sent.casefold(), canonical.casefold()
+    if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
+        return True
+    one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1] for text in (sent, canonical))
+    return len(other) < len(one) and one.startswith(other)
 
 
 def lower(name: Name) -> Name:

@@ -1,13 +1,14 @@
 """Patterns over names: text with `{holes}`. No regular expressions from outside, so none that explode.
 
 `{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:word}` letters, digits,
-`_` and `-`; `{x:hex}` hexadecimal digits, dashes among them; `{x:date}` a whole date, with a time if there is one;
-`{x:a|b}` one of the words; `{x:rest}` whatever is left. Behind `rest`, a pattern is matched from the end: what follows is
-text, words, and holes of a kind that take 64 characters at most. Every match is linear in the length of the name.
+`_` and `-`; `{x:uuid}`; `{x:hash}` 32, 40 or 64 hexadecimal digits; `{x:date}` a whole date, with a time if it has one;
+`{x:ext}` one to three extensions of a file, each with its dot; `{x:a|b}` one of the words; `{x:rest}` whatever is left.
+A pattern with text or other holes behind `rest` is matched from the end; each of these holes takes 64 characters at
+most. Every match is linear in the length of the name.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 DATE = (
@@ -16,7 +17,13 @@ DATE = (
 )
 """A whole date, with a time if there is one; where it is twice in an expression, `mark` needs another name."""
 
-_KINDS = {"digits": "[0-9]", "word": r"[\w-]", "hex": "[0-9A-Fa-f-]"}
+_CLASSES = {"digits": "[0-9]", "word": r"[\w-]"}
+_KINDS = {
+    "uuid": "[0-9A-Fa-f]{8}(?:-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}",
+    "hash": "(?:[0-9A-Fa-f]{64}|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{32})",
+    "date": DATE,
+    "ext": r"(?:\.[A-Za-z][A-Za-z0-9]{0,9}){1,3}",
+}
 _HOLE = re.compile(r"\{([a-z_]{1,30})(?::([^{}]*))?\}")
 _CHANGES: dict[str | None, Callable[[str], str]] = {None: str, "lower": str.lower, "upper": str.upper}
 
@@ -50,7 +57,7 @@ class Template:
     holes: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
     end: str = field(repr=False, compare=False)
 
-    def fill(self, values: dict[str, str]) -> str:
+    def fill(self, values: Mapping[str, str]) -> str:
         """Return the text with every hole filled."""
         return "".join(before + _CHANGES[change](values[hole]) for before, hole, change in self.holes) + self.end
 
@@ -70,7 +77,7 @@ def read_pattern(text: str) -> Pattern:
     if len(set(names)) < len(names):
         raise ValueError(f"a hole is named twice in {text!r}")
     if any(kind == "rest" and not _ends(pieces[at + 1 :]) for at, (_, kind, _) in enumerate(pieces)):
-        raise ValueError(f"only words, digits, word, hex and date may follow the hole of kind rest in {text!r}")
+        raise ValueError(f"a hole follows the hole of kind rest in {text!r} without a kind of its own")
     expression = "".join(_expression(pieces, at, text) for at in range(len(pieces)))
     needs = max((literal for _, _, literal in pieces), key=len, default="")
     return Pattern(text, re.compile(expression, re.DOTALL), _schemes(pieces), needs)
@@ -119,17 +126,19 @@ def _expression(pieces: list[_Piece], at: int, text: str) -> str:
         return re.escape(literal)
     if kind == "rest":
         return f"(?P<{name}>.*)"
-    if kind in _KINDS:
+    if kind in _CLASSES:
         bound = "{1,64}+" if any(before == "rest" for _, before, _ in pieces[:at]) else "++"
         until = pieces[at + 1][2] if at + 1 < len(pieces) else ""
-        one = f"(?:(?!{re.escape(until)}){_KINDS[kind]})" if until else _KINDS[kind]
+        one = f"(?:(?!{re.escape(until)}){_CLASSES[kind]})" if until else _CLASSES[kind]
         return f"(?P<{name}>{one}{bound})"
-    if kind == "date":
-        return f"(?P<{name}>{DATE.replace('mark', f'mark{at}')})"
+    if kind in _KINDS:
+        return f"(?P<{name}>{_KINDS[kind].replace('mark', f'mark{at}')})"
     if kind is not None and "|" in kind:
         return f"(?P<{name}>{'|'.join(re.escape(word) for word in kind.split('|'))})"
     if kind is not None:
-        raise ValueError(f"unknown kind {kind!r} in {text!r}; kinds: digits, word, hex, date, rest, or words like a|b")
+        raise ValueError(
+            f"unknown kind {kind!r} in {text!r}; kinds: digits, word, uuid, hash, date, ext, rest, or words like a|b"
+        )
     following = pieces[at + 1] if at + 1 < len(pieces) else (None, None, "")
     if following[0] is not None and following[1] != "rest":
         raise ValueError(f"nothing tells where {{{name}}} ends in {text!r}; put text behind it")

@@ -1,9 +1,11 @@
 """Rules for names, read from YAML. What each key means is in `docs/names.md`."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.job_operations import JOB_OPERATIONS
 from headwater.lineage.names.name_operations import OPERATIONS, PATHS, with_database, without_port
 from headwater.lineage.names.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
 from headwater.lineage.rules.rule_text import Entry, read_entries
@@ -18,6 +20,7 @@ _KEYS = (
     "stage",
     "namespace",
     "name",
+    "file",
     "to_namespace",
     "to_name",
     "levels",
@@ -26,6 +29,8 @@ _KEYS = (
     "do",
     "keep",
 )
+_JOB_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do", "keep")
+_DIGIT = re.compile("[0-9]")
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
 
@@ -38,6 +43,7 @@ class NameRule:
     stage: str
     namespaces: tuple[Pattern, ...]
     name: Pattern | None
+    files: tuple[Pattern, ...]
     to_namespace: Template | None
     to_name: Template | None
     levels: int | None
@@ -46,9 +52,18 @@ class NameRule:
     do: str | None
     keep: bool
 
-    def apply(self, name: Name, operations: Mapping[str, Callable[[Name], Name]]) -> Name | None:
-        """Return what becomes of the name, None where the rule does not fit."""
-        after = self._rewritten(name)
+    def fit(self, namespace: str) -> dict[str, str] | None:
+        """Return what the holes of the namespace's pattern take, None where no pattern fits."""
+        if not self.namespaces:
+            return {}
+        found = first_fit(self.namespaces, namespace)
+        return None if found is None else found.groupdict()
+
+    def apply(
+        self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
+    ) -> Name | None:
+        """Return what becomes of a name, None where the rule does not fit; values: what `fit` returned."""
+        after = self._rewritten(name, values)
         if after is None:
             return None
         if self.levels is not None:
@@ -61,20 +76,24 @@ class NameRule:
         """Tell whether a namespace that begins with `scheme:`, or is it, can fit at all."""
         return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
 
-    def _rewritten(self, name: Name) -> Name | None:
-        if self.name and self.name.needs not in name.name:
-            return None
-        found = first_fit(self.namespaces, name.namespace)
-        if found is None and self.namespaces:
-            return None
-        named = self.name.take(name.name) if self.name else None
-        if named is None and self.name:
-            return None
+    def _rewritten(self, name: Name, values: Mapping[str, str]) -> Name | None:
+        if self.name is not None:
+            named = self.name.take(name.name)
+            if named is None:
+                return None
+            values = {**values, **named.groupdict()}
+        if self.files:
+            return self._folder(name)
         if self.to_namespace is None and self.to_name is None:
             return name
-        values = (found.groupdict() if found else {}) | (named.groupdict() if named else {})
         namespace = self.to_namespace.fill(values) if self.to_namespace else name.namespace
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
+
+    def _folder(self, name: Name) -> Name | None:
+        """Return the folder of a file whose name fits, None where it has no folder or does not fit."""
+        folder, _, file = name.name.rpartition("/")
+        fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
+        return Name(name.namespace, folder.rstrip("/")) if fits else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,13 @@ def read_name_rules(text: str, file: str) -> NameFile:
     return NameFile(rules, tuple(aliases))
 
 
-def _rule(entry: Entry) -> NameRule:
+def read_job_rules(text: str, file: str) -> tuple[NameRule, ...]:
+    """Read `jobs.yaml`: rules in the same language with other operations and without stages; raises the same."""
+    entries = read_entries(text, file, {"rules": _JOB_KEYS})
+    return tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
+
+
+def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
     holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
@@ -106,6 +131,7 @@ def _rule(entry: Entry) -> NameRule:
         stage=entry.optional("stage") or STAGES[0],
         namespaces=namespaces,
         name=name,
+        files=tuple(_pattern(entry, text) for text in entry.texts("file")),
         to_namespace=_template(entry, "to_namespace", holes | named),
         to_name=_template(entry, "to_name", holes | named),
         levels=entry.integer("levels"),
@@ -114,14 +140,13 @@ def _rule(entry: Entry) -> NameRule:
         do=entry.optional("do"),
         keep=entry.flag("keep") or False,
     )
-    _check(entry, rule)
+    _check(entry, rule, operations)
     return rule
 
 
-def _check(entry: Entry, rule: NameRule) -> None:
+def _check(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
-    known = (*OPERATIONS, *PLACES)
     if rule.do is not None and rule.do not in known:
         raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
     if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):
@@ -129,8 +154,10 @@ def _check(entry: Entry, rule: NameRule) -> None:
             f"path: {rule.path!r} does not say what the path means", f"beside `levels`: {', '.join(PATHS)}"
         )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
-    if rule.keep != all(change is None for change in changes):
-        raise entry.error("either it changes something or it keeps", "give to_namespace, to_name …, or `keep: true`")
+    if rule.keep != (not rule.files and all(change is None for change in changes)):
+        raise entry.error(
+            "either it changes something or it keeps", "give to_namespace, to_name, file …, or `keep: true`"
+        )
 
 
 def _pattern(entry: Entry, text: str) -> Pattern:

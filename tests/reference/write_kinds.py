@@ -77,8 +77,8 @@ class WriteKinds:
         """Tell whether what one event says of a dataset are all columns of the table (12.6)."""
         if event.event["producer"] in self.complete:
             settled = "run" not in event.event or event.event.get("eventType") == "COMPLETE"
-            is_whole = not is_part(named, self.names.canonical) and not is_subset(named) and not self._is_echo(event)
-            if settled and is_whole:
+            is_whole = not is_part(named, self.names.canonical) and not is_subset(named)
+            if settled and is_whole and (role == "dataset" or not self._is_echo(event)):
                 return True
         return role == "outputs" and self._is_complete(named, event, dataset)
 

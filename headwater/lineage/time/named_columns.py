@@ -19,7 +19,7 @@ def judged_columns(snapshot: Snapshot, dataset: Name) -> Columns:
         for generation in generations.meanings(location):
             own = snapshot.columns(generation)
             named = _unlisted(snapshot.graph, generation, own)
-            base_us = snapshot.base_us(generation) if named or others else None
+            base_us = snapshot.base_us(generation) if own.names and (named or others) else None
             newer = [key for key, said in named.items() if _is_newer(snapshot, said, base_us)]
             for key in (*own.by_key, *sorted(newer)):
                 more.setdefault(columns.key(key), own.shown(key))

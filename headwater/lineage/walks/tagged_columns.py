@@ -65,7 +65,8 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable
     dataset, key = graph.columns[node]
     if not _is_newest(graph, counted, dataset):
         return False
-    if key in counted.nesting.columns_of(dataset).by_key:
+    by_key = counted.nesting.columns_of(dataset).by_key
+    if not by_key or key in by_key:
         return True
     ends = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
     if any(counted.live[number] for edges in ends for _, _, number in triples(edges)):

@@ -10,6 +10,7 @@ from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.named_columns import judged_columns
 from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.lineage.walks.column_verdicts import (
@@ -49,7 +50,7 @@ def verdicts(
     `counted` is of. former: also list the columns of locations that no name means any more.
     """
     is_former = snapshot.naming.moved.former
-    there = [each for each in snapshot.own_names() if former or not is_former(each)]
+    there = [each for each in snapshot.own_names(attempted=True) if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -106,10 +107,10 @@ def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
 def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
-    """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
+    """Return the verdicts of the columns of a dataset; a dropped one has none."""
     if not counted.shows_gone and not snapshot.stands(dataset):
         return []
-    columns = snapshot.shown_columns(dataset)
+    columns = judged_columns(snapshot, dataset)
     consumers: dict[str | None, list[str]] = {}
     for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():

@@ -25,7 +25,7 @@ class Schemas:
         self,
         events: Iterable[Delivered],
         meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None],
-        is_complete: Callable[[dict[str, Any], Delivered, Dataset], bool],
+        is_complete: Callable[[dict[str, Any], Delivered, Dataset, str], bool],
     ) -> None:
         """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
         self.known: dict[Dataset, list[ColumnList]] = defaultdict(list)
@@ -35,7 +35,7 @@ class Schemas:
                 for each in event.datasets(role):
                     schema, dataset = facets_of(each).get("schema"), meaning(each, event, role == "outputs")
                     if schema and schema.get("fields") and not schema.get("_deleted") and dataset:
-                        whole = role == "outputs" and is_complete(each, event, dataset)
+                        whole = is_complete(each, event, dataset, role)
                         self.known[dataset].append(
                             ColumnList(event.time_us, whole, schema_paths(schema.get("fields") or []))
                         )
@@ -51,6 +51,11 @@ class Schemas:
         past = [each for each in known if each.time_us <= time_us]
         first = [known[complete[-1]]] if complete else past[-1:] or known[:1]
         return _together([each.paths for each in (*first, *reversed(newer))])
+
+    def base_us(self, dataset: Dataset) -> int | None:
+        """Return the time of the base list, None without one."""
+        complete = [each.time_us for each in self.known.get(dataset, []) if each.is_complete]
+        return complete[-1] if complete else None
 
     def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""

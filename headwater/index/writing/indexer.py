@@ -68,7 +68,7 @@ class Indexer:
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
         self._facets = FacetTable(self._sql, self._names, runs, self._store.search, rules.job)
         self._recent = RecentFacets(self._sql, runs)
-        self._reader = FactsReader(rules.canonical, self._contents, rules.job)
+        self._reader = FactsReader(rules.canonical, self._contents, rules.job, rules.lists_all)
         self._generation = newest_generation(self._sql)
         self._spelt: set[int] = set()
 

@@ -1,6 +1,7 @@
 """Rule 2, form: one canonical name for the many ways to write it; stateless: the same name, the same form, always."""
 
 from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
@@ -53,7 +54,8 @@ class NameRules:
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
         self.jobs = JobRules(self._sources[2], self.canonical)
-        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules)
+        self._complete = tuple(producer for file in own for producer in file.complete_lists)
+        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules, self._complete)
 
     @cached_property
     def rules_hash(self) -> str:
@@ -68,6 +70,10 @@ class NameRules:
     def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
         """Return the canonical name of a job. outputs: of the event that names it, as sent."""
         return self.jobs.canonical(job, outputs)
+
+    def lists_all(self, producer: str) -> bool:
+        """Tell whether a producer was declared to list all columns of a dataset, whatever it reports."""
+        return any(fnmatchcase(producer, glob) for glob in self._complete)
 
     def explain(self, namespace: str, name: str) -> list[Step]:
         """Return the steps from a name as sent to its canonical form, in order; none where it is canonical."""

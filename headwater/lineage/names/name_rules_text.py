@@ -98,18 +98,30 @@ class NameRule:
 
 @dataclass(frozen=True)
 class NameFile:
-    """A file of rules for names: its rules in order, and business names of datasets."""
+    """A file of rules for names: its rules in order, and business names of datasets.
+
+    complete_lists: globs over the producers whose lists of columns are complete.
+    """
 
     rules: tuple[NameRule, ...] = ()
     aliases: tuple[tuple[str, Name], ...] = ()
+    complete_lists: tuple[str, ...] = ()
 
 
 def read_name_rules(text: str, file: str) -> NameFile:
     """Read `names.yaml`; raises WrongSetting naming file, line and rule, and what fits."""
-    entries = read_entries(text, file, {"rules": _KEYS, "aliases": _ALIAS_KEYS})
+    sections = {"rules": _KEYS, "aliases": _ALIAS_KEYS, "complete_lists": ("producer",)}
+    entries = read_entries(text, file, sections)
     rules = tuple(_rule(entry) for entry in entries["rules"])
     aliases = ((one.text("alias"), Name(one.text("namespace"), one.text("name"))) for one in entries["aliases"])
-    return NameFile(rules, tuple(aliases))
+    return NameFile(rules, tuple(aliases), tuple(map(_producer, entries["complete_lists"])))
+
+
+def _producer(entry: Entry) -> str:
+    producer = entry.text("producer")
+    if set("*?/.:") >= {*producer}:
+        raise entry.error("it would fit every producer", "write the producer, or a part of its URI, as in `https://acme/*`")
+    return producer
 
 
 def read_job_rules(text: str, file: str) -> tuple[NameRule, ...]:

@@ -25,6 +25,7 @@ from headwater.lineage.edges.facet_contents import (
     sent_edges,
     sent_sql,
 )
+from headwater.lineage.edges.write_kinds import LISTS_ALL
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.canonical_names import default_rules
@@ -98,7 +99,7 @@ class ReadShape(Struct, frozen=True, gc=False):
             leads_to=self.leads_to,
             producer=sent.producer,
             sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
-            write_signs=tuple(sorted({*properties, *self._sql_signs(sent)})) if sent.kind == "RUN" else (),
+            write_signs=tuple(sorted({*properties, *(self._sql_signs(sent) if sent.kind == "RUN" else ())})),
         )
 
     def _sql_signs(self, sent: Sent) -> Iterable[str]:
@@ -115,11 +116,19 @@ class ReadShape(Struct, frozen=True, gc=False):
 class FactsReader:
     """Reads events into facts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(self, canonical: Canonical, contents: Contents, jobs: CanonicalJob | None = None):
+    def __init__(
+        self,
+        canonical: Canonical,
+        contents: Contents,
+        jobs: CanonicalJob | None = None,
+        lists_all: Callable[[str], bool] = lambda _: False,
+    ):
         """canonical: the form of a name (rule 2); contents: takes what is new.
 
-        jobs: the canonical name of a job (rule 3), without it by the shipped rules.
+        jobs: the canonical name of a job (rule 3), without it by the shipped rules; lists_all: tells of a producer
+        whether its lists of columns are complete (rule 12.6).
         """
+        self._lists_all = lists_all
         self._canonical = canonical
         self._jobs = jobs or default_rules().job
         self._contents = contents
@@ -177,6 +186,8 @@ class FactsReader:
     def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
         """Put an event together."""
         signs = properties_signs(sent.run_facets)
+        if self._lists_all(sent.producer):
+            signs = (*signs, LISTS_ALL)
         who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
         content = self._known_contents.get(who)
         if content is None:

@@ -21,14 +21,15 @@ class SnapshotOfCandidates(Snapshot):
     def __init__(self, naming: Naming, remask: Remask):
         """Hold nothing yet.
 
-        schemas: columns by dataset in its generation; ever_read: datasets that a run read to write another;
-        jobs: what people call those that are known by an artifact's id; parents: parent runs by run;
-        ended: runs that ended with their application;
+        schemas: columns by dataset in its generation; base_times: of their base lists, us;
+        ever_read: datasets that a run read to write another; jobs: what people call those that are known by an
+        artifact's id; parents: parent runs by run; ended: runs that ended with their application;
         newest_us: time of the newest event that is not ahead of its receipt;
         spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
         super().__init__(naming, remask)
         self.schemas: dict[Name, Columns] = {}
+        self.base_times: dict[Name, int] = {}
         self.spellings: dict[Name, Mapping[str, str]] = {}
         self.tagged: dict[Name, list[Tag]] = {}
         self.ever_read: set[Name] = set()
@@ -60,6 +61,10 @@ class SnapshotOfCandidates(Snapshot):
         """Return the columns of the newest schema of a dataset in its generation."""
         found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
         return found.with_unlisted(spellings) if spellings else found
+
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time of the base list of a dataset in its generation, None without one."""
+        return self.base_times.get(dataset)
 
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""

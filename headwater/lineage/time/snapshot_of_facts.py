@@ -40,6 +40,8 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
+        bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
+        self.base_times = {dataset: base.time_us for dataset, base in bases if base}
         sent: dict[Name, set[str]] = {}
         for fact in facts:
             for name, column in derivation.shapes.traits(fact).spellings:

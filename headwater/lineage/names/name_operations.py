@@ -131,7 +131,7 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
         return Name(scheme + (authority.rpartition("@")[2] or authority), table)
     path, options = _path_and_options(rest)
     parts = count_parts(table)
-    authority, path = _server(authority, path, options, table if parts >= levels and path_is == "instance" else "")
+    authority, path = _server(authority, path, options, table if path_is == "instance" else None)
     database, schema = _database_and_schema(path, options, path_is)
     if "/" in database or (parts < levels - 1 and "," in schema):
         return name
@@ -139,16 +139,17 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     return Name(scheme + (authority.rpartition("@")[2] or authority), ".".join([*filter(None, known), table]))
 
 
-def _server(authority: str, path: str, options: Mapping[str, str], full: str) -> tuple[str, str]:
+def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
     """Return host, port and instance of an address, and its path without an instance.
 
-    full: the name of a table, if it is full and the path may be an instance, as OpenLineage's extractor writes it.
+    table: the name of the table if a path is an instance, as in the names of OpenLineage's extractor. A path with which
+    the name begins is the database.
     """
     if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
         authority = f"{authority}:{port}"
     authority = options.get("cloudsqlinstance") or authority
     instance = options.get("instancename") or options.get("instance") or ""
-    if full and not instance and full.partition(".")[0].casefold() != path.casefold():
+    if table is not None and not instance and table.partition(".")[0].casefold() != path.casefold():
         instance, path = path, ""
     if not instance:
         return authority, path
@@ -164,7 +165,7 @@ def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) ->
     if catalog:
         return catalog, schema or database
     if path_is == "schema":
-        return database, schema or path
+        return database, schema or (path if "/" not in path else "")
     if path_is == "database/schema" and path.count("/") == 1:
         database, _, schema = path.partition("/")
         return database, schema
@@ -397,7 +398,7 @@ def loses_part(sent: str, canonical: str) -> bool:
     if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
         return True
     one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1] for text in (sent, canonical))
-    return len(other) < len(one) and one.startswith(other)
+    return 0 < len(other) < len(one) and one.startswith(other)
 
 
 def lower(name: Name) -> Name:

@@ -16,7 +16,7 @@ from headwater.index.rules_files import FILES, RulesFiles
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import read_metadata
-from headwater.lineage.names.name_rules_text import read_name_rules
+from headwater.lineage.names.name_rules_text import read_job_rules, read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
@@ -32,6 +32,7 @@ from tests.commanding import commanded
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
 READERS: dict[str, Any] = {
     "names.yaml": read_name_rules,
+    "jobs.yaml": read_job_rules,
     "metadata.csv": read_metadata,
     "tags.yaml": read_tags,
     "masking.yaml": read_masking,

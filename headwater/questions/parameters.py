@@ -96,6 +96,7 @@ Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
 SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
 SentName = Annotated[str, Help("Name as a producer wrote it.", example="/silver/customers/")]
 At = Annotated[Microseconds | None, Help("What it meant then.")]
+NameOfJob = Annotated[bool, Help("the name is that of a job.")]
 Address = Annotated[
     str,
     Help("Address at which producers reach this Headwater.", longest=2_000, example="http://localhost:5000"),

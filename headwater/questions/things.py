@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from headwater.events.times import iso
+from headwater.index.reading.job_names import original_names
 from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
 from headwater.index.reading.listed_things import ListedDataset, ListedJob, ListedThings
 from headwater.index.reading.live_graph import LiveGraph
@@ -100,7 +101,7 @@ def jobs(live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, no
     items = [
         JobInList(
             *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
-            _last_run(row),
+            _last_run(row), original_names(live, row.name),
         )
         for row in cut.rows
     ]  # fmt: skip

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from tests.reference.job_names import canonical_job
+
 Facets = dict[str, Any]
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -248,7 +250,7 @@ def run_key(run_id: str, job: dict[str, str]) -> str:
 
 
 def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:
-    head, dot, rest = job["name"].partition(".")
+    head, dot, rest = canonical_job(job["name"]).partition(".")
     session = _SESSION.fullmatch(head)
     return job["namespace"], (artifact or (session[1] if session else head)) + dot + rest
 

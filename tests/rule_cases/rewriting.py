@@ -71,7 +71,7 @@ TEMPORARY = [
     ),
     *(
         clear_once(
-            f"a {what} of a temporary name removes nothing of the table",
+            f"a {what} of b__dbt_{kind} removes nothing of the table",
             [done(3, 15, changes(f"b__dbt_{kind}", what))],
             {"b.x": 10},
         )

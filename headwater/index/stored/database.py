@@ -52,7 +52,8 @@ CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
   processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
-  producer INTEGER, completed INTEGER);
+  producer INTEGER, completed INTEGER, sent_job INTEGER);
+CREATE INDEX runs_sent_job ON runs(sent_job) WHERE sent_job IS NOT NULL;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;

@@ -1,6 +1,7 @@
 """What the facets of runs say around them: the job above, the hours they were meant for, what is changed by hand."""
 
 import sqlite3
+from collections.abc import Callable
 from functools import lru_cache
 
 from headwater.events.decode import decode
@@ -25,8 +26,19 @@ from headwater.lineage.runs.sent_facets import Facets
 class RunContextTable:
     """Takes the facets of runs; `flush` writes."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, search: SearchTable):
-        """Use the index's connection. search: is told of the jobs that others name as their parents."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        names: NameNumbers,
+        runs: RunNumbers,
+        search: SearchTable,
+        jobs: Callable[[Name], Name],
+    ):
+        """Use the index's connection.
+
+        search: is told of the jobs that others name as their parents; jobs: returns the canonical name of such a job.
+        """
+        self._jobs = jobs
         self._sql = connection
         self._names = names
         self._runs = runs
@@ -39,7 +51,7 @@ class RunContextTable:
     def take(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
         """Take the facets of a run. shown: number of the name of its job."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            known, name = self._parents.get(shown), Name(sent.parent_job_namespace, sent.parent_job_name)
+            known, name = self._parents.get(shown), self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name))
             widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
             if known is None or known[0] < fact.order:
                 self._parents[shown] = fact.order, name

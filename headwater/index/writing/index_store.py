@@ -184,7 +184,7 @@ class SqliteStore:
 
     def _flush_runs(self) -> None:
         self._sql.executemany(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
         )
         self._runs.clear()
         self.search.flush()
@@ -211,6 +211,7 @@ class SqliteStore:
             state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
             self._names.number(Name(run.producer, "")), run.completed,
+            run.sent_job and self._names.number(run.sent_job),
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))

@@ -66,9 +66,9 @@ class Indexer:
         self._tags = TagTable(self._sql, self._names)
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._facets = FacetTable(self._sql, self._names, runs, self._store.search)
+        self._facets = FacetTable(self._sql, self._names, runs, self._store.search, rules.job)
         self._recent = RecentFacets(self._sql, runs)
-        self._reader = FactsReader(rules.canonical, self._contents)
+        self._reader = FactsReader(rules.canonical, self._contents, rules.job)
         self._generation = newest_generation(self._sql)
         self._spelt: set[int] = set()
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from headwater.lineage.names.dataset_name import LONGEST, Name, Step
+from headwater.lineage.names.job_rules import JobRules
 from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.names.name_operations import OPERATIONS
 from headwater.lineage.names.name_places import Links, OneLake, link_source
@@ -30,9 +31,17 @@ class NameRules:
     so the form of a form is that form, whatever the rules.
     """
 
-    def __init__(self, texts: Iterable[tuple[str, str]] = (), metadata_rows: Iterable[MetadataRow] = ()) -> None:
-        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule."""
-        self._sources = (tuple(texts), tuple(metadata_rows))
+    def __init__(
+        self,
+        texts: Iterable[tuple[str, str]] = (),
+        metadata_rows: Iterable[MetadataRow] = (),
+        job_texts: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule.
+
+        job_texts: of rules for the names of jobs.
+        """
+        self._sources = (tuple(texts), tuple(metadata_rows), tuple(job_texts))
         rows = self._sources[1]
         own = [read_name_rules(text, file) for file, text in self._sources[0]]
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
@@ -43,7 +52,8 @@ class NameRules:
         self._operations = dict(OPERATIONS)
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
-        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()))
+        self.jobs = JobRules(self._sources[2], self.canonical)
+        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules)
 
     @cached_property
     def rules_hash(self) -> str:
@@ -54,6 +64,10 @@ class NameRules:
         """Return the canonical form of a name as sent. Takes every text and never fails."""
         found = self._memo.get((namespace, name))
         return found if found is not None else self._remember(namespace, name)
+
+    def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
+        """Return the canonical name of a job. outputs: of the event that names it, as sent."""
+        return self.jobs.canonical(job, outputs)
 
     def explain(self, namespace: str, name: str) -> list[Step]:
         """Return the steps from a name as sent to its canonical form, in order; none where it is canonical."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.job_operations import JOB_OPERATIONS
 from headwater.lineage.names.name_operations import OPERATIONS, PATHS, with_database, without_port
 from headwater.lineage.names.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
 from headwater.lineage.rules.rule_text import Entry, read_entries
@@ -28,6 +29,7 @@ _KEYS = (
     "do",
     "keep",
 )
+_JOB_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do", "keep")
 _DIGIT = re.compile("[0-9]")
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
@@ -110,7 +112,13 @@ def read_name_rules(text: str, file: str) -> NameFile:
     return NameFile(rules, tuple(aliases))
 
 
-def _rule(entry: Entry) -> NameRule:
+def read_job_rules(text: str, file: str) -> tuple[NameRule, ...]:
+    """Read `jobs.yaml`: rules in the same language with other operations and without stages; raises the same."""
+    entries = read_entries(text, file, {"rules": _JOB_KEYS})
+    return tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
+
+
+def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
     holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
@@ -132,14 +140,13 @@ def _rule(entry: Entry) -> NameRule:
         do=entry.optional("do"),
         keep=entry.flag("keep") or False,
     )
-    _check(entry, rule)
+    _check(entry, rule, operations)
     return rule
 
 
-def _check(entry: Entry, rule: NameRule) -> None:
+def _check(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
-    known = (*OPERATIONS, *PLACES)
     if rule.do is not None and rule.do not in known:
         raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
     if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):

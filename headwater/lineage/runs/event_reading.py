@@ -27,6 +27,7 @@ from headwater.lineage.edges.facet_contents import (
 )
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
+from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_operations import loses_part
 from headwater.lineage.runs.job_identity import job_key, run_key
@@ -49,11 +50,16 @@ SQL = "sql"
 """The facet of an input or output that says which part of the dataset is meant."""
 
 
+CanonicalJob = Callable[[Name, Iterable[Name]], Name]
+"""From the name of a job as sent, and the names of the outputs of its event, to its canonical name."""
+
+
 class ReadShape(Struct, frozen=True, gc=False):
     """A shape as the rules take it.
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
+    written: names of its outputs as sent.
     sql: hash of its job's SQL, which `statement` is; says_all: nobody asks it for columns, as every output gives the
     inputs of each column that it lists.
     """
@@ -70,13 +76,19 @@ class ReadShape(Struct, frozen=True, gc=False):
     sql: str | None = None
     says_all: bool = False
     statement: SentSql | None = None
+    written: tuple[Name, ...] = ()
 
-    def content(self, sent: Sent, properties: Iterable[str] = ()) -> EventContent:
-        """Return what an event of this shape says; properties: what those of its run show of how it writes."""
+    def content(self, sent: Sent, job: Name, properties: Iterable[str] = ()) -> EventContent:
+        """Return what an event of this shape says.
+
+        job: in canonical form; properties: what those of its run show of how it writes.
+        """
+        sent_job = _sent_job(sent)
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
-            job=Name(sent.job_namespace or "", sent.job_name or "").cut,
+            job=job,
+            sent_job=None if job == sent_job else sent_job,
             artifact=self.artifact,
             processing=self.processing,
             snapshot=self.snapshot,
@@ -103,9 +115,13 @@ class ReadShape(Struct, frozen=True, gc=False):
 class FactsReader:
     """Reads events into facts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(self, canonical: Canonical, contents: Contents):
-        """canonical: the form of a name (rule 2); contents: takes what is new."""
+    def __init__(self, canonical: Canonical, contents: Contents, jobs: CanonicalJob | None = None):
+        """canonical: the form of a name (rule 2); contents: takes what is new.
+
+        jobs: the canonical name of a job (rule 3), without it by the shipped rules.
+        """
         self._canonical = canonical
+        self._jobs = jobs or default_rules().job
         self._contents = contents
         self._bodies = BodyReader()
         self._shapes: Weighed[str, ReadShape] = Weighed()
@@ -146,6 +162,7 @@ class FactsReader:
             has_run_facets=bool(shape.run_facets),
             sql=sql,
             statement=self._contents.sql(sql) if sql else None,
+            written=tuple(Name(each.namespace, each.name) for each in shape.outputs),
             says_all=sql is not None
             and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
@@ -161,7 +178,10 @@ class FactsReader:
         """Put an event together."""
         signs = properties_signs(sent.run_facets)
         who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
-        content = self._known_contents.get(who) or self._known_contents.keep(who, said.content(sent, signs), 0)
+        content = self._known_contents.get(who)
+        if content is None:
+            job = self._jobs(_sent_job(sent), said.written)
+            content = self._known_contents.keep(who, said.content(sent, job, signs), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
@@ -288,6 +308,10 @@ def _holds(contents: Contents, read: Callable[[str], object], content: Content) 
         return False
 
 
+def _sent_job(sent: Sent) -> Name:
+    return Name(sent.job_namespace or "", sent.job_name or "").cut
+
+
 def _versions(said: ReadShape, sent: Sequence[str | None]) -> dict[int, str]:
     """Return the versions that one event says of the mentions of its shape."""
     return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
@@ -301,7 +325,7 @@ def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str 
 def _key(sent: Sent, said: EventContent) -> str:
     """Return the run's key; for declarations the layer that a newer one replaces."""
     if said.kind == "RUN":
-        return run_key(sent.run_id or "", said.job)
+        return run_key(sent.run_id or "", _sent_job(sent))
     if said.kind == "JOB":
         return msgspec.json.encode(["job", *job_key(said.job, None)]).decode()
     names = chain.from_iterable(output.name for output in said.outputs)

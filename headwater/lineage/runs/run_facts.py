@@ -66,6 +66,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
     sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
     write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
+    job: in canonical form (rule 3); sent_job: as sent, None where that is the same.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     producer: str
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
+    sent_job: Name | None = None
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):

@@ -201,7 +201,6 @@ TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521
         (Name("postgres://p", 'd.s."T"'), [("postgres://p", '"d"."s"."T"'), ("postgresql://p/d", '"s"."T"')]),
         (Name("mysql://m", "d.T"), [("mysql://m", "`d`.`T`"), ("mysql://m/d", "`T`")]),
         (Name("bigquery", "my-p.d.t"), [("bigquery", "`my-p.d.t`"), ("bigquery", "`my-p`.d.`t`")]),
-        (Name("db2://d", "S.H.T"), [("db2://d", "S:user=u;password=[REDACTED];.H.T"), ("db2://d:50000", "s.h.t")]),
         (Name("hive://m1,m2", "a.b"), [("hive://m2:9083,m1:9083", "A.B")]),
         (
             Name("s3://b", "raw/orders"),

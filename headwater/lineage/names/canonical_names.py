@@ -97,7 +97,7 @@ class NameRules:
                 if name.namespace != namespace:
                     namespace, fitting = name.namespace, self._fitting(name.namespace)
                 for rule, values in fitting[stage]:
-                    after = rule.apply(name, self._operations, values)
+                    after = rule.apply(name, values, self._operations)
                     if after is not None and (rule.keep or after != name):
                         if after != name:
                             steps.append(Step(rule.id, rule.why, name, after))

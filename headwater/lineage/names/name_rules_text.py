@@ -60,15 +60,9 @@ class NameRule:
         return None if found is None else found.groupdict()
 
     def apply(
-        self,
-        name: Name,
-        operations: Mapping[str, Callable[[Name], Name]],
-        values: Mapping[str, str] | None = None,
+        self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
     ) -> Name | None:
         """Return what becomes of a name, None where the rule does not fit; values: what `fit` returned."""
-        values = self.fit(name.namespace) if values is None else values
-        if values is None:
-            return None
         after = self._rewritten(name, values)
         if after is None:
             return None

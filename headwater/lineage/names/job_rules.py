@@ -61,14 +61,19 @@ class JobRules:
         return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
 
     def _keeps(self, name: Name) -> NameRule | None:
-        return next((rule for rule in self.rules if rule.keep and rule.apply(name, JOB_OPERATIONS) is not None), None)
+        return next((rule for rule in self.rules if rule.keep and _applied(rule, name) is not None), None)
 
     def _step(self, name: Name) -> Step | None:
         for rule in self.rules:
-            after = None if rule.keep else rule.apply(name, JOB_OPERATIONS)
+            after = None if rule.keep else _applied(rule, name)
             if after is not None and after != name:
                 return Step(rule.id, rule.why, name, after)
         return None
+
+
+def _applied(rule: NameRule, name: Name) -> Name | None:
+    values = rule.fit(name.namespace)
+    return None if values is None else rule.apply(name, values, JOB_OPERATIONS)
 
 
 @cache

@@ -198,6 +198,9 @@ TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521
             Name("postgres://p:eu:i", "d.s.t"),
             [("jdbc:postgresql:///d?cloudSqlInstance=p:eu:i&socketFactory=f", "s.t"), ("postgres://p:eu:i", "d.s.t")],
         ),
+        (Name("postgres://p", 'd.s."T"'), [("postgres://p", '"d"."s"."T"'), ("postgresql://p/d", '"s"."T"')]),
+        (Name("mysql://m", "d.T"), [("mysql://m", "`d`.`T`"), ("mysql://m/d", "`T`")]),
+        (Name("bigquery", "my-p.d.t"), [("bigquery", "`my-p.d.t`"), ("bigquery", "`my-p`.d.`t`")]),
         (Name("hive://m1,m2", "a.b"), [("hive://m2:9083,m1:9083", "A.B")]),
         (
             Name("s3://b", "raw/orders"),
@@ -344,7 +347,7 @@ def test_rule_2_the_form_of_a_form_is_that_form_for_any_text(namespace: str, nam
     st.text(min_size=1).filter(lambda text: "/" not in text), st.text(min_size=1).filter(lambda text: "/" not in text)
 )
 def test_rule_2_names_without_a_tail_never_merge(one: str, other: str) -> None:
-    for namespace in ("file", "s3://bucket", ONELAKE, "kafka://b:1", "bare", "mysql://db"):
+    for namespace in ("file", "s3://bucket", ONELAKE, "kafka://b:1", "bare", "exa:db"):
         same = default_rules().canonical(namespace, one) == default_rules().canonical(namespace, other)
         assert same == (one == other)
 

@@ -91,7 +91,7 @@ def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> boo
         return True
     ends = [re.split("[./]", re.sub(r'[/"`\[\]]+$', "", name))[-1].lower() for name in (forms[1][1], named["name"])]
     shorter, sent = (re.sub(r'^["`\[]', "", end) for end in ends)
-    return shorter != sent and sent.startswith(shorter)
+    return shorter not in ("", sent) and sent.startswith(shorter)
 
 
 def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:

@@ -5,22 +5,25 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.driver_addresses import (
+    CATALOG,
+    DATABASE,
+    NAMESPACES,
+    SCHEMA,
+    first_host,
+    first_of,
+    host_list,
+    options_of,
+    oracle_address,
+    sql_server_address,
+    table_options,
+    uri_parts,
+)
 from headwater.lineage.names.name_patterns import DATE
 
 PATHS = ("database", "schema", "database/schema", "instance")
 """What the path of a database's address can mean."""
 
-_NAMESPACES = 2048
-"""Namespaces that are remembered, each of 4,096 characters at most: many names share one."""
-
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
-_ADDRESS = re.compile(r"([^;?]++)(.*)", re.DOTALL)
-_HOST_LIST = re.compile(
-    r"(mysql://|mysql\+srv://|mariadb://|cassandra://)([^/;?]*?(?:[(\[]|--)[^/;?]*+)(.*)", re.DOTALL
-)
-_ENDPOINT = re.compile(r"\([a-z]++://([^()/]*+)\)")
-_ENDPOINTS = re.compile(r"((?:clickhouse|ch)://)((?:\([a-z]++://[^()/]*+\),?)++)(.*)", re.DOTALL)
-_IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECASE)
 _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
 _WHOLE_DATE = re.compile(DATE)
@@ -41,26 +44,12 @@ _DATED_FILE = re.compile(
 _ANY_DATE = re.compile(rf"{DATE}|{_FOLDERS}{_DAY_FOLDER}")
 _SEPARATOR = re.compile(r"[./]")
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
-_CATALOG = ("catalog", "conncatalog")
-_DATABASE = ("database", "databasename", "db")
-_SCHEMA = ("schema", "currentschema", "searchpath", "connschema")
-_SERVER = ("servername", "server")
-_PORT = ("portnumber", "port")
-_TELLING = {
-    *_CATALOG,
-    *_DATABASE,
-    *_SCHEMA,
-    *_SERVER,
-    *_PORT,
-    "instancename",
-    "instance",
-    "cloudsqlinstance",
-    "projectid",
-}
 _NAME_OPTIONS = re.compile(r"([\w$#-]++)[;:][A-Za-z]\w*+=")
 _CATALOG_AND_SCHEMA = re.compile(r"\A([\w-]++)/([\w-]++)\.")
 _PLAIN_UPPER = re.compile(r'(?<![^.])"[A-Z_][A-Z0-9_$#]*+"(?![^.])')
 _PLAIN_LOWER = re.compile(r"""(?<![^.])(?:"[a-z_][a-z0-9_$]*+"|`[a-z_][a-z0-9_$]*+`|\[[a-z_][a-z0-9_$]*+\])(?![^.])""")
+_PLAIN_QUOTED = re.compile(r"""(?<![^.])(?:"[a-z_][a-z0-9_$]*+"|`[A-Za-z_][A-Za-z0-9_$-]*+`)(?![^.])""")
+_WHOLE_IN_BACKTICKS = re.compile(r"`([A-Za-z0-9_$-]++(?:\.[A-Za-z0-9_$-]++)++)`")
 _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""", re.DOTALL)
 
 
@@ -70,24 +59,17 @@ def uri_form(name: Name) -> Name:
     return name if form == name.namespace else Name(form, name.name)
 
 
-@lru_cache(_NAMESPACES)
+@lru_cache(NAMESPACES)
 def _uri_form(namespace: str) -> str:
     if namespace.startswith("file:/"):
         return namespace.rstrip("/")
-    found = _uri(namespace)
+    found = uri_parts(namespace)
     if found is None:
         return namespace
     scheme, authority, rest = found
     user, at, host = authority.rpartition("@")
     host = host.lower() if host.isascii() else host
     return f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}"
-
-
-@lru_cache(_NAMESPACES)
-def _uri(namespace: str) -> tuple[str, str, str] | None:
-    """Return scheme, authority and rest of a namespace, None where it is no URI."""
-    found = _URI.fullmatch(namespace)
-    return None if found is None else (found[1], found[2], found[3])
 
 
 def _host_list(hosts: str) -> str:
@@ -107,7 +89,7 @@ def without_port(name: Name, port: int) -> Name:
     """Drop the port of each host in the namespace if it is the system's default."""
     if f":{port}" not in name.namespace:
         return name
-    found = _uri(name.namespace)
+    found = uri_parts(name.namespace)
     if found is None:
         return name
     scheme, authority, rest = found
@@ -122,7 +104,7 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
     where the name has none.
     """
-    found = _uri(name.namespace)
+    found = uri_parts(name.namespace)
     if found is None:
         return name
     scheme, authority, rest = found
@@ -131,7 +113,7 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
         return Name(scheme + (authority.rpartition("@")[2] or authority), table)
     path, options = _path_and_options(rest)
     parts = count_parts(table)
-    authority, path = _server(authority, path, options, table if parts >= levels and path_is == "instance" else "")
+    authority, path = _server(authority, path, options, table if path_is == "instance" else None)
     database, schema = _database_and_schema(path, options, path_is)
     if "/" in database or (parts < levels - 1 and "," in schema):
         return name
@@ -139,16 +121,17 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
     return Name(scheme + (authority.rpartition("@")[2] or authority), ".".join([*filter(None, known), table]))
 
 
-def _server(authority: str, path: str, options: Mapping[str, str], full: str) -> tuple[str, str]:
+def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
     """Return host, port and instance of an address, and its path without an instance.
 
-    full: the name of a table, if it is full and the path may be an instance, as OpenLineage's extractor writes it.
+    table: the name of the table if a path is an instance, as in the names of OpenLineage's extractor. A path with which
+    the name begins is the database.
     """
     if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
         authority = f"{authority}:{port}"
     authority = options.get("cloudsqlinstance") or authority
     instance = options.get("instancename") or options.get("instance") or ""
-    if full and not instance and full.partition(".")[0].casefold() != path.casefold():
+    if table is not None and not instance and table.partition(".")[0].casefold() != path.casefold():
         instance, path = path, ""
     if not instance:
         return authority, path
@@ -158,13 +141,13 @@ def _server(authority: str, path: str, options: Mapping[str, str], full: str) ->
 
 def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
     """Return the database and the schema that an address names, empty where it names none."""
-    catalog = next((options[key] for key in _CATALOG if options.get(key)), "")
-    database = next((options[key] for key in _DATABASE if options.get(key)), "")
-    schema = next((options[key] for key in _SCHEMA if options.get(key)), "")
+    catalog = next((options[key] for key in CATALOG if options.get(key)), "")
+    database = next((options[key] for key in DATABASE if options.get(key)), "")
+    schema = next((options[key] for key in SCHEMA if options.get(key)), "")
     if catalog:
         return catalog, schema or database
     if path_is == "schema":
-        return database, schema or path
+        return database, schema or (path if "/" not in path else "")
     if path_is == "database/schema" and path.count("/") == 1:
         database, _, schema = path.partition("/")
         return database, schema
@@ -194,7 +177,7 @@ def _plain_table(name: str, levels: int, path_is: str) -> str:
 
 def _without_options(name: str, database: str, levels: int) -> str:
     """Return `database.table` of `database;key=value.table`; the name itself if the value's end is unclear."""
-    until = _first_of('"`[', name)
+    until = first_of('"`[', name)
     last = name.rfind("=", 0, until)
     table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
     if not table or "@" in name[last:]:
@@ -209,90 +192,9 @@ def count_parts(name: str) -> int:
     return _IDENTIFIER.sub("", name).count(".") + 1
 
 
-def table_options(name: Name) -> Name:
-    """Keep only those options of a JDBC URL that say which table is meant; the others say how to connect."""
-    found = _ADDRESS.fullmatch(name.namespace)
-    if found is None:
-        return name
-    pairs = (pair for pair in re.split("[;?&]", found[2]) if pair.partition("=")[0].strip().lower() in _TELLING)
-    return Name(";".join([found[1], *pairs]), name.name)
-
-
-def sql_server_address(name: Name) -> Name:
-    """Write the server of an address of SQL Server's drivers before its options, and values without braces.
-
-    Source: Microsoft's JDBC driver, "Building the connection URL".
-    """
-    found = _ADDRESS.fullmatch(name.namespace)
-    if found is None or not found[2]:
-        return name
-    scheme, _, server = found[1].partition("://")
-    options = {key: value.removeprefix("{").removesuffix("}") for key, value in _options(found[2]).items() if key}
-    server = server or next((options[key] for key in _SERVER if options.get(key)), "")
-    port = next((options[key] for key in _PORT if options.get(key, "").isdecimal()), "")
-    if port and ":" not in server:
-        host, slash, path = server.partition("/")
-        server = f"{host}:{port}{slash}{path}"
-    rest = (f";{key}={value}" for key, value in options.items() if key not in (*_SERVER, *_PORT))
-    return Name(f"{scheme}://{server}{''.join(rest)}", name.name) if server else name
-
-
-def host_list(name: Name) -> Name:
-    """Write the hosts of an address as `host:port,host:port`.
-
-    Forms: `[a:1,b:2]`, `(host=a,port=1),(host=b,port=2)` and `address=(host=a)(port=1),address=(host=b)` of MySQL and
-    MariaDB, Cassandra's `a--b:1` and ClickHouse's `(http://a:1),(grpc://b:2)`.
-    Sources: MySQL Connector/J, "Connection URL Syntax"; the JDBC wrapper of Cassandra's driver; ClickHouse's driver.
-    """
-    if found := _ENDPOINTS.fullmatch(name.namespace):
-        hosts = ",".join(_ENDPOINT.findall(found[2]))
-        return Name(f"{found[1]}{hosts}{found[3]}", name.name)
-    found = _HOST_LIST.fullmatch(name.namespace)
-    if found is None:
-        return name
-    scheme, hosts, rest = found.groups()
-    if "(" in hosts:
-        listed = _key_value_hosts(hosts)
-    elif "[" in hosts:
-        listed = hosts.partition("[")[2].partition("]")[0].split(",") if "," in hosts else []
-    else:
-        *others, last = hosts.split("--")
-        _, colon, port = last.partition(":")
-        listed = [*(f"{host}{colon}{port}" for host in others), last]
-    return Name(f"{scheme}{','.join(listed)}{rest}", name.name) if listed else name
-
-
-def _key_value_hosts(text: str) -> list[str]:
-    """Return `host:port` for each host of `(host=a,port=1),address=(host=b)(port=2)`, nothing where there is more."""
-    pairs = [pair.partition("=") for group in _IN_PARENTHESES.findall(text) for pair in group.split(",")]
-    if _IN_PARENTHESES.sub("", text).rpartition("@")[2].strip(", "):
-        return []
-    found: list[tuple[str, str]] = []
-    for key, _, value in pairs:
-        if key.strip().lower() == "host":
-            found.append((value.strip(), ""))
-        elif key.strip().lower() == "port" and found:
-            found[-1] = (found[-1][0], f":{value.strip()}")
-    return [host + port for host, port in found if host]
-
-
-def first_host(name: Name) -> Name:
-    """Keep the first of a list of hosts: other addresses of an Oracle service name only that one."""
-    found = _uri(name.namespace)
-    if found is None or "," not in found[1]:
-        return name
-    scheme, authority, rest = found
-    return Name(f"{scheme}{authority.partition(',')[0]}{rest}", name.name)
-
-
 def root_path(name: Name) -> Name:
     """Put a slash in front of a path that has none."""
     return name if name.name.startswith("/") or not name.name else Name(name.namespace, f"/{name.name}")
-
-
-def _first_of(marks: str, text: str) -> int:
-    """Return the place of the first of some marks, or the length of the text without any."""
-    return min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
 
 
 def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -300,46 +202,11 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
     Options begin behind `;` or `?`, in DB2 behind `:`. Teradata writes them in place of the path.
     """
-    cut = _first_of(";?:", rest)
+    cut = first_of(";?:", rest)
     path = rest[:cut].strip("/")
     if "=" in path:
-        return "", _options(path.replace(",", ";"))
-    return path, _options(rest[cut:])
-
-
-def _options(text: str) -> dict[str, str]:
-    pairs = (pair.partition("=") for pair in re.split("[;?&]", text.removeprefix(":")))
-    return {key.strip().lower(): value.strip() for key, _, value in pairs}
-
-
-_ORACLE_HOST = re.compile(r"\(\s*HOST\s*=\s*([^()\s]++)\s*\)", re.IGNORECASE)
-_ORACLE_PORT = re.compile(r"\(\s*PORT\s*=\s*([0-9]++)\s*\)", re.IGNORECASE)
-_ORACLE_SERVICE = re.compile(r"\(\s*(?:SERVICE_NAME|SID)\s*=\s*([^()\s]++)\s*\)", re.IGNORECASE)
-_ORACLE_PROTOCOL = re.compile(r"(?:[A-Za-z]++:)?//")
-
-
-def oracle_address(name: Name) -> Name:
-    """Write the address of an Oracle driver as `oracle://host:port/service`.
-
-    Forms: `oracle:thin:@//host:port/service`, `@host:port:sid`, `@tcps://…`, `@ldap://host/service,cn=…` and TNS
-    descriptors `@(DESCRIPTION=…)`, of which the first host counts.
-    Source: Oracle's JDBC guide, "Data Sources and URLs".
-    """
-    address = name.namespace.partition("@")[2] or name.namespace.partition(":")[2].partition(":")[2]
-    if "(" in address:
-        found = [pattern.search(address) for pattern in (_ORACLE_HOST, _ORACLE_PORT, _ORACLE_SERVICE)]
-        host, port, service = (each[1] if each else "" for each in found)
-    else:
-        protocol = _ORACLE_PROTOCOL.match(address)
-        server, slash, service = address[protocol.end() if protocol else 0 :].partition("?")[0].partition("/")
-        host, _, rest = server.partition(":")
-        port, _, sid = rest.partition(":")
-        if port and not port.isdecimal():
-            port, sid = "", rest  # `host:sid`
-        service = (service.partition(",")[0].partition(":")[0].partition("/")[0] if slash else sid).strip()
-    if not host:
-        return name
-    return Name(f"oracle://{host}{':' * bool(port)}{port}{'/' * bool(service)}{service}", name.name)
+        return "", options_of(path.replace(",", ";"))
+    return path, options_of(rest[cut:])
 
 
 def trim_slashes(name: Name) -> Name:
@@ -397,7 +264,7 @@ def loses_part(sent: str, canonical: str) -> bool:
     if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
         return True
     one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1] for text in (sent, canonical))
-    return len(other) < len(one) and one.startswith(other)
+    return 0 < len(other) < len(one) and one.startswith(other)
 
 
 def lower(name: Name) -> Name:
@@ -415,6 +282,14 @@ def upper_unquoted(name: Name) -> Name:
     return Name(name.namespace, _PLAIN_UPPER.sub(_without_quotes, '"'.join(pieces)))
 
 
+def plain_quotes(name: Name) -> Name:
+    """Drop quotes that change nothing: double ones around a name in lower case, backticks around plain names."""
+    if '"' not in name.name and "`" not in name.name:
+        return name
+    whole = _WHOLE_IN_BACKTICKS.fullmatch(name.name) if name.namespace == "bigquery" else None
+    return Name(name.namespace, whole[1] if whole else _PLAIN_QUOTED.sub(_without_quotes, name.name))
+
+
 def _without_quotes(quoted: re.Match[str]) -> str:
     return quoted[0][1:-1]
 
@@ -430,6 +305,7 @@ OPERATIONS: dict[str, Callable[[Name], Name]] = {
     "trim_slashes": trim_slashes,
     "trim_end": trim_end,
     "fold_tail": fold_tail,
+    "plain_quotes": plain_quotes,
     "lower": lower,
     "upper_unquoted": upper_unquoted,
 }

@@ -112,6 +112,11 @@ ACCOUNTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("a name that a table here and one around may have", "spark",
      "INSERT INTO out (a) SELECT name FROM customers WHERE EXISTS (SELECT 1 FROM unlisted WHERE country = 1)",
      {"a": "name", "*": "country?"}),
+    ("an alias of a table here and of one around, of which this one may lack the column", "spark",
+     "INSERT INTO out (a) SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM unlisted c WHERE c.email = 1)",
+     {"a": "name", "*": "email?"}),
+    ("an alias in the select list that a table whose columns nobody knows may have as a column", "duckdb",
+     "INSERT INTO out (a) SELECT k AS x FROM unlisted WHERE x > 1", {"a": "k", "*": "k? x?"}),
     ("USING over a table whose columns nobody knows", "spark",
      "INSERT INTO out (a) SELECT c.name FROM customers c JOIN unlisted USING (id)", {"a": "name", "*": "id?"}),
     ("a DELETE keeps the columns, and its condition decides", "spark",
@@ -385,6 +390,32 @@ def test_behind_a_view_that_is_not_shown_what_else_is_read_stays_unknown() -> No
     assert {edge[3] for edge in world.column_edges} == {"y"}
     [lineage] = [lineage for _, lineage in world.graph.sets.values()]
     assert [name.parts for name in lineage.opaque] == [A]
+
+
+@pytest.mark.parametrize(
+    ("sql", "edges", "unread"),
+    [
+        ("select * from a", set(), "it takes `*` of a table"),
+        ("select distinct x from (select * from a) s", {("x", "x")}, ""),
+        ("with s as (select distinct * from a) select x from s", {("x", "x")}, "may decide about rows"),
+        ("with s as (select * from a) select x from s", {("x", "x")}, ""),
+        ("select (select max(x) from a where y = 1) as x from c", {("x", "x"), ("y", "x")}, ""),
+        ("select a.*, x as z from a", {("x", "z")}, "it takes `*` of a table"),
+        ("select z from (select * from a) s(z)", set(), "an alias lists the columns"),
+        ("select * from a union all select * from a", set(), "a query of a UNION takes `*`"),
+    ],
+)
+def test_a_list_of_documented_columns_may_lack_some(sql: str, edges: set[tuple[str, str]], unread: str) -> None:
+    c = ("shop", "c")
+    ran = run(1, 1, with_schema(B, "x"), reads=[with_schema(A, "k"), with_schema(c, "k")],
+              job_facets={"sql": facet(query=sql)})  # fmt: skip
+    world = LineageWorld(deliver([{**ran, "producer": f"{ran['producer']}/integration/dbt"}]))
+    found = {(edge[3], edge[7]) for edge in world.column_edges if edge[0:2] == A and edge[3] != "k"}
+    assert found == edges
+    [lineage] = [lineage for _, lineage in world.graph.sets.values()]
+    assert unread in (lineage.unread or "")
+    assert bool(lineage.unread) == bool(unread)
+    assert not unread or A in {name.parts for name in lineage.opaque}
 
 
 SQL: Json = {"sql": facet(query="INSERT INTO b (x) SELECT y FROM a", dialect="spark")}

@@ -90,6 +90,8 @@ def made_of(
 
 def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
     """Take a query in an expression: its values, and what decides of its rows."""
+    if relation.is_open:
+        raise UnreadSql("a query in an expression takes `*` of a table of which no event of the run lists all columns")
     for _, each in relation.columns:
         budget.spend(len(each))
         add(made, each, how)

@@ -116,8 +116,20 @@ class Scope:
         for at in range(len(parts) - 1, 0, -1):  # catalog.schema.table.column, then table.column.field
             relation = self.sources.get(parts[at - 1].casefold())
             if relation is not None:
-                return _within(relation, parts[at:])
+                found = _within(relation, parts[at:])
+                if found is not None and relation.is_open and not relation.has(parts[at]):
+                    return {**found, **self._qualified_around(parts)}
+                return found
         return None
+
+    def _qualified_around(self, parts: list[str]) -> Made:
+        """Return the column of a table around that has the same alias: the table here may lack the column."""
+        scope = self._outer
+        while scope is not None:
+            if (found := scope._qualified(parts)) is not None:
+                return found
+            scope = scope._outer
+        return {}
 
     def _known(self, name: str, fields: list[str]) -> Made | None:
         key = name.casefold()
@@ -131,7 +143,8 @@ class Scope:
                 add(made, _within(relation, [name, *fields]) or {}, COPIED)
             return made
         if key in self.aliases and not fields:
-            return self.aliases[key]
+            guess = self._guessed([name], is_outermost=False) if any(map(_is_open, self.sources.values())) else None
+            return {**self.aliases[key], **(guess or {})}
         return None
 
     def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
@@ -157,6 +170,10 @@ class Scope:
                 return True
             scope = scope._outer
         return False
+
+
+def _is_open(relation: Relation) -> bool:
+    return relation.is_open
 
 
 def whole_row(relation: Relation) -> Made:

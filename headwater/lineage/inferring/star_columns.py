@@ -27,7 +27,7 @@ def star_columns(
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
         if relation.hides_names:
             raise UnreadSql(HIDDEN_NAMES)
-        if not relation.columns and relation.otherwise:
+        if not relation.columns and relation.is_open:
             raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
         budget.copy(1)
         for name, made in relation.columns:

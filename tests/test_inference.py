@@ -402,13 +402,15 @@ def test_behind_a_view_that_is_not_shown_what_else_is_read_stays_unknown() -> No
         ("select (select max(x) from a where y = 1) as x from c", {("x", "x"), ("y", "x")}, ""),
         ("select a.*, x as z from a", {("x", "z")}, "it takes `*` of a table"),
         ("select z from (select * from a) s(z)", set(), "an alias lists the columns"),
+        ("with s as (select * rename (x as z) from a) select z from s", {("x", "z")}, ""),
+        ("with s as (select * replace (y + 1 as x) from a) select x from s", {("y", "x"), ("x", "x")}, ""),
         ("select * from a union all select * from a", set(), "a query of a UNION takes `*`"),
     ],
 )
 def test_a_list_of_documented_columns_may_lack_some(sql: str, edges: set[tuple[str, str]], unread: str) -> None:
     c = ("shop", "c")
     ran = run(1, 1, with_schema(B, "x"), reads=[with_schema(A, "k"), with_schema(c, "k")],
-              job_facets={"sql": facet(query=sql)})  # fmt: skip
+              job_facets={"sql": facet(query=sql, dialect="duckdb")})  # fmt: skip
     world = LineageWorld(deliver([{**ran, "producer": f"{ran['producer']}/integration/dbt"}]))
     found = {(edge[3], edge[7]) for edge in world.column_edges if edge[0:2] == A and edge[3] != "k"}
     assert found == edges

@@ -34,6 +34,9 @@ Named = Mapping[str, Relation]
 _LATERAL_EVERYWHERE = ("duckdb",)
 """Dialects in which a query in FROM sees the tables before it, without LATERAL."""
 
+_SOURCES_PER_COPY = 4
+"""How many sources can be asked for a column in the time that copying one takes."""
+
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -231,14 +234,21 @@ class QueryReader:
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
 
+    def _name_all(self, columns: Sequence[tuple[str, Made]]) -> None:
+        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
+        for _, made in columns:
+            self.budget.copy(1 + len(made))
+            self.references.origins.update(made)
+
     def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
         """Note the column that a star leaves out, replaces or renames: without it, the statement fails."""
         if isinstance(changed, exp.Alias):  # of REPLACE the name behind AS, of RENAME the one before it
             name = changed.alias if changed.arg_key == "replace" else changed.this.name
         else:
             name = changed.name
+        self.budget.copy(1 + len(scope.sources) // _SOURCES_PER_COPY)
         for relation in scope.sources.values() if not of else [scope.sources.get(of.casefold())]:
-            if relation is not None and relation.has(name):
+            if relation is not None and (relation.is_open or relation.has(name)):
                 self.references.origins.update(relation.column(name) or {})
 
     # Sources
@@ -311,7 +321,7 @@ class QueryReader:
         if relation.is_open:
             raise UnreadSql("an alias lists the columns of a table whose columns no event of the run lists")
         self.budget.copy(len(relation.columns))
-        self.references.name_all(relation.columns[: len(names)])
+        self._name_all(relation.columns[: len(names)])
         return relation.renamed(names)
 
     # Several queries
@@ -325,7 +335,7 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = copied(first, self.budget)
+        found, is_named = copied(first, self.budget), False
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
             if found.more_of or other.more_of:
@@ -333,7 +343,8 @@ class QueryReader:
                     "a query of a UNION takes `*` of a table of which no event of the run lists all columns"
                 )
             if not each.args.get("by_name"):  # each column is at its place because of all those before it
-                self.references.name_all((*found.columns, *other.columns))
+                self._name_all(other.columns if is_named else (*found.columns, *other.columns))
+                is_named = True
             unite(found, other, each, self.budget)
         return self._sorted(node, found, named)
 

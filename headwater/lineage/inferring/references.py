@@ -1,7 +1,5 @@
 """Which column references and stars of a script were read: of the others nobody knows what they are for."""
 
-from collections.abc import Iterable
-
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import Made, Origin
@@ -24,11 +22,6 @@ class References:
         """Note a column that was followed to the columns of datasets that it is made of."""
         self.read(reference)
         self.origins.update(made)
-
-    def name_all(self, columns: Iterable[tuple[str, Made]]) -> None:
-        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
-        for _, made in columns:
-            self.origins.update(made)
 
     def read(self, reference: exp.Expr) -> None:
         """Note a reference that was followed."""

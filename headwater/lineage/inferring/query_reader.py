@@ -54,7 +54,7 @@ class QueryReader:
         self._is_lateral = dialect in _LATERAL_EVERYWHERE
         self._relations: dict[int, Relation] = {}
         self._any_view: Relation | None = None
-        self.references = References()
+        self.references = References(dialect)
         self.behind_views: set[int] = set()
         self.left_open: set[int] = set()
         self.view = ""

@@ -112,6 +112,9 @@ ACCOUNTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("a name that a table here and one around may have", "spark",
      "INSERT INTO out (a) SELECT name FROM customers WHERE EXISTS (SELECT 1 FROM unlisted WHERE country = 1)",
      {"a": "name", "*": "country?"}),
+    ("a column of a table that nobody lists with the alias of a table around as its name", "spark",
+     "INSERT INTO out (a) SELECT day FROM orders name WHERE EXISTS (SELECT 1 FROM unlisted WHERE name > 1)",
+     {"a": "day", "*": "amount? customer_id? day? id? name?"}),
     ("an alias of a table here and of one around, of which this one may lack the column", "spark",
      "INSERT INTO out (a) SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM unlisted c WHERE c.email = 1)",
      {"a": "name", "*": "email?"}),
@@ -204,6 +207,8 @@ NOT_FOLLOWED: tuple[tuple[str, str], ...] = (
     ("postgres", "INSERT INTO out (a) VALUES ((SELECT max(email) FROM customers))"),
     ("spark", "INSERT INTO out REPLACE WHERE a IN (SELECT email FROM customers) SELECT 1"),
     ("spark", "DELETE FROM elsewhere WHERE a IN (SELECT email FROM customers); INSERT INTO out (a) SELECT 1"),
+    ("duckdb", "SET VARIABLE v = (SELECT max(x) FROM elsewhere); INSERT INTO out (a) SELECT id FROM orders"),
+    ("duckdb", "SET VARIABLE v = (SELECT max(x) FROM query('FROM customers')); INSERT INTO out (a) SELECT 1"),
 )
 """Statements with a reference that leads to no column: all of `customers` may be meant."""
 
@@ -256,7 +261,7 @@ def test_every_reference_leads_to_a_column(name: str, dialect: str, sql: str, wa
 def test_a_table_is_opaque_whose_column_is_used_in_a_way_that_is_not_followed(dialect: str, sql: str) -> None:
     said = read_script(sql, dialect, TABLES)[OUT]
     assert not isinstance(said, str), said
-    assert said.behind_views == {0} or "email?" in text(said.whole)
+    assert 0 in said.behind_views or "email?" in text(said.whole)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ class References:
     def __init__(self, dialect: str = "") -> None:
         """Have read none.
 
-        dialect: in Snowflake's, `$2` is the second column of a table, elsewhere a parameter. origins: the columns of datasets that were named, not only taken by a star. patterns: how many expressions
-        stand for the columns whose names match a pattern.
+        dialect: in Snowflake's, `$2` is the second column of a table, elsewhere a parameter. origins: the columns of
+        datasets that were named, not only taken by a star. patterns: how many expressions stand for the columns whose
+        names match a pattern.
         """
         self._read: set[int] = set()
         self.origins: set[Origin] = set()

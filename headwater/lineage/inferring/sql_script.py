@@ -119,9 +119,17 @@ class _SqlScript:
         """
         if not reads_columns(statement) or not self._reader.references.unread(statement):
             return
+        ctes = {each.alias.casefold() for each in statement.find_all(exp.CTE)}
         for table in statement.find_all(exp.Table):
             name = name_of(table)
             own, place = self._own.get(name.casefold()), self._tables.read(name)
+            if own is None and place is None and name.casefold() not in ctes:  # a view, or a table function
+                is_function = not isinstance(table.this, (exp.Identifier, exp.Dot, exp.Var))
+                inputs = {each for each, known in enumerate(self._tables.tables) if known.is_input}
+                hidden = inputs if is_function else set(self._tables.hidden())
+                if hidden:
+                    self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+                self._doubtful |= hidden
             if own is not None:
                 doubtful = MadeOutput(dict(own.columns), own.whole).places
             else:

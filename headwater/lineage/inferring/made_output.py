@@ -42,6 +42,9 @@ class MadeOutput(NamedTuple):
         add(self.columns.setdefault(name, {}), value, COPIED)
 
 
+_STAR_OF_PART = "it takes `*` of a table of which no event of the run lists all columns"
+
+
 def size_of(columns: Iterable[Made]) -> int:
     """Return how many columns are copied with these: each, and those of which it is made."""
     return sum(1 + len(made) for made in columns)
@@ -51,6 +54,8 @@ def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
     """Return columns under the names that they get by their places, all their own where none are given."""
     if relation.hides_names and len(relation.columns) > 1:
         raise UnreadSql(HIDDEN_NAMES)
+    if relation.more_of:
+        raise UnreadSql(_STAR_OF_PART)
     if not columns:
         return united(relation.columns)
     if len(relation.columns) > len(columns):
@@ -70,6 +75,9 @@ def named(relation: Relation, target: Relation | None) -> MadeOutput:
     """Take the columns by the query's names; where it leaves one out, by the places they have in the output."""
     if relation.hides_names:
         raise UnreadSql(HIDDEN_NAMES)
+    if relation.more_of:
+        known = united([each for each in relation.columns if each[0]])
+        return MadeOutput(known, relation.whole, relation.more_of, is_part=True, unread=_STAR_OF_PART)
     if all(name for name, _ in relation.columns):
         return MadeOutput(united(relation.columns), relation.whole)
     columns = target.names if target is not None else ()

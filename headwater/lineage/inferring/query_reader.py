@@ -34,6 +34,9 @@ Named = Mapping[str, Relation]
 _LATERAL_EVERYWHERE = ("duckdb",)
 """Dialects in which a query in FROM sees the tables before it, without LATERAL."""
 
+_SOURCES_PER_COPY = 4
+"""How many sources can be asked for a column in the time that copying one takes."""
+
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -42,14 +45,18 @@ class QueryReader:
     """Reads queries over the datasets of one run."""
 
     def __init__(self, tables: KnownTables, budget: Budget, dialect: str = ""):
-        """Know these datasets; behind_views: the places of those that it read by names of none, view: the first."""
+        """Know these datasets; behind_views: the places of those that it read by names of none, view: the first.
+
+        left_open: the places of those of which a column that is not known may decide about rows.
+        """
         self.tables = tables
         self.budget = budget
         self._is_lateral = dialect in _LATERAL_EVERYWHERE
         self._relations: dict[int, Relation] = {}
         self._any_view: Relation | None = None
-        self.references = References()
+        self.references = References(dialect)
         self.behind_views: set[int] = set()
+        self.left_open: set[int] = set()
         self.view = ""
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
@@ -158,7 +165,30 @@ class QueryReader:
         found = Relation(columns)
         found.whole = whole
         found.hides_names = self.references.patterns > patterns
+        self._leave_open(node, found, scope)
         return found
+
+    def _leave_open(self, node: exp.Select, found: Relation, scope: Scope) -> None:
+        """Let a query with a star have the columns that its tables may have beside those that are known."""
+        stars = [each for each in node.expressions if each.is_star]
+        if not stars or not any(relation.more_of for relation in scope.sources.values()):
+            return
+        of = {each.table.casefold() for each in stars if isinstance(each, exp.Column)}
+        is_all = any(isinstance(each, exp.Star) for each in stars)
+        more = [each for key, each in scope.sources.items() if each.more_of and (is_all or key in of)]
+        found.more_of = frozenset().union(*(each.more_of for each in more))
+
+        def otherwise(name: str) -> Made:
+            if len(more) > 1:
+                raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not all known")
+            return more[0].column(name) or {}
+
+        if more:
+            found.otherwise = otherwise
+        order = node.args.get("order")
+        sorts = order is not None and any(_is_all(each.this) for each in order.expressions)
+        if sorts or node.args.get("distinct") or node.args.get("group"):
+            self.left_open |= found.more_of
 
     def _conditions(self, node: exp.Select, named: Named, scope: Scope, whole: Made) -> None:
         for name in _FILTERS:
@@ -204,14 +234,21 @@ class QueryReader:
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
 
+    def _name_all(self, columns: Sequence[tuple[str, Made]]) -> None:
+        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
+        for _, made in columns:
+            self.budget.copy(1 + len(made))
+            self.references.origins.update(made)
+
     def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
         """Note the column that a star leaves out, replaces or renames: without it, the statement fails."""
         if isinstance(changed, exp.Alias):  # of REPLACE the name behind AS, of RENAME the one before it
             name = changed.alias if changed.arg_key == "replace" else changed.this.name
         else:
             name = changed.name
+        self.budget.copy(1 + len(scope.sources) // _SOURCES_PER_COPY)
         for relation in scope.sources.values() if not of else [scope.sources.get(of.casefold())]:
-            if relation is not None and relation.has(name):
+            if relation is not None and (relation.is_open or relation.has(name)):
                 self.references.origins.update(relation.column(name) or {})
 
     # Sources
@@ -238,7 +275,7 @@ class QueryReader:
 
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
         """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
-        if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
+        if any(relation.is_open for relation in (*before, *new)):
             raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
         self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
         return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
@@ -263,7 +300,8 @@ class QueryReader:
     def dataset(self, place: int) -> Relation:
         """Return a dataset of the run with the columns of its schema; callers share it and must not change it."""
         if place not in self._relations:
-            self._relations[place] = table_relation(place, self.tables.tables[place].columns)
+            table = self.tables.tables[place]
+            self._relations[place] = table_relation(place, table.columns, is_part=table.is_part)
         return self._relations[place]
 
     def _view(self, name: str) -> Relation:
@@ -280,8 +318,10 @@ class QueryReader:
         names = [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
         if not names:
             return relation
+        if relation.is_open:
+            raise UnreadSql("an alias lists the columns of a table whose columns no event of the run lists")
         self.budget.copy(len(relation.columns))
-        self.references.name_all(relation.columns[: len(names)])
+        self._name_all(relation.columns[: len(names)])
         return relation.renamed(names)
 
     # Several queries
@@ -295,11 +335,16 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = copied(first, self.budget)
+        found, is_named = copied(first, self.budget), False
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
+            if found.more_of or other.more_of:
+                raise UnreadSql(
+                    "a query of a UNION takes `*` of a table of which no event of the run lists all columns"
+                )
             if not each.args.get("by_name"):  # each column is at its place because of all those before it
-                self.references.name_all((*found.columns, *other.columns))
+                self._name_all(other.columns if is_named else (*found.columns, *other.columns))
+                is_named = True
             unite(found, other, each, self.budget)
         return self._sorted(node, found, named)
 
@@ -322,7 +367,7 @@ class QueryReader:
                 self._add(whole, self.steps(each, named, scope, SORT), COPIED)
         self.budget.copy(len(relation.columns))
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
-        found.hides_names = relation.hides_names
+        found.hides_names, found.more_of = relation.hides_names, relation.more_of
         found.whole = whole
         return found
 

@@ -1,7 +1,5 @@
 """Which column references and stars of a script were read: of the others nobody knows what they are for."""
 
-from collections.abc import Iterable
-
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import Made, Origin
@@ -10,25 +8,22 @@ from headwater.lineage.inferring.column_steps import Made, Origin
 class References:
     """Collects the references that were followed to a column, or that mean a column of what is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: str = "") -> None:
         """Have read none.
 
-        origins: the columns of datasets that were named, not only taken by a star. patterns: how many expressions
-        stand for the columns whose names match a pattern.
+        dialect: in Snowflake's, `$2` is the second column of a table, elsewhere a parameter. origins: the columns of
+        datasets that were named, not only taken by a star. patterns: how many expressions stand for the columns whose
+        names match a pattern.
         """
         self._read: set[int] = set()
         self.origins: set[Origin] = set()
         self.patterns = 0
+        self.has_places = dialect == "snowflake"
 
     def follow(self, reference: exp.Expr, made: Made) -> None:
         """Note a column that was followed to the columns of datasets that it is made of."""
         self.read(reference)
         self.origins.update(made)
-
-    def name_all(self, columns: Iterable[tuple[str, Made]]) -> None:
-        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
-        for _, made in columns:
-            self.origins.update(made)
 
     def read(self, reference: exp.Expr) -> None:
         """Note a reference that was followed."""

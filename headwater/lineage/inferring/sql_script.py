@@ -16,6 +16,8 @@ from headwater.lineage.inferring.sql_text import statements_of
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 from headwater.lineage.inferring.written_parts import fixed, listed, name_of, rows, table_of
 
+_MORE_DECIDES = "columns of a table that no event of the run lists may decide about rows"
+
 Makes = Callable[[int | None], MadeOutput]
 """What a statement makes of the dataset at a place, None: of a table of the script's own."""
 
@@ -117,9 +119,17 @@ class _SqlScript:
         """
         if not reads_columns(statement) or not self._reader.references.unread(statement):
             return
+        ctes = {each.alias.casefold() for each in statement.find_all(exp.CTE)}
         for table in statement.find_all(exp.Table):
             name = name_of(table)
             own, place = self._own.get(name.casefold()), self._tables.read(name)
+            if own is None and place is None and name.casefold() not in ctes:  # a view, or a table function
+                is_function = not isinstance(table.this, (exp.Identifier, exp.Dot, exp.Var))
+                inputs = {each for each, known in enumerate(self._tables.tables) if known.is_input}
+                hidden = inputs if is_function else set(self._tables.hidden())
+                if hidden:
+                    self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+                self._doubtful |= hidden
             if own is not None:
                 doubtful = MadeOutput(dict(own.columns), own.whole).places
             else:
@@ -148,9 +158,14 @@ class _SqlScript:
     def _left_open(self, made: MadeOutput, doubtful: set[int]) -> MadeOutput:
         """Say of what more may be read than an output shows, and why."""
         behind = self._reader.behind_views & made.places
-        unread = self._unread if doubtful else f"it reads {shown(self._reader.view)}, a view that it does not show"
+        if doubtful:
+            unread = self._unread
+        elif behind:
+            unread = f"it reads {shown(self._reader.view)}, a view that it does not show"
+        else:
+            unread = made.unread or (_MORE_DECIDES if self._reader.left_open else None)
         return made._replace(
-            behind_views=frozenset(behind | doubtful), unread=unread if behind or doubtful else made.unread
+            behind_views=made.behind_views.union(behind, doubtful, self._reader.left_open), unread=unread
         )
 
     def take_model(self, statement: exp.Expr) -> bool:
@@ -217,7 +232,11 @@ class _SqlScript:
             self.written[place] = found
         else:
             before.take(found)
-            self.written[place] = before._replace(is_part=before.is_part or found.is_part)
+            self.written[place] = before._replace(
+                is_part=before.is_part or found.is_part,
+                behind_views=before.behind_views | found.behind_views,
+                unread=before.unread or found.unread,
+            )
 
     def _query(self, node: exp.Expr) -> Relation:
         return self._reader.query(node, self._own)

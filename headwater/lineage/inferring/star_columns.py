@@ -27,7 +27,7 @@ def star_columns(
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
         if relation.hides_names:
             raise UnreadSql(HIDDEN_NAMES)
-        if not relation.columns and relation.otherwise:
+        if not relation.columns and relation.is_open:
             raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
         budget.copy(1)
         for name, made in relation.columns:
@@ -38,3 +38,6 @@ def star_columns(
             budget.copy(COPIES_PER_STEP - 1 + len(made))
             own = made_of(replaced[key]) if key in replaced else made
             yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own
+        if relation.more_of:  # what it says of columns that no list has
+            yield from ((renamed[key], relation.column(key) or {}) for key in renamed if not relation.has(key))
+            yield from ((each.alias, made_of(each)) for key, each in replaced.items() if not relation.has(key))

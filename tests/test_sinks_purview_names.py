@@ -82,7 +82,7 @@ def test_names_of_the_databricks_accelerator(
     [
         (_AZURE_SQL, "sales.region"),
         ("postgresql://10.2.0.4", "sales.region"),
-        ("postgresql://10.2.0.4/shop?currentSchema=sales", "region"),
+        ("postgresql://10.2.0.4/shop?currentSchema=sales,public", "region"),
         ("dbfs", "/user/hive/warehouse/sales.db"),
     ],
 )

@@ -137,6 +137,15 @@ def _events(rows: list[Row]) -> Counter[tuple[str, str, str]]:
 
 
 @pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """Give a session whose driver is its only executor."""
+    driver = Driver(tmp_path_factory.mktemp("session"), "1.53.0")
+    with closing_driver(driver):
+        yield driver
+        driver.tell("stop")
+
+
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """Give a session with two executors."""
     driver = Driver(tmp_path_factory.mktemp("cluster"), "1.53.0", "local-cluster[2,1,1024]")
@@ -154,25 +163,26 @@ def closing_driver(driver: Driver) -> Iterator[Driver]:
         driver.kill()
 
 
-def test_what_the_listener_emits_lands_once_and_a_second_flush_adds_nothing(cluster: Driver) -> None:
-    tables = [cluster.tell("write") for _ in range(3)]
-    bodies, table = cluster.tell("flush")
-    assert table == str(cluster.folder / "lineage")
-    assert bodies == len(cluster.rows()) == 1 + 2 * len(tables)
-    assert cluster.tell("flush") == [0, table]
+def test_what_the_listener_emits_lands_once_and_a_second_flush_adds_nothing(session: Driver) -> None:
+    tables = [session.tell("write") for _ in range(3)]
+    bodies, table = session.tell("flush")
+    assert table == str(session.folder / "lineage")
+    assert bodies == len(session.rows()) == 1 + 2 * len(tables)
+    assert session.tell("flush") == [0, table]
 
-    rows = cluster.rows()
+    rows = session.rows()
     wanted = {("START", "jobs", ""): 1} | {(kind, "jobs", name): 1 for name in tables for kind in ("START", "COMPLETE")}
     assert _events(rows) == wanted
     assert len({row["id"] for row in rows}) == len(rows)
     for row in rows:
         assert row["dt"] == row["received_at"].date()
         assert (row["executor_id"], row["method"], row["path"]) == ("driver", "POST", "/api/v1/lineage")
-        assert row["application_id"].startswith("app-")
+        assert row["application_id"].startswith("local-")
         assert row["application_name"] == "nightly"
         assert dict(row["headers"])["content-type"].startswith("application/json")
 
 
+@pytest.mark.producers  # `ExecutorDeskTest` of the plugin's own tests has the way from an executor
 def test_what_executors_post_comes_through_without_its_credentials(cluster: Driver) -> None:
     posted = cluster.tell("post")
     assert [status for _, _, status in posted] == [202] * 8
@@ -186,17 +196,18 @@ def test_what_executors_post_comes_through_without_its_credentials(cluster: Driv
     assert "SECRET" not in str(cluster.rows())
 
 
-def test_a_body_is_kept_as_it_came(cluster: Driver) -> None:
-    status, said = cluster.post("/api/v1/lineage/batch", b"\x1f\x8b\x00not even gzip", content_encoding="gzip")
+def test_a_body_is_kept_as_it_came(session: Driver) -> None:
+    status, said = session.post("/api/v1/lineage/batch", b"\x1f\x8b\x00not even gzip", content_encoding="gzip")
     assert status == 202
-    assert cluster.post("/flush") == (200, {"bodies": 1, "table": str(cluster.folder / "lineage")})
-    [row] = cluster.rows(id=said["id"])
+    assert session.post("/flush") == (200, {"bodies": 1, "table": str(session.folder / "lineage")})
+    [row] = session.rows(id=said["id"])
     assert row["body"] == b"\x1f\x8b\x00not even gzip"
     assert dict(row["headers"])["content-encoding"] == "gzip"
-    assert cluster.post("/api/v1/lineage", method="PUT")[0] == 405
-    assert cluster.post("/health", method="GET")[1]["waiting"] == 0
+    assert session.post("/api/v1/lineage", method="PUT")[0] == 405
+    assert session.post("/health", method="GET")[1]["waiting"] == 0
 
 
+@pytest.mark.producers  # `HeadwaterDriverTest` of the plugin's own tests has two sessions, `FlushTest` what is on disk
 def test_two_sessions_of_one_process_and_a_kill(tmp_path: Path) -> None:
     """The oldest listener keeps the address of a process's first session; a kill loses what is in memory alone."""
     with closing_driver(Driver(tmp_path / "twice", OLDEST, bufferBytes="8k")) as driver:

@@ -49,7 +49,7 @@ def verdicts(
     `counted` is of. former: also list the columns of locations that no name means any more.
     """
     is_former = snapshot.naming.moved.former
-    there = [each for each in snapshot.own_names() if former or not is_former(each)]
+    there = [] if asked else [each for each in snapshot.own_names() if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -59,7 +59,8 @@ def verdicts(
     cut = _order(snapshot).cut((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
-    readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset, _ in cut.rows}
+    shown = dict.fromkeys(dataset for dataset, _ in cut.rows)
+    readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset in shown}
     return Unused(
         _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
         list(readers.values()),
@@ -240,7 +241,8 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         for number in graph.feeds.get(each, ())
         if counted.says(number) or counted.reading[number]
     }
-    opaque = {number for number, each in feeds if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
+    veiled = ((number, each) for number, each in feeds if number in graph.veiled)
+    opaque = {number for number, each in veiled if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     def jobs(numbers: set[int]) -> list[Job]:

@@ -103,7 +103,7 @@ test: check  ## check, then every test
 	@$(MAKE) --no-print-directory --jobs 2 test-python test-page-in-one-piece
 
 test-python:
-	$(BIN)/pytest -m "not long" $(SPREAD) 3 --durations=15
+	$(BIN)/pytest -m "not long and not producers" $(SPREAD) 3 --durations=15
 
 # what it says stands together, amid the lines of pytest
 test-page-in-one-piece:
@@ -124,9 +124,10 @@ test-runtimes: setup  ## the wheel beside what Fabric and Databricks ship
 	@$(BIN)/python -m tools.runtimes
 	$(BIN)/pytest -m long tests/test_runtimes.py
 
-test-producers: setup-test  ## dbt, Airflow, OpenLineage's Python and Java clients, each run for real
+test-producers: setup-test  ## dbt, Airflow, OpenLineage's Python and Java clients and its Spark listener, each run for real
 	@$(BIN)/python -m tools.producer_envs --all
 	$(BIN)/pytest tests/test_real_producers.py
+	$(BIN)/pytest -m "producers and not long"
 
 bench: setup-test  ## every figure beside its goal and its floor, about an hour
 	$(BIN)/python -m bench

@@ -3,7 +3,8 @@
 `python -m bench.executed_sql --statements 20000 --seed 1`: each statement runs on random rows. Then one input column at
 a time gets other values, which shows the output columns that it changes, and is dropped, which shows whether the
 statement needs it. Every column that matters must be used, or unknown because its table is opaque or the SQL is not
-read. Goal: no column that matters is unused. Printed: by form how many statements had it, and how many were not read.
+read. Goal: no column that matters is unused. Printed: by form how many statements had it, how many were not read, and
+how many edges were found in the others.
 """
 
 import argparse
@@ -14,9 +15,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 import duckdb
-import sqlglot
+from sqlglot.errors import SqlglotError
 
-from bench.random_sql import TABLES, WHOLE_ROWS, Statement, random_statement
+from bench.random_scripts import as_executed, dialect_for, random_statement, written_as
+from bench.random_sql import TABLES, WHOLE_ROWS, Statement
 from headwater.lineage.inferring.known_tables import KnownTable
 from headwater.lineage.inferring.made_output import MadeOutput
 from headwater.lineage.inferring.sql_script import read_script
@@ -26,7 +28,11 @@ ROWS = 12
 CHANGES = 3
 """How many random changes of a column are tried: one may leave a filter as it was."""
 
-DIALECTS = ("duckdb", "spark", "postgres")
+_TARGETS = {"out": "o1 INT, o2 INT", "keyed": "o1 INT PRIMARY KEY, o2 INT"}
+"""The tables that statements write, and their columns."""
+
+_SHOWN = 20
+
 Row = tuple[Any, ...]
 
 
@@ -35,6 +41,7 @@ class Missed(NamedTuple):
 
     statement: Statement
     dialect: str
+    text: str
     column: str
     effect: str
 
@@ -44,6 +51,7 @@ class Executed:
 
     def __init__(self, random: Random) -> None:
         self._sql = duckdb.connect(config={"threads": 1})
+        self._sql.execute("PRAGMA disable_optimizer")  # planning costs more than 12 rows
         for table, columns in TABLES.items():
             variants = [(f"{name}{n or ''}", kind) for name, kind in columns.items() for n in range(CHANGES + 1)]
             rows = [f"({', '.join(_value(kind, random) for _, kind in variants)})" for _ in range(ROWS)]
@@ -59,7 +67,7 @@ class Executed:
 
     def effects(self, statement: Statement) -> dict[str, str] | None:
         """Return by `table.column` what it decides, for columns that matter; None if the statement does not run."""
-        before = self._result("plain", statement.query)
+        before = self._result("plain", statement)
         if before is None:
             return None
         found = {
@@ -70,12 +78,13 @@ class Executed:
         return {column: effect for column, effect in found.items() if effect}
 
     def _effect(self, statement: Statement, column: str, before: Sequence[Row]) -> str:
-        if self._result(f"{column}_gone", f"EXPLAIN {statement.query}") is None:
-            return "the statement fails without it"
+        without = self._result(f"{column}_gone", statement)
+        if without != before:
+            return "the statement fails without it" if without is None else "without it, the result is another"
         if statement.forms.isdisjoint(WHOLE_ROWS):  # what it does not name, it cannot use
             return ""
         for number in range(1, CHANGES + 1):
-            if self._result(f"{column}_{number}", statement.query) not in (None, before):
+            if self._result(f"{column}_{number}", statement) not in (None, before):
                 return "its values change the result"
         return ""
 
@@ -85,13 +94,25 @@ class Executed:
             shown = filter(None, (instead.get((table, column), column) for column in columns))
             self._sql.execute(f"CREATE VIEW {name}.{table} AS SELECT {', '.join(shown)} FROM main.all_{table}")
 
-    def _result(self, schema: str, query: str) -> list[Row] | None:
-        """Return the sorted rows of a query, None if it fails."""
+        for target, fields in _TARGETS.items():
+            self._sql.execute(f"CREATE TABLE {name}.{target} ({fields})")
+            self._sql.execute(f"INSERT INTO {name}.{target} VALUES (1, 2), (2, 3), (3, 1), (4, 5), (5, 0)")
+
+    def _result(self, schema: str, statement: Statement) -> list[Row] | None:
+        """Return the sorted rows of a query, or what a script returns and writes; None if it fails."""
         self._sql.execute(f"SET schema = '{schema}'")
+        if statement.target:
+            self._sql.begin()
         try:
-            return sorted(self._sql.execute(query).fetchall(), key=repr)
+            rows = [row for each in statement.script for row in self._sql.execute(as_executed(each)).fetchall()]
+            if statement.target:
+                rows += self._sql.execute(f"SELECT * FROM {statement.target}").fetchall()
         except duckdb.Error:
             return None
+        finally:
+            if statement.target:
+                self._sql.rollback()
+        return sorted(rows, key=repr)
 
 
 def _value(kind: str, random: Random) -> str:
@@ -101,29 +122,56 @@ def _value(kind: str, random: Random) -> str:
     return f"{{'x': {number}, 'y': {other}}}" if kind.startswith("STRUCT") else str(number)
 
 
-def judged(
-    statement: Statement, effects: dict[str, str], dialect: str, unlisted: str | None
-) -> Iterator[Missed] | None:
-    """Yield the columns that matter and are unused; None if the statement is not read.
+class Judged(NamedTuple):
+    """What inference says of a statement: how many edges, and which columns that matter are unused."""
 
-    unlisted: a table whose columns no event lists.
+    edges: int
+    missed: list[Missed]
+
+
+def judged(statement: Statement, effects: dict[str, str], random: Random) -> Judged | None:
+    """Compare inference with what matters, in a random dialect; None if the statement is not read.
+
+    Of some statements no event lists the columns of a table, or a list lacks some of them, or the names of the output
+    and of an input have the same end.
     """
-    tables = [
-        KnownTable((f"db.{name}",), () if name == unlisted else _fields(columns), is_input=True, is_output=False)
-        for name, columns in TABLES.items()
-    ]
-    tables.append(KnownTable(("db.out",), tuple(statement.columns), is_input=False, is_output=True))
-    text = statement.query if dialect == "duckdb" else sqlglot.transpile(statement.query, "duckdb", dialect)[0]
+    dialect = dialect_for(statement, random)
     try:
-        said = read_script(f"CREATE TABLE out AS {text}", dialect, tables).get(len(tables) - 1)
+        text = written_as(statement, dialect, random)
+    except (SqlglotError, ValueError):  # the dialect has no such form
+        return None
+    target = statement.target
+    output = f"db.{target}"
+    if target is None:
+        target = random.choice(["out", "out", "out", "stage.t"])
+        output = f"db.{target}"
+        text = f"CREATE TABLE {target} AS {text}"
+    tables = _listed(random)
+    tables.append(KnownTable((output,), tuple(statement.columns), is_input=False, is_output=True))
+    try:
+        said = read_script(text, dialect, tables).get(len(tables) - 1)
     except UnreadSql:
         return None
-    if not isinstance(said, MadeOutput) or said.is_part:
+    if not isinstance(said, MadeOutput) or (said.is_part and not said.behind_views):
         return None
-    return _missed(statement, effects, dialect, said)
+    return Judged(said.size, list(_missed(statement, effects, dialect, text, said)))
 
 
-def _missed(statement: Statement, effects: dict[str, str], dialect: str, said: MadeOutput) -> Iterator[Missed]:
+def _listed(random: Random) -> list[KnownTable]:
+    """Return the tables, some with none of their columns, or with a list that lacks some."""
+    unlisted, part = random.choice([None, None, *TABLES]), random.choice([None, None, *TABLES])
+    found = []
+    for name, columns in TABLES.items():
+        fields = () if name == unlisted else _fields(columns)
+        if name == part:
+            fields = tuple(each for each in fields if random.random() < 0.5)
+        found.append(KnownTable((f"db.{name}",), fields, is_input=True, is_output=False, is_part=name == part))
+    return found
+
+
+def _missed(
+    statement: Statement, effects: dict[str, str], dialect: str, text: str, said: MadeOutput
+) -> Iterator[Missed]:
     names = list(TABLES)
     used = {
         f"{names[place]}.{column.partition('.')[0]}"
@@ -134,7 +182,7 @@ def _missed(statement: Statement, effects: dict[str, str], dialect: str, said: M
     opaque = {names[place] for place in said.behind_views if place < len(names)}
     for column, effect in effects.items():
         if column not in used and column.partition(".")[0] not in opaque:
-            yield Missed(statement, dialect, column, effect)
+            yield Missed(statement, dialect, text, column, effect)
 
 
 def _fields(columns: dict[str, str]) -> tuple[str, ...]:
@@ -143,12 +191,13 @@ def _fields(columns: dict[str, str]) -> tuple[str, ...]:
 
 
 class Campaign:
-    """Random statements; ran, unread: how many statements of each form ran, and were not read."""
+    """Random statements; ran, unread, edges: by form how many statements ran, were not read, and what was found."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
         self.ran: Counter[str] = Counter()
         self.unread: Counter[str] = Counter()
+        self.edges: Counter[str] = Counter()
 
     def run(self, statements: int) -> Iterator[Missed]:
         """Yield what is missed in a number of statements."""
@@ -161,12 +210,12 @@ class Campaign:
                 continue
             done += 1
             self.ran.update(statement.forms)
-            unlisted = self._random.choice([None, None, *TABLES])
-            missed = judged(statement, effects, self._random.choice(DIALECTS), unlisted)
-            if missed is None:
+            found = judged(statement, effects, self._random)
+            if found is None:
                 self.unread.update(statement.forms)
             else:
-                yield from missed
+                self.edges.update(dict.fromkeys(statement.forms, found.edges))
+                yield from found.missed
 
 
 def main() -> int:
@@ -176,12 +225,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     campaign = Campaign(given.seed)
-    missed = list(campaign.run(given.statements))
-    for each in missed[:20]:
-        print(f"{each.column}: {each.effect}, unused ({each.dialect}): {each.statement.query}")
+    missed = 0
+    for each in campaign.run(given.statements):
+        missed += 1
+        if missed <= _SHOWN:
+            print(f"{each.column}: {each.effect}, unused ({each.dialect}): {each.text}", flush=True)
     for form, count in campaign.ran.most_common():
-        print(f"{form:40} {count:6} statements, {campaign.unread[form]:5} not read")
-    print(f"{len(missed)} columns that matter are unused; goal 0")
+        print(f"{form:40} {count:6} statements, {campaign.unread[form]:5} not read, {campaign.edges[form]:6} edges")
+    print(f"{missed} columns that matter are unused; goal 0")
     return 1 if missed else 0
 
 

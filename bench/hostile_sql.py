@@ -21,6 +21,19 @@ HOSTILE: dict[str, tuple[str, str, str]] = {
         "INSERT INTO out SELECT count(*) FROM " + ", ".join(f"(SELECT * FROM wide) x{n}" for n in range(600)),
         "steps",
     ),
+    "DISTINCT stars": (
+        "",
+        "INSERT INTO out SELECT count(*) FROM " + ", ".join(f"(SELECT DISTINCT * FROM wide) x{n}" for n in range(500)),
+        "steps",
+    ),
+    "stars with a name of each column of many tables": (
+        "",
+        "INSERT INTO out SELECT * EXCEPT ("
+        + ", ".join(f"c{n}" for n in range(1200))
+        + ") FROM "
+        + ", ".join(f"wide x{n}" for n in range(1000)),
+        "steps",
+    ),
     "natural joins": (
         "",
         "INSERT INTO out (a) SELECT x0.c1 FROM wide x0 " + " ".join(f"NATURAL JOIN wide x{n}" for n in range(1, 600)),

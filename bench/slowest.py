@@ -52,6 +52,7 @@ KNOWN = (
     Heavy(symlinks=3000, of_dataset=50),
     Heavy(inputs=300, outputs=300),
     Heavy(inputs=100, outputs=100, columns=1, unlisted=1, edges=1),
+    Heavy(inputs=0, outputs=1, columns=19, unlisted=467, nested=1, of_dataset=225),
 )
 """Where a search begins: the worst that earlier ones found."""
 

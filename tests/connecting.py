@@ -1,4 +1,7 @@
-"""One Spark session under a listener with our connector, and what the listener sent of each of its statements."""
+"""One Spark session under a listener with our connector, and what the listener sent of each of its statements.
+
+`python -m tests.connecting` runs the session and records what the newest listener sends of it.
+"""
 
 import json
 import os
@@ -6,17 +9,34 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import pytest
 
 from headwater.spark.session import CONF
 from tests.four_doors import fill
 from tools.jars import class_path, connector_path, listeners
 
 ROOT = Path(__file__).parents[1]
+NAMES = ("events.ndjson", "steps.json")
 Json = dict[str, Any]
 NEWEST = "1.53.0"
-OLDER = tuple(version for version in listeners() if version != NEWEST)  # for Spark 4 there is none
+OLDER = tuple(each for each in listeners() if each != NEWEST)  # for Spark 4 there is none
+RECORDED = "recorded"
+"""In place of a listener: what the newest one sent of this session on Spark 3.5."""
+
+RECORDING = Path(__file__).parent / "fixtures" / "listener" / "connector"
+FOLDER = "FOLDER/OF/THE/SESSION"
+"""Stands in the recording for the folder of the session, without the slash before it."""
+
+LISTENERS = (
+    *((RECORDED,) if version("pyspark").startswith("3.5.") else ()),
+    pytest.param(NEWEST, marks=pytest.mark.producers),
+    *(pytest.param(each, marks=[pytest.mark.producers, pytest.mark.long]) for each in OLDER),
+)
 
 
 @dataclass(frozen=True)
@@ -28,17 +48,17 @@ class Connected:
 
     @cached_property
     def events(self) -> list[Json]:
-        return [json.loads(line) for line in (self.folder / "events.ndjson").read_text("utf-8").splitlines()]
+        return [json.loads(line) for line in (self.folder / NAMES[0]).read_text("utf-8").splitlines()]
 
     @cached_property
     def steps(self) -> dict[str, tuple[int, int, str]]:
-        found: dict[str, tuple[int, int, str]] = json.loads((self.folder / "steps.json").read_text("utf-8"))
+        found: dict[str, tuple[int, int, str]] = json.loads((self.folder / NAMES[1]).read_text("utf-8"))
         return found
 
     @cached_property
     def data(self) -> Path:
         """Return a data folder with all events."""
-        bodies = (self.folder / "events.ndjson").read_bytes().splitlines()
+        bodies = (self.folder / NAMES[0]).read_bytes().splitlines()
         fill(self.folder / "data", bodies)
         return self.folder / "data"
 
@@ -65,8 +85,13 @@ class Connected:
 
 
 def connected(folder: Path, listener: str) -> Connected:
-    """Run the session to its end."""
+    """Run the session to its end, or place what was recorded of it in the folder."""
     folder.mkdir()
+    if listener == RECORDED:
+        for name in NAMES:
+            text = (RECORDING / name).read_text("utf-8")
+            (folder / name).write_text(text.replace(FOLDER, str(folder).lstrip("/")), "utf-8")
+        return Connected(folder, NEWEST)
     done = subprocess.run(
         [sys.executable, "-m", "tests.connector_driver", json.dumps(_spark(folder, listener)), str(folder)],
         cwd=ROOT,
@@ -107,3 +132,22 @@ def _spark(folder: Path, listener: str) -> dict[str, str]:
         "spark.sql.catalog.mem.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
     }
     return settings | {"spark.sql.extensions": ",".join(extensions)}
+
+
+def record() -> None:
+    """Run the session under the newest listener, and record it without the paths of this machine."""
+    RECORDING.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as temporary:
+        session = connected(Path(temporary) / "session", NEWEST)
+        for name in NAMES:
+            text = (session.folder / name).read_text("utf-8")
+            (RECORDING / name).write_text(impersonal(text, session.folder), "utf-8")
+
+
+def impersonal(text: str, folder: Path) -> str:
+    """Return recorded events without the paths and the processes of the machine that they were recorded on."""
+    return text.replace(str(folder).lstrip("/"), FOLDER).replace(str(ROOT), "/headwater")
+
+
+if __name__ == "__main__":
+    record()

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -129,8 +128,7 @@ def index_in(folder: Path) -> list[dict[str, Any]]:
             world.append(*bodies(batch))
             world.parser().step()
             if states:
-                with closing(sqlite3.connect(home.current().path)) as index:
-                    index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                follower.close()  # all that it wrote until now is in the file itself
             while follower.step(default_rules()):
                 pass
             states.append(indexed_answers(folder))

@@ -14,6 +14,7 @@ ITEMS, PUBLIC = (("snowflake://org-acct", f"SHOP.S.{name}") for name in ("ITEMS"
 DBT_ORDERS, DBT_CUSTOMERS, DBT_DAILY = (
     ("duckdb://shop", f"shop.main.{name}") for name in ("stg_orders", "customers", "daily_revenue")
 )
+SOURCE, FACT, MART = (("duckdb://docs", f"docs.main.{name}") for name in ("source_orders", "fct_orders", "mart_totals"))
 CLICKS = ("bigquery", "proj.ds.clicks")
 
 CONSUMERS = """
@@ -48,6 +49,13 @@ def lineage(fields: dict[str, list[Json]], *whole: Json) -> Json:
     return column_lineage(fields, whole)
 
 
+def documented(number: int, target: Named, origin: Named, sql: str) -> Json:
+    """Return a model of dbt whose schemas list one documented column each, and whose SQL names others."""
+    told = run(number, number * 10, typed(target, "id:bigint"), reads=[typed(origin, "id:bigint")],
+               job=target[1].rpartition(".")[2], job_facets={"sql": facet(query=sql)})  # fmt: skip
+    return {**told, "producer": "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/dbt"}
+
+
 _ORDERS = catalogued(ORDERS, "id:bigint amount:decimal(10,2) note:string status:string dead:int")
 
 PLANNED_LAKE: list[Json] = [
@@ -74,6 +82,8 @@ PLANNED_LAKE: list[Json] = [
         )],
         job="dbt"),
     run(6, 50, typed(CLICKS, "user_id:STRING kind:STRING ts:TIMESTAMP"), job="clicks"),
+    documented(8, FACT, SOURCE, "select id, amount, note, upper(zip) as zip from main.source_orders"),
+    documented(9, MART, FACT, "select id, sum(amount) as total from main.fct_orders where zip is not null group by id"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import yaml
 
 from headwater.contracts.observed_answers import ObservedAnswers
 from headwater.contracts.policies import read_policies
-from headwater.contracts.promise import Promise, read_promises
+from headwater.contracts.promise import Promise, PromisedColumn, read_promises
 from headwater.errors import WrongSetting
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.runtime.indexes import open_view_opener
@@ -71,6 +71,15 @@ def test_a_breach_is_found_with_its_run_and_nothing_else(sources: Sources, name:
 
 def test_a_contract_is_kept_by_what_is_as_it_was_and_more(sources: Sources) -> None:
     assert held(sources, agreed_on(sources, STEADY.gold)) == []
+
+
+def test_a_column_that_only_readers_list_is_in_no_contract_by_itself(sources: Sources) -> None:
+    (found,) = read_promises(written(sources, STEADY.gold), "a test")
+    assert [column.name for column in found.columns] == ["id", "email", "total", "extra"]
+    facts = ObservedAnswers(sources.ask).of(*STEADY.gold)
+    assert [column.name for column in facts.columns if column.readers_only] == ["ghost"]
+    ghost = PromisedColumn("ghost", "string", frozenset(), None, None, None)
+    assert held(sources, found._replace(columns=(*found.columns, ghost))) == []
 
 
 def test_what_is_not_written_any_more_is_late_by_its_own_rhythm(sources: Sources) -> None:

@@ -97,6 +97,7 @@ def test_each_event_type_is_kept_as_sent(event_type: str) -> None:
         ({"schemaURL": "file:/__w/1/s/client/java/../../spec/OpenLineage.json"}, "schema_url_vendor"),
         ({"extra": 1}, "odd_shape"),
         ({"inputs": [{"name": "no namespace"}]}, "dataset_unnamed"),
+        ({"inputs": [{"namespace": "kafka://null:-1", "name": "orders"}]}, "unknown_broker"),
     ],
 )
 def test_what_is_odd_about_an_event_becomes_a_flag(changes: dict[str, Any], flag: str) -> None:

@@ -18,6 +18,7 @@ from headwater.index.reading.served import building_progress, served_progress, s
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.damage import is_whole
+from headwater.index.stored.page_sums import SUFFIX
 from headwater.index.writing.index_follower import IndexFollower
 from headwater.lineage.names.canonical_names import default_rules
 from tests.asking import ask
@@ -38,7 +39,10 @@ QUESTIONS: list[tuple[str, dict[str, str]]] = [
 
 
 class Indexed(NamedTuple):
-    """A lake whose index lacks the last event; content: of the index's file."""
+    """A lake whose index lacks the last event; content: of the index's file.
+
+    The file has no sums of its pages, as one that another version wrote: what is found here is found without them.
+    """
 
     world: World
     home: IndexHome
@@ -53,6 +57,10 @@ class Indexed(NamedTuple):
         """Overwrite a part of the file as it was at first; nobody has reported it yet."""
         self.file.write_bytes(self.content[:at_byte] + harm + self.content[at_byte + len(harm) :])
         self.note.unlink(missing_ok=True)
+        self.forget_sums()
+
+    def forget_sums(self) -> None:
+        self.file.with_name(self.file.name + SUFFIX).unlink(missing_ok=True)
 
     def answers(self) -> Iterator[Any]:
         """Yield the answer to each question, LakeUnavailable where it is told to ask again."""
@@ -181,6 +189,7 @@ def test_a_value_of_another_type_or_encoding_is_damage_and_mended(indexed: Index
             "UPDATE edges SET value = ? WHERE edge_set = ?", [(v.replace(right, wrong), n) for n, v in rows]
         )
         index.commit()
+    indexed.forget_sums()
     assert rows
     assert is_whole(indexed.file)
     assert LakeUnavailable in list(indexed.answers())

@@ -14,7 +14,7 @@ import pytest
 from headwater.cli import main
 from tests.parsing import World
 from tests.reference.small_events import CLEAR, HASHED, made, run
-from tests.reference.world_events import at, source, uuid
+from tests.reference.world_events import at, dataset, facet, schema, source, uuid
 from tests.running import headwater
 from tests.samples import EVENTS as SAMPLES
 from tests.shop import (
@@ -24,6 +24,7 @@ from tests.shop import (
     EMAIL,
     ENDS,
     EVENTS,
+    LAKE,
     LAST,
     MAILING,
     ONCE_CLEAR,
@@ -49,12 +50,17 @@ class Outcome(NamedTuple):
 
 Command = Callable[..., Outcome]
 
+UNREAD_SQL = run(
+    95, 3, dataset((LAKE, "odd/out"), schema=schema(["x"])), reads=[dataset((LAKE, "odd/in"), schema=schema("ab"))],
+    job="odd", job_facets={"sql": facet(query="CALL refresh('odd/out')", dialect="spark")},
+)  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the shop's events, on which nothing runs."""
     world = World(tmp_path_factory.mktemp("cli") / "data")
-    world.append(*bodies(EVENTS))
+    world.append(*bodies([*EVENTS, UNREAD_SQL]))
     world.parser().step()
     return world.folder
 
@@ -322,3 +328,18 @@ def test_a_file_that_holds_no_event_names_the_line(command: Command, files: Any,
     (tmp_path / "after.ndjson").write_text(before.read_text() + "\n{}\n")
     outcome = command("diff", before, tmp_path / "after.ndjson")
     assert (outcome.status, "after.ndjson, line 2 is no event" in outcome.err) == (3, True)
+
+
+def test_the_reason_why_sql_is_not_read_is_shown(command: Command, data: Path) -> None:
+    reason = "it has a statement of a kind that is not read: CALL"
+    for arguments in (("coverage",), ("unused", "odd/in"), ("run", uuid(95))):
+        assert reason in command(*arguments, "--data", data, "--csv").out
+    coverage = command("coverage", "--data", data, "--json").json["items"]
+    assert {each.get("dataset") or each["name"]: each["unread"] for each in coverage if each["unread"]} == {
+        "odd/out": [reason],
+        "odd": [reason],
+    }
+    [readers] = command("unused", "odd/in", "--data", data, "--json").json["readers"]
+    assert readers["unread"] == [{"job": {"namespace": "jobs", "name": "odd"}, "reason": reason}]
+    [written] = command("run", uuid(95), "--data", data, "--json").json["writes"]
+    assert (written["dataset"], written["unread"]) == ("odd/out", reason)

@@ -18,13 +18,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 AGAIN = pytest.mark.long
 NEWEST = "1.53.0"
 OLDER = tuple(version for version in listeners() if version != NEWEST)  # for Spark 4 there is none
-LISTENERS = (NEWEST, *(pytest.param(version, marks=AGAIN) for version in OLDER))
+LISTENERS = (
+    pytest.param(NEWEST, marks=pytest.mark.producers),
+    *(pytest.param(version, marks=AGAIN) for version in OLDER),
+)
 NAME = re.compile(r"\d{13}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\d+)events\.ndjson")
 ENDS = ("stop", "exit")
 LOUD = "LINEAGE CANNOT BE STORED"
 
 
-@pytest.mark.long  # that all lands `test_notebook_doors` holds, how it is named the next one
+@pytest.mark.long  # `test_notebook_doors` has it shorter
 @pytest.mark.parametrize(("listener", "end"), [(NEWEST, "stop"), *((older, end) for older in OLDER for end in ENDS)])
 def test_what_the_listener_emits_lands_whole_and_once(listener: str, end: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)
@@ -45,6 +48,7 @@ def are_named_by_what_they_hold(session: Session) -> None:
         assert file.parent == session.folder / f"onelake/Sales/Shop.Lakehouse/Files/lineage/dt={day}"
 
 
+# that all lands `test_notebook_doors` holds, and the transport's own tests what is in its queue and how files are named
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_a_kill_loses_at_most_what_is_in_the_queue(listener: str, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", listener)

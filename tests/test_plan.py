@@ -161,11 +161,36 @@ def _said(finding: PlanFinding) -> str:
          {"change type of proj.ds.clicks#ts from TIMESTAMP to TEXT": UNREAD}),
         ("spark", "DROP TABLE main.dump.users", {"drop table dump/users": UNREAD}),  # known by its folder alone
         ("bigquery", "ALTER TABLE ds.clicks RENAME COLUMN nonsense TO other",
-         {"rename column ds.clicks#nonsense to other": UNKNOWN}),
+         {"rename column proj.ds.clicks#nonsense to other": UNKNOWN}),
     ],
 )  # fmt: skip
 def test_sql_breaks_what_a_person_would_say(plan: Plan, dialect: str, sql: str, expected: dict[str, str]) -> None:
     assert told(plan(lambda schema: take_sql(sql, dialect, schema, "it"), dialect)) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE main.fct_orders DROP COLUMN amount",
+        "ALTER TABLE main.fct_orders ALTER COLUMN amount TYPE varchar",
+        "ALTER TABLE main.fct_orders RENAME COLUMN amount TO gross",
+        "CREATE OR REPLACE TABLE main.fct_orders AS SELECT id, note, zip FROM main.source_orders",
+        "changes: [{table: main.fct_orders, drop: amount}]",
+    ],
+)
+def test_a_column_that_only_sql_names_is_there(plan: Plan, change: str) -> None:
+    take = take_yaml if change.startswith("changes") else None
+    found = plan(lambda schema: take(change.encode(), schema, "x") if take else take_sql(change, "duckdb", schema, ""))
+    assert [(each.column, _said(each)) for each in found] == [
+        ("amount", "breaks: docs.main.mart_totals#total; jobs/mart_totals")
+    ]
+
+
+def test_a_column_that_only_a_filter_names_is_there(plan: Plan) -> None:
+    [found] = plan(lambda schema: take_sql("ALTER TABLE main.fct_orders DROP COLUMN zip", "duckdb", schema, ""))
+    assert found.outcome == "breaks"
+    [found] = plan(lambda schema: take_sql("ALTER TABLE main.fct_orders DROP COLUMN other", "duckdb", schema, ""))
+    assert found.outcome == "not known"
 
 
 def test_a_column_that_is_not_there_is_told_apart_from_a_table_that_is_not(plan: Plan) -> None:

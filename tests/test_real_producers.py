@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from bench.extractor_names import extracted_names
+from tests.name_addresses import addresses
 from tests.shop import Asker, up
 from tests.waiting import rest
 from tools.producer_envs import AIRFLOW, DBT, environment, java_class_path
@@ -82,6 +84,13 @@ def test_dbt(asker: Asker, tmp_path: Path) -> None:
     }
     assert set().union(*(drawn(asker, f"shop.main.{model}") for model in models)) == DBT_DREW
     assert _parts(asker, "dbt", "dbt-run-shop") == {name for name in states if name != "dbt-run-shop"}
+
+
+@pytest.mark.long
+def test_openlineages_extractors_still_name_tables_as_recorded() -> None:
+    asked = [each for each in addresses() if each.extracted is not None]
+    for each, name in zip(asked, extracted_names(asked), strict=True):
+        assert name == each.extracted, each
 
 
 @pytest.mark.long

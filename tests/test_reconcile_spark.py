@@ -20,7 +20,8 @@ from tests.reconciling import Json
 from tests.running import Running, headwater
 from tests.waiting import rest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+# `make test` has histories and tables as Spark leaves them: `test_reconcile`, `test_reconcile_history` and `_tables`
+pytestmark = [pytest.mark.producers, pytest.mark.slow, pytest.mark.timeout(900)]
 
 KEY = "the-key-of-the-reconciling-tests"
 ROOT = Path(__file__).parents[1]

@@ -14,6 +14,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
 from headwater.lineage.runs.job_identity import job_key, run_key
+from tests.name_addresses import addresses, version
 from tests.samples import EVENTS
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -98,8 +99,8 @@ def test_rule_2_pitfalls_1_10_11_14_listeners_write_one_table_differently(
         Name("s3://bucket", "a/day=1/b"),
         Name("s3://bucket", "a//b"),
         Name("s3://bucket", "a%2Fb"),
-        Name("mssql://db;instanceName=one", "dbo.t"),
-        Name("postgres://db/shop?currentSchema=s", "t"),
+        Name("mssql://db\\one", "d.dbo.t"),
+        Name("postgres://db/shop?currentSchema=s,u", "t"),
     ],
 )
 def test_rule_2_what_is_canonical_or_could_tell_two_tables_apart_stays(name: Name) -> None:
@@ -121,6 +122,36 @@ def test_rule_2_what_is_canonical_or_could_tell_two_tables_apart_stays(name: Nam
 )  # fmt: skip
 def test_rule_2_systems_that_fold_case_know_a_table_by_one_name(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert default_rules().canonical(*one) == default_rules().canonical(*other)
+
+
+ADDRESSES = tuple(addresses())
+
+
+def test_rule_2_every_documented_address_of_a_table_has_the_tables_one_name() -> None:
+    tables = {each.means for each in ADDRESSES}
+    assert len(ADDRESSES) > 350
+    assert len(tables) > 75
+    assert all(default_rules().canonical(*table.parts) == table for table in tables)
+    for each in ADDRESSES:
+        if each.kind != "file":  # an extractor takes it apart before it is sent
+            assert default_rules().canonical(each.address, each.table) == each.means, each
+
+
+def test_rule_2_what_openlineages_extractors_make_of_addresses_is_the_tables_name_or_has_a_reason() -> None:
+    tables = {each.means for each in ADDRESSES}
+    for each in ADDRESSES:
+        if each.extracted is not None:
+            form = default_rules().canonical(*each.extracted.parts)
+            assert (form != each.means) == bool(each.reason), (each, form)
+            assert each.reason in ("", "file-host") or form not in tables, "a table's name for another table"
+    reasons = re.findall(r"^\| `([a-z0-9-]+)` \| It ", DOCS, re.MULTILINE)
+    assert sorted(reasons) == sorted({each.reason for each in ADDRESSES if each.reason})
+    differing = sum(bool(each.reason) for each in ADDRESSES)
+    extracted = sum(each.extracted is not None for each in ADDRESSES)
+    assert f"`openlineage-spark` {version()}" in DOCS
+    assert f"{len(ADDRESSES)} spellings of\n{len(tables)} tables: {extracted} addresses" in DOCS
+    assert f"to {extracted - differing} of the addresses" in DOCS
+    assert f"names for {differing} addresses" in DOCS
 
 
 TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521)))(CONNECT_DATA=(SID=o)))"
@@ -155,7 +186,21 @@ TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521
             ],
         ),
         (Name("mssql://db", "d.dbo.t"), [("sqlserver://db,1433;database=D", "[dbo].[T]"), ("mssql://DB", "d.dbo.t")]),
-        (Name("postgres://p1,p2", "d.s.t"), [("jdbc:postgresql://p2:5432,p1:5432/d?currentSchema=s", "s.t")]),
+        (
+            Name("postgres://p1,p2", "d.s.t"),
+            [
+                ("jdbc:postgresql://p2:5432,p1:5432/d?currentSchema=s", "s.t"),
+                ("jdbc:postgresql://p2,p1/d?currentSchema=s", "t"),
+                ("postgresql://p2,p1", "d.d.s.t"),
+            ],
+        ),
+        (
+            Name("postgres://p:eu:i", "d.s.t"),
+            [("jdbc:postgresql:///d?cloudSqlInstance=p:eu:i&socketFactory=f", "s.t"), ("postgres://p:eu:i", "d.s.t")],
+        ),
+        (Name("postgres://p", 'd.s."T"'), [("postgres://p", '"d"."s"."T"'), ("postgresql://p/d", '"s"."T"')]),
+        (Name("mysql://m", "d.T"), [("mysql://m", "`d`.`T`"), ("mysql://m/d", "`T`")]),
+        (Name("bigquery", "my-p.d.t"), [("bigquery", "`my-p.d.t`"), ("bigquery", "`my-p`.d.`t`")]),
         (Name("hive://m1,m2", "a.b"), [("hive://m2:9083,m1:9083", "A.B")]),
         (
             Name("s3://b", "raw/orders"),
@@ -166,6 +211,44 @@ TNS = "(DESCRIPTION=(ADDRESS_LIST=(ADDRESS=(PROTOCOL=TCP)( HOST = Db )(PORT=1521
 def test_rule_2_every_spelling_of_a_drivers_address_is_one_name(form: Name, spellings: list[tuple[str, str]]) -> None:
     for spelling in spellings:
         assert default_rules().canonical(*spelling) == form
+
+
+UUID = "0f8a15c6-266b-4edd-8028-c157d82e115d"
+GENERATED = [
+    f"{UUID}.parquet", f"{UUID.replace('-', '')}.csv", "d41d8cd98f00b204e9800998ecf8427e.avro", f"{'ab1' * 13}c.json",
+    "2026-03-01.csv", "20260301T0700.json.gz", "2026_03_01.csv", "part-0001.csv", "part.0.parquet", "batch_17.json",
+    "chunk-3.csv.gz", "000000_0", f"00000-7-{UUID}-00001.parquet", f"{UUID}-0_1-2-3_20260301120000.parquet",
+    f"20260301_120000_00012_abcde_{UUID}", "orders+0+0000000042.json", f"orders-1-2026-03-01-12-00-00-{UUID}",
+    "0000_part_00.parquet", "orders-000000000012.csv", "data_0_1_2.csv.gz",
+    "_temporary/0/_temporary/attempt_1/part-00000.csv", f".spark-staging-{UUID}/day=1/part-00000.csv",
+    ".hive-staging_hive_2026-03-01_1/-ext-10000/000000_0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", GENERATED)
+def test_rule_2_a_file_with_a_generated_name_belongs_to_its_folder(file: str) -> None:
+    for namespace, folder in (("s3://b", "raw/orders"), ("file", "/data/orders")):
+        assert default_rules().canonical(namespace, f"{folder}/{file}") == Name(namespace, folder)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "raw/customers.csv", "raw/orders.csv", f"tables/{UUID}", "raw/report_2025.csv", "raw/part-numbers.csv",
+        "raw/batch_final.csv", "raw/data_2025.csv", "raw/v1.2.csv", "raw/deadbeef.csv", "raw/20261340.csv",
+        "2026-03-01.csv", "batch_17.json", "raw/orders-12.csv", "raw/2026.csv", "raw/file1.csv",
+    ],
+)  # fmt: skip
+def test_rule_2_a_file_with_a_name_of_its_own_stays_a_dataset(name: str) -> None:
+    assert default_rules().canonical("s3://b", name) == Name("s3://b", name)
+
+
+def test_rule_2_the_files_of_each_day_are_one_dataset_and_those_of_two_tables_are_two() -> None:
+    forms = [
+        {default_rules().canonical("s3://b", f"raw/{table}_{day}.csv") for day in ("20260301", "2026-03-02")}
+        for table in ("orders", "customers")
+    ]
+    assert forms == [{Name("s3://b", "raw/orders.csv")}, {Name("s3://b", "raw/customers.csv")}]
 
 
 @pytest.mark.parametrize(
@@ -229,6 +312,7 @@ version: 1
 rules:
   - {id: grows, namespace: "grow", name: "{x:rest}", to_name: "{x}x"}
   - {id: there, namespace: "s3://a", to_namespace: "s3://b"}
+  - {id: from the end, stage: fold, name: "{a:rest}{b:date}_{c:word}_{d:digits}{e:x|y}", to_name: "{a}"}
   - {id: back, namespace: "s3://b", name: "circle", to_namespace: "s3://a"}
 """
 PIECES = [
@@ -263,7 +347,7 @@ def test_rule_2_the_form_of_a_form_is_that_form_for_any_text(namespace: str, nam
     st.text(min_size=1).filter(lambda text: "/" not in text), st.text(min_size=1).filter(lambda text: "/" not in text)
 )
 def test_rule_2_names_without_a_tail_never_merge(one: str, other: str) -> None:
-    for namespace in ("file", "s3://bucket", ONELAKE, "kafka://b:1", "bare", "mysql://db"):
+    for namespace in ("file", "s3://bucket", ONELAKE, "kafka://b:1", "bare", "exa:db"):
         same = default_rules().canonical(namespace, one) == default_rules().canonical(namespace, other)
         assert same == (one == other)
 
@@ -276,7 +360,24 @@ def test_rule_2_hostile_names_have_a_form(namespace: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "/", "a=b/", "/part-00000", '"', ".", ";database=", "@", ":", "://", "part-00000-", "0"]
+    "piece",
+    [
+        "a",
+        "/",
+        "a=b/",
+        "/part-00000",
+        '"',
+        ".",
+        ";database=",
+        "@",
+        ":",
+        "://",
+        "part-00000-",
+        "0",
+        "__dbt_tmp",
+        "2026-01-01_a_1",
+        "_1x",
+    ],
 )
 def test_rule_2_time_is_linear_in_the_length_of_the_name(piece: str) -> None:
     rules = NameRules([("names.yaml", GROWING)], metadata_of_docs())
@@ -300,6 +401,12 @@ def test_rule_2_the_users_rules_come_first_and_may_keep() -> None:
     )
     assert rules.canonical("s3a://raw", "/by_day/day=1") == Name("s3://raw", "by_day/day=1")
     assert rules.canonical("s3a://raw", "/other/day=1") == Name("s3://raw", "other")
+    assert rules.canonical("postgres://dwh.acme.net", "d.s.t_tmp17") == Name("postgres://dwh.acme.net", "d.s.t")
+    assert rules.canonical("postgres://dwh.acme.net", "d.s.tmp17") == Name("postgres://dwh.acme.net", "d.s.tmp17")
+    assert rules.canonical("postgres://lab.acme.net", "d.s.t__dbt_tmp") == Name(
+        "postgres://lab.acme.net", "d.s.t__dbt_tmp"
+    )
+    assert rules.canonical("s3://b", "a/export_17.csv") == Name("s3://b", "a")
     assert rules.canonical("sqlserver://exact.acme.net:1433;database=D", "dbo.T") == Name(
         "mssql://exact.acme.net", "D.dbo.T"
     )
@@ -329,9 +436,11 @@ def test_rule_2_a_chain_of_links_ends_at_its_last_target_and_the_longest_place_c
         MetadataRow("mount", id="/mnt/raw", target="s3://b/raw"),
         MetadataRow("shortcut", id="s3://b/raw", target="file:///data/"),
         MetadataRow("mount", id="/mnt", parent="dbfs://ws", target="gs://other"),
+        MetadataRow("mount", id="/mnt/hadoop", target="hdfs://nn:8020/data/raw"),
     ]
     rules = NameRules(metadata_rows=rows)
     assert rules.canonical("dbfs", "/mnt/raw/x") == Name("file", "/data/x")
+    assert rules.canonical("dbfs", "/mnt/hadoop/x") == Name("hdfs://nn", "/data/raw/x")
     assert rules.canonical("dbfs", "mnt/raw2") == Name("s3://b", "all/raw2")
     assert rules.canonical("dbfs://ws", "mnt/raw") == Name("gs://other", "raw")
 

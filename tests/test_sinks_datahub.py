@@ -366,6 +366,20 @@ def test_masking_and_what_concerns_a_whole_dataset_are_kept() -> None:
     assert tags == {"h": {"tags": [{"tag": "urn:li:tag:masked"}]}, "z": None}
 
 
+@pytest.mark.parametrize(("entries", "sent"), [(100, 10_001), (101, 1)])
+def test_d7_what_concerns_a_whole_dataset_makes_at_most_10_000_pairs(entries: int, sent: int) -> None:
+    fields = [{"name": f"c{number}", "type": "string"} for number in range(100)]
+    wide = [source("j", f"k{number}", FILTER) for number in range(entries)]
+    lineage = {"fields": {"c0": {"inputFields": [source("i", "x")]}}, "dataset": wide}
+    event = run(outputs=[dataset("o", columnLineage=lineage, schema={"fields": fields})])
+    (found,) = aspects([event], "dataJobInputOutput").values()
+    assert len(found["fineGrainedLineages"]) == sent
+    assert {edge["destinationUrn"] for edge in found["inputDatasetEdges"]} == {
+        urn("postgres", "i"),
+        urn("postgres", "j"),
+    }
+
+
 def test_d8_a_run_says_how_it_fares_and_which_run_it_is_of() -> None:
     parent = {"run": {"runId": "0195c000-0000-7000-8000-00000000000A"}, "job": {"namespace": "n", "name": "dag"}}
     start = run(eventType="START", eventTime="2026-03-01T12:00:00Z", facets={"parent": FACET | parent})

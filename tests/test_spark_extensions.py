@@ -12,7 +12,7 @@ from headwater.questions import declared
 from headwater.runtime.sink_opening import open_replay
 from headwater.settings import load_settings
 from headwater.sinks.operating.replay_span import ReplaySpan
-from tests.connecting import NEWEST, OLDER, Connected
+from tests.connecting import LISTENERS, Connected
 from tests.lineage_world import recorded
 from tests.running import Running
 from tests.sink_server import sink_server
@@ -20,7 +20,6 @@ from tests.sink_server import sink_server
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 OWN = "headwater_journal"
-LISTENERS = (NEWEST, *(pytest.param(version, marks=pytest.mark.long) for version in OLDER))
 
 
 @pytest.fixture(scope="module", params=LISTENERS)

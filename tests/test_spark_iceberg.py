@@ -8,12 +8,11 @@ import pytest
 
 from headwater.cli.data_folder import DataFolder
 from headwater.questions import declared
-from tests.connecting import NEWEST, OLDER, Connected
+from tests.connecting import LISTENERS, NEWEST, Connected
 from tests.lineage_world import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-LISTENERS = (NEWEST, *(pytest.param(version, marks=pytest.mark.long) for version in OLDER))
 DIRECT, MASKED, INDIRECT = "direct", "masked", "indirect"
 
 

@@ -1,4 +1,7 @@
-"""Spark's real listener, two versions of it, posts the demo's pipeline to a running Headwater; and by other doors."""
+"""What Spark's listener, two versions of it, posts of the demo's pipeline to a running Headwater; and by other doors.
+
+`make test` posts what was recorded: `python -m tests.test_spark_listener` records it anew.
+"""
 
 import json
 import os
@@ -10,14 +13,17 @@ from dataclasses import dataclass
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 import pytest
 from rich.console import Console
 
 from demo.report import print_report
 from demo.run import when_caught_up
 from headwater.tables import EVENTS
+from tests.connecting import NEWEST, RECORDED, impersonal
 from tests.contract_judge import every_contract
 from tests.four_doors import answers, bodies_in, events_in, fill, layers, take_in
 from tests.lake_check import bronze_of
@@ -33,6 +39,11 @@ ONELAKE = "abfss://Sales@onelake.dfs.fabric.microsoft.com"
 SAVE = "execute_save_into_data_source_command."
 MERGE = "execute_merge_into_command"
 ROOT = Path(__file__).parents[1]
+RECORDING = Path(__file__).parent / "fixtures" / "listener" / "demo.ndjson"
+REAL = (
+    pytest.param(NEWEST, marks=pytest.mark.producers),
+    pytest.param("1.27.0", marks=[pytest.mark.producers, pytest.mark.long]),
+)
 Json = dict[str, Any]
 
 
@@ -75,12 +86,8 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     @cache
     def run(listener: str) -> Landed:
         folder = tmp_path_factory.mktemp("listener")
-        keys = json.dumps([{"name": "spark", "key": KEY, "roles": ["write", "read"]}])
-        with Running(folder / "data", environment={"HEADWATER_KEYS": keys, "HEADWATER_TICK_S": "0.25"}) as running:
-            run_pipeline(running.url, listener, folder / "onelake", folder / "doors")
-            audit = when_caught_up(running.url, KEY)
-        table = bronze_of(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
-        events = [json.loads(body) for body in table.column("body").to_pylist()]
+        audit = arrived(folder, listener)
+        events = [json.loads(body) for body in stored(folder)]
         types = dict(Counter(one["eventType"] for one in events))
         plugins = request.config.pluginmanager
         with plugins.getplugin("capturemanager").global_and_fixture_disabled():
@@ -89,14 +96,51 @@ def land(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             )
         printed = StringIO()
         print_report(Console(width=300, file=printed), folder / "data", audit)
-        return Landed(folder, listener, audit, events, printed.getvalue())
+        return Landed(folder, NEWEST if listener == RECORDED else listener, audit, events, printed.getvalue())
 
     return run
 
 
-@pytest.fixture(scope="module", params=["1.53.0", pytest.param("1.27.0", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[RECORDED, *REAL])
 def landed(request: pytest.FixtureRequest, land: Callable[[str], Landed]) -> Landed:
     return land(request.param)
+
+
+@pytest.fixture(scope="module", params=REAL)
+def ran(request: pytest.FixtureRequest, land: Callable[[str], Landed]) -> Landed:
+    """Give a pipeline that was run for real, through all doors."""
+    return land(request.param)
+
+
+def arrived(folder: Path, listener: str) -> Json:
+    """Let a Headwater of its own take what a listener posts, or has posted; return its audit."""
+    keys = json.dumps([{"name": "spark", "key": KEY, "roles": ["write", "read"]}])
+    with Running(folder / "data", environment={"HEADWATER_KEYS": keys, "HEADWATER_TICK_S": "0.25"}) as running:
+        if listener == RECORDED:
+            post(running.url, RECORDING.read_bytes().splitlines())
+        else:
+            run_pipeline(running.url, listener, folder / "onelake", folder / "doors")
+        return when_caught_up(running.url, KEY)
+
+
+def post(url: str, bodies: list[bytes]) -> None:
+    """Post one event after the other, as the listener does."""
+    with httpx.Client(headers={"authorization": f"Bearer {KEY}"}, timeout=60) as client:
+        for body in bodies:
+            client.post(f"{url}/api/v1/lineage", content=body).raise_for_status()
+
+
+def stored(folder: Path) -> list[str]:
+    """Return the bodies of a Headwater's bronze in the order of the log."""
+    table = bronze_of(folder / "data").tables[EVENTS.name].query("SELECT body FROM t ORDER BY sequence")
+    return [str(body) for body in table.column("body").to_pylist()]
+
+
+def record() -> None:
+    """Run the pipeline under the newest listener, and record what it posts."""
+    with TemporaryDirectory() as temporary:
+        arrived(Path(temporary), NEWEST)
+        RECORDING.write_text(impersonal("\n".join(stored(Path(temporary))) + "\n", Path(temporary)), "utf-8")
 
 
 def run_pipeline(url: str, listener: str, onelake: Path, doors: Path) -> None:
@@ -228,34 +272,32 @@ def dumped(event: dict[str, Any]) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def lakes(landed: Landed) -> dict[str, Path]:
+def lakes(ran: Landed) -> dict[str, Path]:
     """Fill a lake through each door but HTTP, which has one already.
 
     `until`: what came over HTTP until the session was stamped; then it was harnessed and the plugin flushed, which is
     what these two doors can have of an application that goes on.
     """
-    doors, onelake = landed.folder / "doors", landed.folder / "data-onelake"
+    doors, onelake = ran.folder / "doors", ran.folder / "data-onelake"
     take_in(onelake, doors / "onelake")
     through = {
         "file": events_in(doors / "lineage.ndjson"),
         "harness": events_in(doors / "harness"),
         "plugin": bodies_in(doors / "plugin"),
-        "until": [dumped(event) for event in landed.events[: landed.stamped + 1]],
+        "until": [dumped(event) for event in ran.events[: ran.stamped + 1]],
     }
     for door, events in through.items():
-        fill(landed.folder / f"data-{door}", events)
-    return {"http": landed.folder / "data", "onelake": onelake} | {
-        door: landed.folder / f"data-{door}" for door in through
-    }
+        fill(ran.folder / f"data-{door}", events)
+    return {"http": ran.folder / "data", "onelake": onelake} | {door: ran.folder / f"data-{door}" for door in through}
 
 
-def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str, Path], landed: Landed) -> None:
+def test_lineage_through_each_door_answers_every_question_alike(lakes: dict[str, Path], ran: Landed) -> None:
     answered = {door: answers(data) for door, data in lakes.items()}
     assert len(answered["http"]) > 100
     for door in ("onelake", "file"):
         assert answered[door] == answered["http"], door
     assert answered["plugin"] == answered["until"]
-    application = ("run", f"run={landed.events[-1]['run']['runId']}")
+    application = ("run", f"run={ran.events[-1]['run']['runId']}")
     states = {door: answered[door][application]["run"].pop("state") for door in ("until", "harness")}
     ends = {door: answered[door][application]["run"].pop("ended") for door in ("until", "harness")}
     assert (states, ends["until"]) == ({"until": "RUNNING", "harness": "COMPLETE"}, None)
@@ -335,6 +377,7 @@ SOMETIMES = {
 
 
 @pytest.mark.long
+@pytest.mark.producers
 def test_both_listeners_give_the_same_lineage_but_for_what_one_of_them_does_not_report(
     land: Callable[[str], Landed],
 ) -> None:
@@ -354,3 +397,7 @@ def sources(fields: Json, column: str) -> set[tuple[str, str, str, bool]]:
         for one in fields[column]["inputFields"]
         for how in one["transformations"]
     }
+
+
+if __name__ == "__main__":
+    record()

@@ -13,10 +13,11 @@ from deltalake import write_deltalake
 
 from headwater.errors import WrongSetting
 from headwater.index.rules_files import FILES, RulesFiles
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import read_metadata
-from headwater.lineage.names.name_rules_text import read_name_rules
+from headwater.lineage.names.name_rules_text import read_job_rules, read_name_rules
 from headwater.lineage.rules.selectors import SelectedColumn
 from headwater.lineage.rules.shown_rules import read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
@@ -27,11 +28,20 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
+from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.time.named_columns import judged_columns
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from tests.commanding import commanded
+from tests.reference import questions
+from tests.reference.names import canonical_form
+from tests.reference.solver import Reference
+from tests.reference.world_events import at, dataset_event, deliver
+from tests.rule_cases.events import done, table, writes
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
 READERS: dict[str, Any] = {
     "names.yaml": read_name_rules,
+    "jobs.yaml": read_job_rules,
     "metadata.csv": read_metadata,
     "tags.yaml": read_tags,
     "masking.yaml": read_masking,
@@ -257,6 +267,27 @@ def test_the_first_rule_that_fits_declares_how_a_job_writes(rules: UserRules) ->
     assert rules.writes_of("https://acme.example/loader/2", "other", customers) == "append"
     assert rules.writes_of("p", "other", customers) is None
     assert (rules.keeps_us(clicks), rules.keeps_us(customers)) == (90 * 86_400_000_000, None)
+
+
+@pytest.mark.parametrize("crawler", ["https://acme.example/crawler/7", "https://acme.example/docs"])
+def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawler: str) -> None:
+    names = NameRules([("names.yaml", 'version: 1\ncomplete_lists: [{producer: "https://acme.example/crawler/*"}]')])
+    before = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x y")])
+    events = deliver([before, dataset_event(at(30), table("a", "x"), crawler)])
+    contents = ContentsInMemory()
+    reader = FactsReader(names.canonical, contents, names.job, names.lists_all)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    found = SnapshotOfFacts(facts, contents)
+    reference = Reference(events, canonical=canonical_form, complete=[crawler] if names.lists_all(crawler) else [])
+    columns = {"x"} if crawler.endswith("/7") else {"x", "y"}
+    assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
+    assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
+    assert names.rules_hash != default_rules().rules_hash
+
+
+def test_a_producer_that_would_be_every_producer_is_refused() -> None:
+    with pytest.raises(WrongSetting, match=r"line 2, rule 1: it would fit every producer; write the producer"):
+        read_name_rules("version: 1\ncomplete_lists: [{producer: '*'}]", "names.yaml")
 
 
 def test_a_file_broken_from_the_start_leaves_the_others_in_force(tmp_path: Path) -> None:

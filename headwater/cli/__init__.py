@@ -162,26 +162,32 @@ def up(
 
 @app.command(rich_help_panel=LOOK, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
 def names(
-    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset, as a producer wrote it.")],
-    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as a producer wrote it.")],
+    name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
     at: Annotated[str | None, option(declared.names, "at")] = None,
+    job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Explain which dataset a name means, and which rule did what. Broken files of rules are named on stderr."""
-    from headwater.questions.name_meaning import explain_name
+    """Explain which dataset or job a name means, and which rule did what. Broken files of rules are named on stderr."""
+    from headwater.questions.name_meaning import explain_job, explain_name
     from headwater.runtime.indexes import open_rules
 
     if address_asked(server, data):
         with asking(server, key, data) as source:
-            found = source.ask(declared.names, {"namespace": namespace, "name": name, "at": at or ""})
+            asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
+            found = source.ask(declared.names, asked)
             problems = source.ask(declared.rules, {})["problems"]
     else:
         files = open_rules(_settings({"data": data}))
         at_us = read_as(At, "at", at)
-        found = to_builtins(explain_name(files.current().names, namespace, name, at_us=at_us, bind=_bindings(data)))
+        rules = files.current().names
+        if job:
+            found = to_builtins(explain_job(rules, namespace, name))
+        else:
+            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data)))
         problems = files.problems
     for problem in problems:
         warn(problem)

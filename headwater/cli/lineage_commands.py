@@ -118,6 +118,9 @@ def _run(found: Any, as_json: bool, _: Given) -> None:
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
         show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
+        unread = {"items": [each for each in found["writes"] if each["unread"]]}
+        if unread["items"]:
+            show(unread, False, lambda: table("SQL that is not read", unread, ("dataset", "unread")))
         parts = {"items": found["children"], "truncated": found["truncated"]}
         show(parts, False, lambda: table("Runs that are part of it", parts, _CHILD))
 
@@ -241,6 +244,9 @@ def _show_reasons(found: Any) -> None:
     show(reasons, False, lambda: table("Reasons", reasons, ("verdict", "count", "reason")))
     if caveats["items"]:
         show(caveats, False, lambda: table("Before unused columns go", caveats, ("caveat",)))
+    unread = {"items": [{**each, **job} for each in found["readers"] for job in each["unread"]]}
+    if unread["items"]:
+        show(unread, False, lambda: table("SQL that is not read", unread, ("dataset", "job", "reason")))
 
 
 def _show_stops(found: Any, as_json: bool) -> None:

@@ -35,9 +35,10 @@ def breaks_of(promise: Promise, facts: ContractFacts) -> list[Break]:
     if facts.renamed is not None and facts.called is not None:
         said = f"it was renamed to {dataset_text(facts.called)}"
         return [Break("dataset.renamed", promise.asked.text, None, said, facts.renamed)]
+    known = {column.name.casefold() for column in promise.columns}
     found = [
         Break(each.kind, name, each.column, _said(each), _by(each, facts))
-        for each in changes_of(promise, promises_of(document_of(facts), name)[0])
+        for each in changes_of(promise, promises_of(document_of(facts, promised=known), name)[0])
         if each.breaks
     ]
     return [*_service(promise, facts, name), *found]

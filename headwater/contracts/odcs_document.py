@@ -4,7 +4,7 @@ The standard's own members say what they can; what it has no member for (every s
 column may hold) stands in `customProperties`, whose names are here alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -24,8 +24,11 @@ _CLASSIFYING = ("classification", "confidentiality", "sensitivity")
 Json = dict[str, Any]
 
 
-def document_of(facts: ContractFacts, version: str = FIRST_VERSION) -> Json:
-    """Return the contract that promises what is observed; what nobody says is not promised."""
+def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
+    """Return the contract that promises what is observed; what nobody says is not promised.
+
+    promised: columns, casefolded, that it also promises if only readers list them.
+    """
     dataset = facts.dataset
     return _without_nothing(
         {
@@ -38,7 +41,7 @@ def document_of(facts: ContractFacts, version: str = FIRST_VERSION) -> Json:
             "description": _without_nothing({"purpose": facts.description, "limitations": _limitations(facts)}),
             "tags": _tags(facts.tags),
             "servers": [_server(dataset)],
-            "schema": [_schema(facts)],
+            "schema": [_schema(facts, promised)],
             "team": _team(facts),
             "slaProperties": sla_properties(facts.service),
         }
@@ -56,7 +59,7 @@ def dataset_text(dataset: Dataset) -> str:
     return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
 
 
-def _schema(facts: ContractFacts) -> Json:
+def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
     name = facts.dataset.dataset
     writers = facts.writers
     return _without_nothing(
@@ -67,7 +70,11 @@ def _schema(facts: ContractFacts) -> Json:
             "logicalType": "object",
             "description": facts.description,
             "tags": _tags(facts.tags),
-            "properties": [_property(column) for column in facts.columns],
+            "properties": [
+                _property(column)
+                for column in facts.columns
+                if not column.readers_only or column.name.casefold() in promised
+            ],
             "customProperties": _custom(
                 {
                     DATASET: {"namespace": facts.dataset.namespace, "name": name},

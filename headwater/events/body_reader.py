@@ -32,6 +32,9 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHAPES_BYTES = 4 << 20
 """Keys that name shapes: some 15,000 of about 300 bytes."""
 
+_UNKNOWN_BROKER = "kafka://null:-1"
+"""What OpenLineage's listener for Spark writes for brokers such as `SASL_SSL://host:9093`, whatever the cluster."""
+
 _NO_DATASET = SentDataset(b"", "", "")
 
 
@@ -61,6 +64,8 @@ class BodyReader:
         if _NO_DATASET in inputs or _NO_DATASET in outputs:
             flags = (*flags, "dataset_unnamed")
             inputs, outputs = _named(inputs), _named(outputs)
+        if any(each.namespace == _UNKNOWN_BROKER for each in (*inputs, *outputs)):
+            flags = (*flags, "unknown_broker")
         parent, root = run.parent.cells(), (run.parent.root or NO_PARENT).cells()
         said = self._shape(run, job, inputs, outputs)
         return Event(

@@ -21,6 +21,7 @@ from headwater.events.facet_sets import (
     StatisticsFacets,
 )
 from headwater.events.rule_facets import (
+    parent_of,
     read_artifact,
     read_job_type,
     read_lifecycle,
@@ -70,7 +71,7 @@ class FacetReader:
         known = [name for name in names if facets[name] != b"null"]
         tables = {key: self._of_table(key, facets[key]) for key in TABLES if key in known}
         digests = [(key, tables[key].digest if key in tables else self._digest(facets[key])) for key in names]
-        parent, properties = facets.get("parent"), facets.get("spark_properties")
+        parent, properties = parent_of(facets), facets.get("spark_properties")
         return RunFacets(
             _digest(digests),
             tuple(names),

@@ -1,11 +1,17 @@
 """What the rules read of single facets of any shape, names and words as sent."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Raw, Struct, json
 
 from headwater.events.decode import decode
 from headwater.events.event import SentSymlink, SentTag
+
+T = TypeVar("T", bytes, Raw)
+
+PARENT = ("parent", "parentRun")
+"""Names of the facet that says of which run a run is a part; old producers send the second one."""
 
 
 class _RunFields(Struct, frozen=True, gc=False):
@@ -62,6 +68,11 @@ def text_at(value: Any, *path: str) -> str | None:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
+
+
+def parent_of(facets: Mapping[str, T]) -> T | None:
+    """Return the text of the facet that names the parent of a run: `parent`, else `parentRun`; None without both."""
+    return next((found for name in PARENT if (found := facets.get(name)) and bytes(found) != b"null"), None)
 
 
 def read_parent(raw: bytes) -> Parent:

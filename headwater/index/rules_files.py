@@ -18,7 +18,7 @@ from headwater.lineage.rules.user_rules_text import (
     read_tags,
 )
 
-NAMES, METADATA = "names.yaml", "metadata.csv"
+NAMES, METADATA, JOBS = "names.yaml", "metadata.csv", "jobs.yaml"
 METADATA_TABLE = "metadata"
 """A Delta table instead of the file, or beside it, for who already keeps one."""
 _TABLE_LOG = f"{METADATA_TABLE}/_delta_log"
@@ -31,7 +31,7 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "system": read_system,
     "links": read_links,
 }
-FILES = (NAMES, METADATA, *(f"{part}.yaml" for part in READERS))
+FILES = (NAMES, JOBS, METADATA, *(f"{part}.yaml" for part in READERS))
 
 _Stamp = tuple[int, int, int] | None
 
@@ -72,10 +72,11 @@ class RulesFiles:
             self._problems.append(f"{error} {stays}")
 
     def _names(self) -> NameRules:
-        text, rows = self._text(NAMES), self._metadata()
-        if text is None and not rows:
+        texts, rows = {file: self._text(file) for file in (NAMES, JOBS)}, self._metadata()
+        if not rows and not any(text is not None for text in texts.values()):
             return default_rules()
-        return NameRules([(NAMES, text)] if text is not None else [], rows)
+        names, jobs = ([(file, text)] if text is not None else [] for file, text in texts.items())
+        return NameRules(names, rows, jobs)
 
     def _metadata(self) -> tuple[MetadataRow, ...]:
         text = self._text(METADATA)

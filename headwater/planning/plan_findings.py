@@ -80,7 +80,8 @@ def _reached(
 ) -> PlanFinding:
     reach = _impact(ask, table, change.column)
     if reach is None:
-        return _finding(change, "not known", note="No such column is known here: is it new, or called otherwise?")
+        why = change.why or "No such column is known here: is it new, or called otherwise?"
+        return _finding(change, "not known", note=why)
     own = [
         each
         for each in tables.verdicts(table.namespace, table.dataset) or ()

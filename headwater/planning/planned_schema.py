@@ -117,7 +117,7 @@ class PlannedSchema:
         at = table.find(column) if table else None
         if table is None or table.columns is None or at is None:
             self._odd.append(
-                PlannedChange("drop_column", called, self._there(table), column, why=_lacks(table, column))
+                PlannedChange("drop_column", called, self._there(table, column), column, why=_lacks(table, column))
             )
         else:
             del table.columns[at]
@@ -129,15 +129,20 @@ class PlannedSchema:
         if table is None or table.columns is None or at is None:
             change: ChangeKind = "rename_column" if rename else "retype_column"
             why = _lacks(table, column)
-            self._odd.append(PlannedChange(change, called, self._there(table), column, None, rename or kind, why))
+            self._odd.append(
+                PlannedChange(change, called, self._there(table, column), column, None, rename or kind, why)
+            )
         else:
             old = table.columns[at]
             table.columns[at] = PlannedColumn(rename or old.name, kind or old.type, old.was)
 
     @staticmethod
-    def _there(table: PlannedTable | None) -> PresentTable | None:
-        """Return what stands of a table of which no columns are known: questions may know some all the same."""
-        return table.was if table is not None and table.columns is None else None
+    def _there(table: PlannedTable | None, column: str) -> PresentTable | None:
+        """Return what stands of a table, if questions may know a column that its list does not have."""
+        if table is None or table.was is None:
+            return None
+        is_gone = any(each.casefold() == column.casefold() for each in table.was.columns)
+        return None if is_gone else table.was
 
     def make(self, called: str, columns: list[PlannedColumn] | None, why: str | None = None) -> None:
         """Make a table anew, in place of one of that name. why: its columns are not told."""

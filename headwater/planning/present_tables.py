@@ -62,12 +62,26 @@ class PresentTables:
         return self._answers[key]
 
     def _table(self, namespace: str | None, called: str, verdicts: list[Any]) -> PresentTable:
-        """Return a table with the types of its columns; of one without a schema lineage alone may know columns."""
+        """Return a table with the types of its columns, whether a schema, lineage or SQL names them."""
         asked = {"dataset": called} | ({"namespace": namespace} if namespace else {})
         found = self._ask("contract", asked)
         types = {each["name"]: each["type"] for each in found["columns"]}
         columns = {each["column"]: types.get(each["column"]) for each in verdicts}
+        known = {each.casefold() for each in columns}
+        columns |= dict.fromkeys(each for each in self._in_lineage(found["dataset"]) if each.casefold() not in known)
         return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)
+
+    def _in_lineage(self, table: Any) -> list[str]:
+        """Return the columns of a table that newest executions name: a list of documented columns lacks some of them.
+
+        SQL names them, too, where no producer reports lineage.
+        """
+        asked = {"namespace": table["namespace"], "dataset": table["dataset"]}
+        asked |= {"depth": "1", "mode": "any", "view": "newest", "limit": MOST}
+        steps = [each["via"] for question in ("impact", "upstream") for each in self._ask(question, asked)["columns"]]
+        own = (table["namespace"], table["dataset"])
+        named = {each["column"] for each in steps if (each["namespace"], each["dataset"]) == own}
+        return sorted(named - {None})
 
 
 def _without_catalog(called: str) -> str:

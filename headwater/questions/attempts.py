@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from headwater.events.times import iso
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.questions.answers.answer_parts import Job, UnfinishedRun
 
@@ -16,7 +17,8 @@ def unfinished_runs(snapshot: Snapshot, numbers: Iterable[int]) -> list[Unfinish
         job_output, lineage = snapshot.graph.sets[number]
         run, job = snapshot.newest_run(number), Job(*snapshot.job(job_output.job).parts)
         if run is not None and lineage.attempt:
-            each = UnfinishedRun(run, job, lineage.attempt, iso(snapshot.stats(number).last_us))
+            state = ENDED if lineage.attempt == "RUNNING" and snapshot.has_ended(run) else lineage.attempt
+            each = UnfinishedRun(run, job, state, iso(snapshot.stats(number).last_us))
             known = found.setdefault((run, lineage.attempt), each)
             found[run, lineage.attempt] = max(known, each, key=_newest)
     return sorted(found.values(), key=lambda each: (each.time or "", each.run, each.state), reverse=True)

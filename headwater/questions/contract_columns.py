@@ -7,6 +7,7 @@ from headwater.events.times import iso
 from headwater.index.reading.change_history import ChangeHistory, DescribedColumn
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.lineage.edges.complete_lists import READ
 from headwater.lineage.edges.schema_history import SeenSchema
 from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.job_identity import run_id_of
@@ -41,16 +42,19 @@ class ColumnAges:
 
     def __init__(self, live: LiveGraph, history: ContractHistory, told: Told):
         """Read the newest schemas of one dataset."""
-        texts, self._told = ChangeHistory(live, 0, 0), told
-        self._seen = [
-            (_order(since), texts.described_columns(history.names, lists))
-            for since, lists in history.lists()[:_STRETCHES]
-        ]
+        texts, self._told, every = ChangeHistory(live, 0, 0), told, history.lists()[:_STRETCHES]
+        self._seen = [(_order(each.since), texts.described_columns(history.names, each.lists)) for each in every]
+        written = [seen for each in every[:1] for seen in each.lists if seen.authority > READ or not each.has_base]
+        self._written = texts.described_columns(history.names, written) if written else {}
 
     @property
     def types(self) -> Mapping[str, DescribedColumn]:
         """Columns by dots, as they are described now."""
         return self._seen[0][1] if self._seen else {}
+
+    def is_of_readers(self, column: str) -> bool:
+        """Tell whether a dataset has a base list, and only lists of readers name a column of it."""
+        return column in self.types and column not in self._written
 
     def changed(self, column: str) -> Broke:
         """Return what gave a column the type that it has."""

@@ -96,7 +96,7 @@ class ContractReader:
             found.append(
                 ContractColumn(
                     called, kind, said, self._tags(name, called, tags), exposures.get(key, []), sources,
-                    ages.changed(called),
+                    ages.changed(called), ages.is_of_readers(called),
                 )
             )  # fmt: skip
             cut = cut or more

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
+from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
@@ -40,14 +41,20 @@ def coverage(
     """
     there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
-    jobs = _job_reasons(snapshot, counted)
+    jobs, unread = _job_reasons(snapshot, counted), _unread_by_job(snapshot, counted)
     items = [
-        CoverageItem(kind="dataset", namespace=name.namespace, dataset=name.name, reason=reason)
+        CoverageItem(
+            kind="dataset",
+            namespace=name.namespace,
+            dataset=name.name,
+            reason=reason,
+            unread=_unread_into(snapshot, counted, name),
+        )
         for name, reason in datasets.items()
         if reason not in (COVERED, INFERRED)
     ]
     items += [
-        CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason)
+        CoverageItem(kind="job", **snapshot.job(name).shown, reason=reason, unread=sorted(unread.get(name, ())))
         for name, reason in jobs.items()
         if reason not in (COVERED, INFERRED)
     ]
@@ -55,10 +62,27 @@ def coverage(
     return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.told)
 
 
-def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:
+def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
     number = counted.lifetimes.newest(name)
     fed_by = snapshot.graph.fed_by.get(number, set()) if number is not None else set()
-    feeding = [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
+    return [snapshot.graph.sets[each][1] for each in fed_by if counted.says(each)]
+
+
+def _unread_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
+    """Return why nothing, or not all, follows from the SQL that writes a dataset."""
+    return sorted({lineage.unread for lineage in _feeding(snapshot, counted, name) if lineage.unread})
+
+
+def _unread_by_job(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, set[str]]:
+    found: dict[Name, set[str]] = {}
+    for number, (job_output, lineage) in snapshot.graph.sets.items():
+        if lineage.unread and job_output.has_job and counted.says(number):
+            found.setdefault(job_output.job, set()).add(lineage.unread)
+    return found
+
+
+def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> str:
+    feeding = _feeding(snapshot, counted, name)
     if not feeding:
         return _SOURCE
     if not any(lineage.carries for lineage in feeding):

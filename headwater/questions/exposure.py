@@ -76,7 +76,9 @@ def look_for(
     found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
     if source:
         return Exposed(sources, found.columns, found.ways, found.until)
-    own = tagged_columns(snapshot.graph, sources.nodes, sources.whole, counted)
+    own = tagged_columns(
+        snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
+    )
     own_until = tagged_until(snapshot.graph, own, writes)
     return Exposed(sources, [*own, *found.columns], found.ways, {**found.until, **own_until})
 

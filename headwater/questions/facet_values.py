@@ -30,7 +30,7 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, p
     events = events_with_member(bronze, name, LOOKED_AT)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
-        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical, of_runs=True):
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical, names.job, of_runs=True):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent

@@ -27,7 +27,7 @@ def difference_of_files(
 
 def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
     contents = ContentsInMemory()
-    reader = FactsReader(rules.names.canonical, contents)
+    reader = FactsReader(rules.names.canonical, contents, rules.names.job, rules.names.lists_all)
     facts = []
     for event in read_event_texts(path):
         if event.text is None:

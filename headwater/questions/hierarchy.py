@@ -3,6 +3,7 @@
 from headwater.events.times import iso
 from headwater.index.reading.run_tree import RunTree, TreeRun
 from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.hierarchy_answers import Hierarchy, HierarchyRun
 
@@ -24,7 +25,8 @@ def hierarchy(runs: RunTree, run_id: str, *, limit: int, offset: int) -> Hierarc
 
 
 def _shown(run: TreeRun) -> HierarchyRun:
-    took = None if run.started_us is None or run.ended_us is None else max(0, run.ended_us - run.started_us) // 1000
+    took_us = duration_us(run.started_us, run.ended_us)
+    took = None if took_us is None else took_us // 1000
     job = None if run.job is None else Job(*job_key(run.job, None).parts)
     return HierarchyRun(
         run.key, job, run.state or UNREPORTED, iso(run.started_us), iso(run.ended_us), took, run.children

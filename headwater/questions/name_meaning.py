@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from headwater.index.reading.view_opener import RulesInForce
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.runs.job_identity import job_key
 from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.column_answers import Names, NameStep, Rules
 
@@ -24,6 +25,16 @@ def explain_name(
     sent = Name(namespace, name)
     steps = [Step("as-sent", "", sent, sent), *rules.explain(namespace, name)]
     steps += bind(steps[-1].after, at_us)
+    items = [NameStep(step.rule, *step.after.parts, step.why) for step in steps]
+    return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
+
+
+def explain_job(rules: NameRules, namespace: str, name: str) -> Names:
+    """Return what the name of a job becomes: the name as sent first, then what each rule made of it, and why."""
+    sent = Name(namespace, name)
+    steps = [Step("as-sent", "", sent, sent), *rules.jobs.explain(sent)]
+    if (key := job_key(steps[-1].after, None)) != steps[-1].after:
+        steps.append(Step("session", "a session of a notebook puts its id behind the name", steps[-1].after, key))
     items = [NameStep(step.rule, *step.after.parts, step.why) for step in steps]
     return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)
 

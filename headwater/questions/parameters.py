@@ -69,8 +69,11 @@ InNamespace = Annotated[str | None, Help("Only of this namespace.")]
 Owner = Annotated[str | None, Help("Only what has this owner, by its ownership facet.")]
 Tagged = Annotated[str | None, Help("Only what has this tag, itself or on a column.")]
 RunStateAsked = Annotated[
-    Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST"] | None,
-    Help("Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h."),
+    Literal["RUNNING", "COMPLETE", "FAIL", "ABORT", "LOST", "ENDED"] | None,
+    Help(
+        "Only with a run in this state, of datasets and jobs the last one; LOST: nothing was heard of it for 24 h; "
+        "ENDED: it sent no end, but its application or what started that has ended."
+    ),
 ]
 JobOfRuns = Annotated[str | None, Help("Only runs of this job: its name, or NAMESPACE/NAME.")]
 Before = Annotated[Microseconds | None, Help("Only what is older than this.")]
@@ -93,6 +96,7 @@ Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
 SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
 SentName = Annotated[str, Help("Name as a producer wrote it.", example="/silver/customers/")]
 At = Annotated[Microseconds | None, Help("What it meant then.")]
+NameOfJob = Annotated[bool, Help("the name is that of a job.")]
 Address = Annotated[
     str,
     Help("Address at which producers reach this Headwater.", longest=2_000, example="http://localhost:5000"),

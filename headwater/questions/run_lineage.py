@@ -26,6 +26,7 @@ def run_lineage(runs: RunHistory, key: str, words: RunWords, left: list[NotRefre
     words: what its events say beside lineage; left: what it did not refresh.
     """
     run = runs.run(key)
+    unread = runs.unread(run.key) if run.script else {}
     children = [ChildRun(*_shown(each), each.state) for each in runs.children(run.key, _CHILDREN + 1)]
     return RunLineage(
         AskedRun(run.key, Job(*run.job.parts), run.state, run.execution, iso(run.started_us), iso(run.ended_us)),
@@ -36,7 +37,11 @@ def run_lineage(runs: RunHistory, key: str, words: RunWords, left: list[NotRefre
         left,
         [ReadByRun(*name.parts, _writer(runs, name, run)) for name in sorted({*run.inputs, *runs.read_by(run.key)})],
         [
-            WrittenByRun(*name.parts, [OtherRun(*_shown(each)) for each in runs.read_after(name, run.time_us)])
+            WrittenByRun(
+                *name.parts,
+                [OtherRun(*_shown(each)) for each in runs.read_after(name, run.time_us)],
+                unread.get(name.plain),
+            )
             for name in sorted(run.outputs)
         ],
         children[:_CHILDREN],

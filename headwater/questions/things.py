@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from headwater.events.times import iso
+from headwater.index.reading.job_names import original_names
 from headwater.index.reading.listed_runs import LOST, ListedRun, RunsAsked, listed_runs
 from headwater.index.reading.listed_things import ListedDataset, ListedJob, ListedThings
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.runs.lost_runs import is_lost
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.paging import Cell, ListPage, Placed, RowOrder
 from headwater.questions import parameters as p
 from headwater.questions.answers.answer_parts import Job
@@ -99,7 +101,7 @@ def jobs(live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, no
     items = [
         JobInList(
             *row.name.parts, list(row.owners), list(row.tags), row.integration, row.processing, iso(row.last_us) or "",
-            _last_run(row),
+            _last_run(row), original_names(live, row.name),
         )
         for row in cut.rows
     ]  # fmt: skip
@@ -141,7 +143,8 @@ def _last_run(job: ListedJob | None) -> LastRun | None:
 
 
 def _took(started_us: int | None, ended_us: int | None) -> float | None:
-    return None if started_us is None or ended_us is None else max(0, ended_us - started_us) / 1_000_000
+    took_us = duration_us(started_us, ended_us)
+    return None if took_us is None else took_us / 1_000_000
 
 
 def _states(job: ListedJob, now_us: int) -> tuple[str, ...]:

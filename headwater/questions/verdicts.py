@@ -10,6 +10,7 @@ from headwater.lineage.edges.accounting import ALL_COLUMNS
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules, nothing_hidden
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.named_columns import judged_columns
 from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.lineage.walks.column_verdicts import (
@@ -21,7 +22,7 @@ from headwater.lineage.walks.column_verdicts import (
     only_shows,
 )
 from headwater.paging import ListPage, RowOrder
-from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.answer_parts import Job, JobUnread
 from headwater.questions.answers.column_answers import (
     DatasetReaders,
     Reason,
@@ -49,7 +50,8 @@ def verdicts(
     `counted` is of. former: also list the columns of locations that no name means any more.
     """
     is_former = snapshot.naming.moved.former
-    there = [] if asked else [each for each in snapshot.own_names() if former or not is_former(each)]
+    every = () if asked else snapshot.own_names(attempted=True)
+    there = [each for each in every if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -107,10 +109,10 @@ def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
 def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
-    """Return the verdicts of the columns of a dataset's newest schema; a dropped one has none."""
+    """Return the verdicts of the columns of a dataset; a dropped one has none."""
     if not counted.shows_gone and not snapshot.stands(dataset):
         return []
-    columns = snapshot.shown_columns(dataset)
+    columns = judged_columns(snapshot, dataset)
     consumers: dict[str | None, list[str]] = {}
     for consumer in rules.consumers_of(*dataset.parts):
         for key, name in columns.by_key.items():
@@ -260,7 +262,15 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         jobs(opaque),
         _showings(snapshot, shown),
         unfinished_runs(snapshot, attempts),
+        _unread(snapshot, {number for number, _ in feeds}),
     )
+
+
+def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
+    """Return which jobs have SQL that is not read, or not completely, and why."""
+    said = [snapshot.graph.sets[number] for number in edge_sets]
+    found = {(snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in said if lineage.unread}
+    return [JobUnread(Job(*job), reason) for job, reason in sorted(found)]
 
 
 def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:

@@ -85,11 +85,12 @@ def read_rules(folder: Path | None) -> UserRules:
         path = folder / file
         return path.read_text("utf-8") if path.exists() else None
 
-    names, table = text("names.yaml"), text("metadata.csv")
+    names, jobs, table = text("names.yaml"), text("jobs.yaml"), text("metadata.csv")
     return UserRules(
         names=NameRules(
             [("names.yaml", names)] if names is not None else [],
             read_metadata(table, "metadata.csv") if table is not None else (),
+            [("jobs.yaml", jobs)] if jobs is not None else [],
         ),
         tags=read_tags(text("tags.yaml") or "tags: []", "tags.yaml"),
         masking=read_masking(text("masking.yaml") or "masking: []", "masking.yaml"),

@@ -50,6 +50,7 @@ DATASETS = Table(
         "tags": "string",
         "spellings": "string",
         "ever_read": "boolean",
+        "base_us": "long",
         **CHANGED,
     },
 )

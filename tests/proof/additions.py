@@ -10,6 +10,7 @@ from typing import Any
 from tests.proof.event_edits import (
     Mutation,
     Operator,
+    bound_names,
     changed,
     changed_datasets,
     is_path,
@@ -18,13 +19,14 @@ from tests.proof.event_edits import (
     shown,
     time_of,
 )
-from tests.reference.names import Name, canonical_form
+from tests.reference.names import Name, Names, canonical_form
 from tests.reference.records import facets_of, is_half, is_own_table
 from tests.reference.world_events import (
     RECEIPT_US,
     Json,
     column_lineage,
     dataset,
+    deliver,
     facet,
     run_event,
     schema,
@@ -56,7 +58,12 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     for place in places(events, "inputs", "outputs"):
         if is_path(place.name) and not is_own_table(place.name[1]):
             mentions.setdefault(canonical_form(*place.name), set()).add(time_of(events, place.event))
-    movable = sorted(name for name, times in mentions.items() if len(times) > 1)
+    names = Names(deliver(events), canonical_form)
+    shared = {
+        place for alias in names.bindings if len(names.locations(alias)) > 1 for _, place in names.locations(alias)
+    }
+    left_out = shared | _ended(events)
+    movable = sorted(name for name, times in mentions.items() if len(times) > 1 and name not in left_out)
     if not movable:
         return None
     old = chance.choice(movable)
@@ -96,20 +103,23 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Run a job again for an older period, for which it reads another dataset and masks."""
     found = [place for place in places(events, "outputs") if events[place.event].get("eventType") == "COMPLETE"]
     found = [place for place in found if place.column_lineage.get("fields") and _changes_nothing(place.named)]
-    ended = {place.name[1].lstrip("/") for place in places(events, "outputs") if not _changes_nothing(place.named)}
-    found = [place for place in found if place.name[1].lstrip("/") not in ended]  # what follows a DROP is made anew
+    ended, bound = _ended(events), bound_names(events)
+    found = [place for place in found if bound(place.name) not in ended]
     found = [place for place in found if not is_half(events[place.event]["job"]["name"])]
     if not found:
         return None
     place = chance.choice(found)
     again = copy.deepcopy(events[place.event]) | {"eventTime": _later(events, 1)}
-    again["run"] = {"runId": _run_id(chance), "facets": dict(facets_of(again["run"]))}
+    facets = {name: facet for name, facet in facets_of(again["run"]).items() if name != "parent"}
+    again["run"] = {"runId": _run_id(chance), "facets": facets}  # a run of an execution of its own
     again["job"] = again["job"] | {"facets": {k: v for k, v in facets_of(again["job"]).items() if k == "jobType"}}
     archive = (place.name[0], place.name[1] + "_archive")
     lineage = {
         column: [source(archive, column, step("DIRECT", masking=True))] for column in place.column_lineage["fields"]
     }
-    kept = {name: value for name, value in place.facets.items() if name in ("schema", "symlinks")}
+    fields = (place.facets.get("schema") or {}).get("fields") or []
+    is_plain = not any("." in each["name"] for each in fields)  # a column `a.b` would hide that the table has structs
+    kept = {"schema": place.facets["schema"]} if fields and is_plain else {}
     again["inputs"] = [dataset(archive)]
     again["outputs"] = [dataset(place.name, **kept, columnLineage=column_lineage(lineage))]
     job = (again["job"]["namespace"], again["job"]["name"])
@@ -130,7 +140,8 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
 def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path."""
     found = [place for place in places(events, "outputs") if not is_own_table(place.name[1])]
-    found = [place for place in found if _changes_nothing(place.named)]
+    ended, bound = _ended(events), bound_names(events)
+    found = [place for place in found if _changes_nothing(place.named) and bound(place.name) not in ended]
     if not found:
         return None
     place = chance.choice(found)
@@ -160,6 +171,16 @@ ADDITIONS: dict[str, Operator] = {
 def _changes_nothing(named: Json) -> bool:
     change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
     return change not in OPERATORS_HOLD_DROPS
+
+
+def _ended(events: Sequence[Json]) -> set[Name]:
+    """Return the datasets that an event drops or renames: what follows is made anew, or under another name."""
+    bound, found = bound_names(events), set[Name]()
+    for place in places(events, "outputs"):
+        if not _changes_nothing(place.named):
+            before = place.facets["lifecycleStateChange"].get("previousIdentifier")
+            found |= {bound(place.name), *([bound((before["namespace"], before["name"]))] if before else [])}
+    return found
 
 
 def _link(named: Json, catalog: Name) -> None:

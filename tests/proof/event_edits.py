@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.reference.names import Name
+from tests.reference.generations import NEVER
+from tests.reference.names import Name, Names, canonical_form
 from tests.reference.records import Delivered, Facets, facets_of
 from tests.reference.world_events import RECEIPT_US, Json, deliver, event_id
 
@@ -90,14 +91,22 @@ def changed(events: Sequence[Json], where: Iterable[int], change: Change) -> lis
 def changed_datasets(
     events: Sequence[Json], where: Iterable[int], role: str, name: Name, change: Change
 ) -> list[Json | None]:
-    """Return the events where a function has worked on the mentions of one dataset in one role."""
+    """Return the events where a function has worked on the mentions of one dataset in one role, by all its names."""
+    bound = bound_names(events)
+    meant = bound(name)
 
     def change_mentions(event: Json) -> None:
         for named in event.get(role) or []:
-            if (named["namespace"], named["name"]) == name:
+            if meant == bound((named["namespace"], named["name"])):
                 change(named)
 
     return changed(events, where, change_mentions)
+
+
+def bound_names(events: Sequence[Json]) -> Callable[[Name], Name]:
+    """Return what tells which dataset a name means in the end."""
+    names = Names(deliver(events), canonical_form)
+    return lambda name: names.bound(*name, NEVER)
 
 
 def same_run(events: Sequence[Json], index: int) -> list[int]:

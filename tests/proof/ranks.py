@@ -46,7 +46,7 @@ class Asked:
         """Return the same questions about the datasets under other names."""
 
         def renamed(columns: Iterable[Column]) -> tuple[Column, ...]:
-            return tuple((*names.get(column[:2], column[:2]), column[2]) for column in columns)
+            return tuple((*names.get(canonical(*column[:2]), column[:2]), column[2]) for column in columns)
 
         return Asked(renamed(self.impact), renamed(self.upstream), self.mode)
 
@@ -84,6 +84,8 @@ class Mentions:
         self.columns: set[Column] = set()
         self.reads: dict[Name, set[Name]] = defaultdict(set)
         self.listed: set[Name] = set()
+        told = (event.facets("job").get("sql") or {} for event in events)
+        self.sql = [each["query"].casefold() for each in told if each.get("query")]
         together = [run.events for run in runs_of(events)] + [[each] for each in events if "run" not in each.event]
         for own in together:
             sources: set[Name] = set()
@@ -96,12 +98,20 @@ class Mentions:
                         sources |= self._read_lineage(named, event) | self._renamed(named, event)
             for target in targets:
                 self.reads[target] |= sources
+        for alias in self.names.bindings:  # the rows may have been copied from one location of a name to another
+            places = {location for _, location in self.names.locations(alias)}
+            for place in places:
+                self.reads[place] |= places - {place}
 
     def bound(self, name: Name) -> Name:
         return self.names.bound(*name, NEVER)
 
     def is_end_of_a_name(self, name: Name) -> bool:
         return is_end_of_a_name(name, self.listed)
+
+    def is_alias(self, name: Name) -> bool:
+        """Tell whether only lineage and SQL know a name, and the SQL means another dataset by it."""
+        return name not in self.listed and any(f" as {name[1].casefold()}" in query for query in self.sql)
 
     def of_dataset(self, name: Name) -> set[Column]:
         return {column for column in self.columns if column[:2] == name}
@@ -164,7 +174,8 @@ def unsafe_answers(
     """Return the answers that are safer after a mutation than what the events before it proved."""
     was, now = Mentions(deliver(events)), Mentions(mutation.delivered)
     moved = {was.bound(mutation.moved[0]): now.bound(mutation.moved[1])} if mutation.moved else {}
-    found = _unsafe_use(before.unused, after.unused, now, moved)
+    used = {column: told for column, told in before.unused.items() if not was.is_end_of_a_name(column[:2])}
+    found = _unsafe_use(used, after.unused, now, moved)
     found += _unsafe_surface(before.surface, after.surface, now, moved)
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
@@ -225,6 +236,8 @@ def _lost(
     for column in sorted(before.columns - after.columns, key=repr):
         new = (*moved.get(column[:2], column[:2]), column[2])
         is_named = bool({new, column} & now.columns)
+        if was.is_alias(column[:2]):
+            continue
         if new in after.columns or (not is_named and now.of_dataset(new[:2])):
             continue
         if not any(leads(question, stop, {column[:2], new[:2]}, was, now) for stop in after.stops):

@@ -9,12 +9,14 @@ from tests.proof.event_edits import (
     Mutation,
     Operator,
     Place,
+    bound_names,
     changed,
     changed_datasets,
     places,
     same_run,
     shown,
     steps_of,
+    time_of,
 )
 from tests.reference.names import Name
 from tests.reference.records import Facets, facets_of
@@ -130,6 +132,7 @@ def drop_overwrite(events: Sequence[Json], chance: Random) -> Mutation | None:
 def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Drop a `subset` where another mention of the dataset still shows one."""
     having = [place for place in places(events, "inputs", "outputs") if _subset_holders(place.named)]
+    having = [place for place in having if _change(place) not in ("DROP", "RENAME")]  # then the whole table is gone
     having = [place for place in having if any(each != place and each.name == place.name for each in having)]
     if not having:
         return None
@@ -148,7 +151,8 @@ def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["run"]).get("nominalTime")]
     if not having:
         return None
-    where = same_run(events, chance.choice(having))
+    older = [n for n in having if _is_of_an_older_period(events, n)]
+    where = same_run(events, chance.choice(older or having))
     edited = changed(events, where, lambda event: facets_of(event["run"]).pop("nominalTime", None))
     return Mutation(edited, tuple(where), "nominalTime")
 
@@ -158,7 +162,7 @@ def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
     found = [
         place
         for place in places(events, "inputs")
-        if any(place.name in _sources(each) for each in _outputs(events, place.event))
+        if any(place.name in _sources(each) for each in _newest_lineage(events, place.event))
         if not place.facets.get("tags") and not place.facets.get("symlinks")
     ]
     if not found:
@@ -180,9 +184,12 @@ def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
     for index, event in enumerate(events):
         if "run" in event and event.get("eventType") in TERMINAL:
             others = [events[each] for each in same_run(events, index) if each != index]
+            ends_once = all(each.get("eventType") not in TERMINAL for each in others)
             renames = any(_change(place) == "RENAME" for place in _outputs(events, index))
             if (
                 others
+                and ends_once
+                and not any(each.facets.keys() & {"symlinks", "tags"} for each in places([event], "inputs", "outputs"))
                 and not renames
                 and all(_names(role, [event]) <= _names(role, others) for role in ("inputs", "outputs"))
             ):
@@ -209,6 +216,26 @@ REMOVALS: dict[str, Operator] = {
     "drop named input": drop_named_input,
     "drop end": drop_end,
 }
+
+
+def _is_of_an_older_period(events: Sequence[Json], index: int) -> bool:
+    """Tell whether another run of the job writes the same for a newer period, and ended before."""
+    outputs, job = _names("outputs", [events[index]]), events[index]["job"]["name"]
+    own = _period_end(events[index])
+    return any(
+        outputs & _names("outputs", [each])
+        and each["job"]["name"] == job
+        and each["run"]["runId"] != events[index]["run"]["runId"]
+        and own < _period_end(each)
+        and time_of(events, other) < time_of(events, index)
+        for other, each in enumerate(events)
+        if "run" in each and each.get("eventType") == "COMPLETE"
+    )
+
+
+def _period_end(event: Json) -> str:
+    period = facets_of(event["run"]).get("nominalTime") or {}
+    return str(period.get("nominalEndTime") or period.get("nominalStartTime") or event["eventTime"])
 
 
 def _fields(events: Sequence[Json]) -> Iterator[tuple[Place, str, Facets]]:
@@ -260,6 +287,14 @@ def _outputs(events: Sequence[Json], index: int) -> list[Place]:
     return [place for place in places(events, "outputs") if place.event in run]
 
 
+def _newest_lineage(events: Sequence[Json], index: int) -> list[Place]:
+    """Return for each output of a run the mention with the newest `columnLineage`, which replaces the older ones."""
+    telling = [place for place in _outputs(events, index) if place.column_lineage]
+    bound = bound_names(events)
+    newest = {bound(place.name): place for place in sorted(telling, key=lambda each: time_of(events, each.event))}
+    return list(newest.values())
+
+
 def _inputs(events: Sequence[Json], index: int) -> set[Name]:
     return _names("inputs", [events[each] for each in same_run(events, index)])
 
@@ -267,8 +302,11 @@ def _inputs(events: Sequence[Json], index: int) -> set[Name]:
 def _stay_named(events: Sequence[Json], place: Place, column: str | None = None) -> bool:
     """Tell whether a run still names the sources of an output without its lineage, or without one column of it.
 
-    A source that nothing else of the run names is lost with it: no rule can know that there was one.
+    A source that nothing else of the run names is lost with it: no rule can know that there was one. SQL that is about
+    other columns proves nothing beside lineage, but alone it does, and so does what a run below reports.
     """
+    if _is_contradicted(events, place) or _has_runs_below(events, place):
+        return False
     lost: set[Name] = set()
     named = _inputs(events, place.event)
     for each in _outputs(events, place.event):
@@ -280,6 +318,25 @@ def _stay_named(events: Sequence[Json], place: Place, column: str | None = None)
         whole = {(step["namespace"], step["name"]) for step in each.column_lineage.get("dataset") or []}
         (lost if each.name == place.name and column is None else named).update(whole)
     return lost <= named
+
+
+def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether lineage names a column that the SQL of its run does not."""
+    jobs = [facets_of(events[each]["job"]) for each in same_run(events, place.event)]
+    queries = [query.casefold() for job in jobs if (query := (job.get("sql") or {}).get("query"))]
+    read = {str(step.get("field", "")).casefold() for step in steps_of(place.column_lineage)}
+    made = {column.casefold() for column in place.column_lineage.get("fields") or {}}
+    return any(
+        "*" not in query
+        and not (all(field in query.partition("select")[2] for field in read) and all(each in query for each in made))
+        for query in queries
+    )
+
+
+def _has_runs_below(events: Sequence[Json], place: Place) -> bool:
+    run_id = events[place.event]["run"]["runId"].lower()
+    parents = [facets_of(event["run"]).get("parent") or {} for event in events if "run" in event]
+    return any(((parent.get("run") or {}).get("runId") or "").lower() == run_id for parent in parents)
 
 
 def _names(role: str, events: Sequence[Json]) -> set[Name]:

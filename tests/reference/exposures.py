@@ -1,7 +1,7 @@
 """What shows tagged values, hides them, or may show them (docs/lineage.md: the masking surface)."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tests.reference.gaps import WHOLE, is_near
 from tests.reference.generations import NEVER, Dataset
@@ -21,7 +21,9 @@ def surface(lineage: Reference, sources: Iterable[Column]) -> dict[Column, str]:
         wide = Surface(lineage.of_rows(), found.tagged | held.keys())
         earlier = {**wide.exposures, **dict.fromkeys(held.keys(), "exposed")}
         words = {"exposed": "once_exposed"}
-        shown = {node: words.get(exposure, exposure) for node, exposure in earlier.items()} | shown
+        doubted = [node for node, told in shown.items() if told == "masked" and node not in held]
+        unknown = {node: "unknown" for node in doubted if earlier.get(node) == "unknown"}
+        shown = {node: words.get(exposure, exposure) for node, exposure in earlier.items()} | shown | unknown
     return lineage.shown(shown, found.tagged)
 
 
@@ -57,7 +59,9 @@ class Tagged:
         self.listed = {
             node
             for node in known
-            if not (columns := lineage.schemas.columns(node[:3])) or node[3] in columns or node in counted
+            if lineage.schemas.base_us(node[:3]) is None
+            or node[3] in lineage.schemas.columns(node[:3])
+            or node in counted
         }
         described = {event.event_id for event in lineage.events if "dataset" in event.event}
         self.writers = [writing for writing in lineage.current if writing.run not in described]
@@ -67,9 +71,21 @@ class Tagged:
         steps = [step for writing in self.lineage.current for step in self._steps(writing, node)]
         writers = [writing for writing in self.writers if writing.output == node[:3]]
         named = all(any(self._is_whole(step, node) for step in self._steps(each, node, own=True)) for each in writers)
+        named = named and not any(map(self._keeps_unknown_rows(node), writers))
         masks = any(step.is_masked and self._is_whole(step, node) for step in steps)
         named = named and not self.lineage.attempts.writing(node[:3])
         return named and masks and all(step.is_masked for step in steps)
+
+    def _keeps_unknown_rows(self, node: Node) -> Callable[[Writing], bool]:
+        """Tell which writings only keep rows that no write from another column can have brought."""
+        observed = self.lineage.observed
+        first_us = min((each.time_us for each in observed if self._steps(each, node)), default=NEVER)
+
+        def keeps(writing: Writing) -> bool:
+            same = [each.time_us for each in observed if each.content == writing.content]
+            return not self._steps(writing, node) and max(same, default=NEVER) <= first_us
+
+        return keeps
 
     def clear_times(self, node: Node) -> list[int]:
         """Return when clear values were written that no whole rewrite has replaced."""

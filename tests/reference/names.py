@@ -11,6 +11,7 @@ from tests.reference.records import Delivered, facets_of, is_own_table
 Name = tuple[str, str]
 
 
+DATES = re.compile(r"(?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d|/(?:19|20)\d\d/\d\d/\d\d")
 LOWER = ("hive://", "trino://", "mssql://", "arn:aws:glue:")
 
 
@@ -81,10 +82,16 @@ class Names:
 
 
 def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
-    """Tell whether the canonical form of a name has lost its last folder."""
+    """Tell whether the canonical form of a name has lost its last folder, a date, or the end of its last part."""
     folder = named["name"].rstrip("/").rpartition("/")[0]
     forms = [canonical(named["namespace"], name) for name in (folder, named["name"])]
-    return bool(folder.strip("/")) and forms[0] == forms[1]
+    if folder.strip("/") and forms[0] == forms[1]:
+        return True
+    if any(date not in forms[1][1] for date in DATES.findall(named["name"])):
+        return True
+    ends = [re.split("[./]", re.sub(r'[/"`\[\]]+$', "", name))[-1].lower() for name in (forms[1][1], named["name"])]
+    shorter, sent = (re.sub(r'^["`\[]', "", end) for end in ends)
+    return shorter not in ("", sent) and sent.startswith(shorter)
 
 
 def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:

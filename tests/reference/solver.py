@@ -2,7 +2,7 @@
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -38,10 +38,11 @@ class Reference:
         window_us: int | None = None,
         window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
+        complete: Collection[str] = (),
     ) -> None:
         """window_us: earlier executions count, too: of use those that ended within this window.
 
-        window_end_us: for events that share a lake with newer ones.
+        window_end_us: for events that share a lake with newer ones. complete: producers whose lists are complete.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.events = [without_ends_of_parts(event, canonical) for event in known]
@@ -54,7 +55,7 @@ class Reference:
         self.executions = {run.key: run.execution for run in self.runs}
         self.job_keys = {run.key: run.job_key for run in self.runs}
         renamed = [(old, new) for old, moves in self.generations.renames.items() for _, _, new in moves]
-        self.write_kinds = WriteKinds(self.events, self.names, renamed)
+        self.write_kinds = WriteKinds(self.events, self.names, renamed, complete)
         self.schemas = Schemas(self.events, self.about, self.write_kinds.lists_all_columns)
         self.accounts = [self._account(run) for run in self.runs if run.counts]
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
@@ -242,6 +243,22 @@ class Reference:
     def every_edge(self) -> set[ColumnEdge]:
         """The edges of all executions."""
         return self.edges_of(self.observed + self.declared)
+
+    @cached_property
+    def named_us(self) -> dict[Dataset, dict[str, int]]:
+        """When edges last named columns, of whatever run or declaration."""
+        told = [(each, each.time_us) for each in self.observed + self.declared]
+        for attempt in self.attempts.every:
+            run = attempt.account.run
+            if attempt.writing and run:
+                told.append((attempt.writing, run.time_us or run.last_us))
+        found: dict[Dataset, dict[str, int]] = defaultdict(dict)
+        for writing, time_us in told:
+            for source, column, output, *_ in writing.edges | writing.selecting:
+                for dataset, name in ((source, column), (writing.output, output)):
+                    key, named = self.schemas.key(dataset, name), found[dataset]
+                    named[key] = max(time_us, named.get(key, time_us))
+        return found
 
     @cached_property
     def mentioned(self) -> set[Dataset]:

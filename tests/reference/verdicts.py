@@ -28,6 +28,7 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
+        self.named_us = lineage.named_us
         lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
         there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
@@ -44,10 +45,10 @@ class Verdicts:
         """Return (verdict, reason) by column."""
         found: dict[Column, tuple[str, str]] = {}
         for name in self.names:
-            if dataset := self._described(name):
-                why = self._why_unknown(name)
-                for column in self.lineage.schemas.columns(dataset):
-                    found[*name, column] = self._judge(name, (*dataset, column), why)
+            dataset, columns = self._columns(name)
+            why = self._why_unknown(name) if columns else ""
+            for column in columns:
+                found[*name, column] = self._judge(name, (*dataset, column), why)
         return found
 
     def collects(self, name: Name) -> set[tuple[str, int]]:
@@ -61,12 +62,24 @@ class Verdicts:
             if account.run and not self._is_covered(account, dataset)
         }
 
-    def _described(self, name: Name) -> Dataset | None:
-        """Return the newest generation that has a schema, of all that the name has meant."""
-        every = self.lineage.generations
-        meant = [every.newest(name), *every.meant_back(name)]
-        meant += [each for other in self.lineage.names.others(name, now=True) for each in every.meant_back(other)]
-        return next((each for each in meant if self.lineage.schemas.columns(each)), None)
+    def _columns(self, name: Name) -> tuple[Dataset, set[str]]:
+        """Return the newest generation that has a schema, of all that the name has meant, and the columns to judge."""
+        every, schemas = self.lineage.generations, self.lineage.schemas
+        others = self.lineage.names.others(name, now=True)
+        locations = [[every.newest(name), *every.meant_back(name)], *(every.meant_back(other) for other in others)]
+        meant = [each for generations in locations for each in generations]
+        spelt = next((each for each in meant if schemas.columns(each)), meant[-1])
+        found = set[str]()
+        for generations in locations:
+            for dataset in generations:
+                base_us, told = schemas.base_us(dataset), self.named_us.get(dataset, {})
+                named = {key for key, us in told.items() if base_us is None or us > base_us}
+                found |= {schemas.key(spelt, key) for key in named | schemas.columns(dataset)}
+                if base_us is not None:
+                    return spelt, found
+                if schemas.columns(dataset):
+                    break
+        return spelt, found
 
     def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
         edges = self._uses(name)

@@ -1,7 +1,7 @@
 """Which writes replace all rows that were there (docs/lineage.md: 6.7), as far as worlds and cases need it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tests.reference.generations import Dataset
@@ -23,8 +23,15 @@ ROW_LEVEL = ("replace_iceberg_data", "replace_data", "write_delta", "write_icebe
 class WriteKinds:
     """What all events together show of how datasets are written."""
 
-    def __init__(self, events: Iterable[Delivered], names: Names, renamed: Iterable[tuple[Name, Name]]) -> None:
-        """`renamed`: pairs of a name before and after a rename."""
+    def __init__(
+        self,
+        events: Iterable[Delivered],
+        names: Names,
+        renamed: Iterable[tuple[Name, Name]],
+        complete: Collection[str] = (),
+    ) -> None:
+        """`renamed`: pairs of a name before and after a rename; `complete`: producers whose lists are complete."""
+        self.complete = complete
         self.names = names
         self.parted = {name for event in events for name in _named_by_part(event, names)}
         self.leads = {(alias, location) for alias, known in names.bindings.items() for _, location in known}
@@ -66,8 +73,16 @@ class WriteKinds:
         own = {name for names in (read, written) for name in names if is_own_table(name[1])}
         return read - own == written - own and not event_has_lineage(event)
 
-    def lists_all_columns(self, named: dict[str, Any], event: Delivered, dataset: Dataset) -> bool:
-        """Tell whether what one event says of an output are all columns of the table (12.6)."""
+    def lists_all_columns(self, named: dict[str, Any], event: Delivered, dataset: Dataset, role: str) -> bool:
+        """Tell whether what one event says of a dataset are all columns of the table (12.6)."""
+        if event.event["producer"] in self.complete:
+            settled = "run" not in event.event or event.event.get("eventType") == "COMPLETE"
+            is_whole = not is_part(named, self.names.canonical) and not is_subset(named)
+            if settled and is_whole and (role == "dataset" or not self._is_echo(event)):
+                return True
+        return role == "outputs" and self._is_complete(named, event, dataset)
+
+    def _is_complete(self, named: dict[str, Any], event: Delivered, dataset: Dataset) -> bool:
         body, outputs = event.event, event.datasets("outputs")
         job_type = event.facets("job").get("jobType") or {}
         is_stream = job_type.get("processingType") in {"STREAMING", "SERVICE"} or job_type.get("integration") == "FLINK"

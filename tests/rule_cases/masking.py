@@ -422,8 +422,31 @@ TAGGED = [
     ),
     case(
         "R8.5 a tag on a column that the dataset lacks is not listed",
-        [HASH, tagging(30, "b.gone")],
+        [HASH, done(2, 20, changes("b", "ALTER", "h")), tagging(30, "b.gone")],
         tagged("#pii", {}),
+    ),
+    case(
+        "R8.5 a list that only adds columns does not show that a tagged column is gone",
+        [HASH, done(2, 20, table("b", "h"), job="append"), tagging(30, "b.mail")],
+        tagged("#pii", {"b.mail": "exposed"}),
+    ),
+    case(
+        "R8.5 a run that only keeps rows of unknown origin exposes a column that another one masks",
+        [
+            done(1, 1, writes("b", {"h": "b.h"}), of=[table("b", "h")]),
+            done(2, 20, writes("b", {"h": "a.x#"}), of=[A], job="append"),
+            tagging(30, "b.h"),
+        ],
+        tagged("#pii", {"b.h": "exposed"}),
+    ),
+    case(
+        "R8.5 a run that keeps rows which another one masked exposes nothing",
+        [
+            done(1, 30, writes("b", {"h": "b.h"}), of=[table("b", "h")]),
+            done(2, 20, writes("b", {"h": "a.x#"}), of=[A], job="append"),
+            tagging(30, "b.h"),
+        ],
+        tagged("#pii", {"b.h": "masked"}),
     ),
 ]
 

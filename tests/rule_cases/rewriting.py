@@ -1,8 +1,8 @@
 """R6.7: which writes replace all rows, and which a part of them."""
 
 from tests.reference.world_events import Json, facet
-from tests.rule_cases.case import case, dropped, impact, upstream
-from tests.rule_cases.events import begun, changes, done, table, writes
+from tests.rule_cases.case import case, dropped, impact, unused, upstream
+from tests.rule_cases.events import begun, changes, done, drop, rename, table, writes
 from tests.rule_cases.masking import clear_once, says
 
 CTAS, RTAS = "nb.atomic_create_table_as_select.b", "nb.atomic_replace_table_as_select.b"
@@ -13,7 +13,89 @@ def sql(query: str) -> dict[str, Json]:
     return {"sql": facet(query=query, dialect="spark")}
 
 
+SWAPPED = [  # dbt's table on Postgres: build, set the old table aside, swap, drop what was set aside
+    done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="build m"),
+    rename(2, 2, "m", "m__dbt_backup"),
+    rename(3, 3, "m__dbt_tmp", "m"),
+    drop(4, 4, "m__dbt_backup"),
+]
+MERGED = [  # dbt's incremental model on Snowflake, and alike on Spark with a view: build, merge, drop
+    done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="build m"),
+    done(2, 2, writes("m", {"x": "m__dbt_tmp.x"}), of="m__dbt_tmp", job="merge m"),
+    drop(3, 3, "m__dbt_tmp"),
+]
+OVERWRITTEN = [  # dbt's incremental model on Spark: a view of the new rows, which overwrites the table
+    done(1, 1, writes("m__dbt_tmp", {"x": "a.x"}, says="CREATE"), of=[table("a", "x")], job="app.create_view"),
+    done(2, 2, writes("m", {"x": "m__dbt_tmp.x"}, says="OVERWRITE"), of="m__dbt_tmp", job="app.insert_into.m"),
+    drop(3, 3, "m__dbt_tmp"),
+]
+REPORT = done(9, 9, writes("report", {"x": "m.x"}), of="m")
+
+TEMPORARY = [
+    case(
+        "R10 the swap of a table that dbt builds under a temporary name ends no generation",
+        [*SWAPPED, REPORT],
+        dropped(),
+        upstream("report.x", {"m.x": "1", "a.x": "2"}),
+        impact("a.x", {"m.x": "1", "report.x": "2"}),
+    ),
+    case(
+        "R10 readers of the table before the swap are readers after it",
+        [done(8, 0.5, writes("report", {"x": "m.x"}), of="m"), *SWAPPED],
+        dropped(),
+        impact("a.x", {"m.x": "1", "report.x": "2"}),
+        unused("a", {"x": "used"}),
+    ),
+    *(
+        case(
+            f"R10 the DROP of a temporary table that was {used} leaves the table",
+            [*events, REPORT],
+            dropped(),
+            upstream("report.x", {"m.x": "1", "a.x": "2"}),
+            impact("a.x", {"m.x": "1", "report.x": "2"}),
+        )
+        for used, events in (("merged", MERGED), ("written to the table", OVERWRITTEN))
+    ),
+    case(
+        "R10 the DROP of the table itself ends it",
+        [*MERGED, drop(5, 5, "m")],
+        dropped("m"),
+    ),
+    case(
+        "R10 the DROP of a partition of BigQuery ends no generation",
+        [
+            done(1, 1, writes(("bigquery", "p.d.t"), {"x": "a.x"}), of=[table("a", "x")], job="load"),
+            drop(2, 2, ("bigquery", "p.d.t$20260301")),
+        ],
+        dropped(),
+    ),
+    *(
+        clear_once(
+            f"a {what} of b__dbt_{kind} removes nothing of the table",
+            [done(3, 15, changes(f"b__dbt_{kind}", what))],
+            {"b.x": 10},
+        )
+        for what in ("DROP", "CREATE", "TRUNCATE", "OVERWRITE")
+        for kind in ("tmp", "backup")
+    ),
+    clear_once(
+        "TRUNCATE in the SQL of a temporary name removes nothing of the table",
+        [done(3, 15, table("b__dbt_tmp"), job_facets=sql("TRUNCATE TABLE b__dbt_tmp"))],
+        {"b.x": 10},
+    ),
+    *(
+        case(
+            f"R10 the DROP of {name} ends no generation of the files of all days",
+            [done(1, 1, writes(form, {"x": "a.x"}), of=[table("a", "x")], job="load"), drop(2, 2, name)],
+            dropped(),
+        )
+        for name, form in (("raw/2026-03-01/b.csv", "raw/b.csv"), ("raw/b_20260301.csv", "raw/b.csv"))
+    ),
+    clear_once("setting the table aside removes nothing", [rename(3, 15, "b", "b__dbt_backup")], {"b.x": 10}),
+]
+
 CASES = [
+    *TEMPORARY,
     case(
         "R10 the DROP of a partition ends no generation",
         [

@@ -342,12 +342,42 @@ VERDICTS = [
     case(
         "rule 12.6 OVERWRITE of a dataset of which a part is named lists the columns of the part",
         [OVERWRITES, READS_X, done(3, 3, changes("t", "OVERWRITE", "x")), done(4, 4, table("p", "x"), of="t/day=1")],
-        unused("t", {"x": "used", "y": "unknown: opaque", "z": "unknown: opaque"}),
+        unused("t", {"x": "used", "day": "used", "y": "unknown: opaque", "z": "unknown: opaque"}),
     ),
     case(
         "rule 12.7 every later list adds columns",
         [OVERWRITES, READS_X, done(3, 3, table("t", "v")), done(4, 4, table("t", "Y w"), job="another")],
         unused("t", {**ALL_THREE, "v": "unused", "w": "unused"}),
+    ),
+    case(
+        "rule 12.9 columns that only lineage names are judged",
+        [done(1, 1, writes("b", {"x": "a.x"}), of="a")],
+        unused("a", {"x": "used"}),
+        unused("b", {"x": "unknown: never read"}),
+    ),
+    case(
+        "rule 12.9 so are those that only the lineage of a failed run names",
+        [done(1, 1, writes("b", {"x": "a.x"}), of="a", kind="FAIL")],
+        unused("a", {"x": "unknown: attempted"}),
+    ),
+    case(
+        "rule 12.9 a reader that lists fewer columns than its lineage names",
+        [OVERWRITES, done(3, 3, writes("p", {"x": "t.x", "new": "t.new"}), of=[table("t", "x")])],
+        unused("t", {"x": "used", "y": "unused", "z": "unused", "new": "used"}),
+    ),
+    case(
+        "rule 12.9 a newer base list removes what lineage named before",
+        [done(1, 1, writes("p", {"x": "t.x", "old": "t.old"}), of="t"), done(3, 3, changes("t", "ALTER", "x"))],
+        unused("t", {"x": "used"}),
+    ),
+    case(
+        "rule 12.9 columns at a former location stay until a base list comes",
+        [
+            done(1, 1, table("a1", "x y", symlinks=symlinks(("hive://meta", "db.t")))),
+            done(2, 2, table("b2", "x", symlinks=symlinks(("hive://meta", "db.t"))), job="job1"),
+            done(3, 3, writes("p", {"x": "b2.x"}), of="b2"),
+        ],
+        unused("b2", {"x": "used", "y": "unused"}),
     ),
 ]
 

@@ -17,7 +17,7 @@ from headwater.lineage.names.dataset_name import Name
 
 LATEST_RUNS = 10
 _TYPES: dict[str | None, str] = {"STREAMING": "STREAM", "SERVICE": "SERVICE"}
-_SENT = {state: sent for sent, state in STATES.items()}
+_STATES_OF = {shown: [state for state, each in STATES.items() if each == shown] for shown in STATES.values()}
 
 
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
@@ -83,12 +83,12 @@ def list_jobs(asked: Asked) -> Answer:
 
 def _states(asked: Asked) -> list[str]:
     states = [state for part in asked.query.getlist("lastRunStates") for state in part.split(",") if state]
-    known = ("NEW", "RUNNING", *_SENT)
+    known = ("NEW", "RUNNING", *_STATES_OF)
     wrong = next((state for state in states if state.upper() not in known), None)
     if wrong is not None:
         message = f"query param lastRunStates must be one of [{', '.join(known)}]; {wrong[:40]!r} is none."
         raise Refused(400, {"code": 400, "message": message})
-    return [_SENT.get(state.upper(), state.upper()) for state in states]
+    return [each for state in states for each in _STATES_OF.get(state.upper(), [state.upper()])]
 
 
 def find_job(asked: Asked) -> JobRow:

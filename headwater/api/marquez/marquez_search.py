@@ -7,6 +7,7 @@ from headwater.errors import WrongQuestion
 from headwater.index.reading.index_search import Search
 from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
@@ -57,10 +58,15 @@ def search_jobs(things: Search, asked: Asked) -> Answer:
         newest = asked.catalog.runs.newest(row.key, 1) if row else []
         hits.append({
             "run_id": newest[0].run if newest else None, "name": name.name, "namespace": name.namespace,
-            "eventType": newest[0].state if newest else None, "type": newest[0].processing if newest else "BATCH",
+            "eventType": _event_type(newest[0].state) if newest else None,
+            "type": newest[0].processing if newest else "BATCH",
             "facets": raw_facets(asked.catalog.job_facets(name)), "runFacets": {},
         })  # fmt: skip
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}
+
+
+def _event_type(state: str) -> str:
+    return "ABORT" if state == ENDED else state
 
 
 def search_datasets(things: Search, asked: Asked) -> Answer:

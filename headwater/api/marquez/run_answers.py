@@ -17,13 +17,15 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.lost_runs import ENDED
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.questions.facet_values import told_together
 
 Later = Callable[[Bronze], Answer]
 """What is left to do with bronze, which is too slow to hold up other questions for it."""
 
-STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
-"""As Marquez calls them; all others are RUNNING."""
+STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED", ENDED: "ABORTED"}
+"""As Marquez calls them; all others are RUNNING. Marquez has no state for a run that ended with its application."""
 
 CREATED = "headwater_created"
 """Facet of a run that was created by Marquez's older clients: what they said of it."""
@@ -46,7 +48,7 @@ def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
 
 def brief_json(row: RunRow) -> Answer:
     """Return a run without facets and versions: a page of jobs shows a hundred of them."""
-    ended = row.ended_us
+    ended, took_us = row.ended_us, duration_us(row.started_us, row.ended_us)
     started, stopped = iso(row.started_us), iso(ended)
     return {
         "id": run_id_of(row.run),
@@ -57,7 +59,7 @@ def brief_json(row: RunRow) -> Answer:
         "state": STATES.get(row.state, "RUNNING"),
         "startedAt": started,
         "endedAt": stopped,
-        "durationMs": None if ended is None else max(0, ended - row.started_us) // 1000,
+        "durationMs": None if took_us is None else took_us // 1000,
         "args": {},
     }
 

@@ -90,7 +90,9 @@ class Catalog:
         """Return a job by its key, by the name people see, or as one of its runs was sent."""
         numbers = (self.number(name), self.number(job_key(name, None)))
         keys = self._sql.execute(
-            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2)", numbers
+            "SELECT key FROM jobs WHERE key IN (?1, ?2) UNION SELECT key FROM jobs WHERE shown IN (?1, ?2) "
+            "UNION SELECT job_key FROM runs WHERE sent_job = ?1",
+            numbers,
         ).fetchall()
         rows = [row for (key,) in keys if (row := self.job_of(key))]
         return max(rows, key=lambda row: (row.state is not None, row.last_us), default=None)

@@ -32,6 +32,7 @@ class ListsSince(NamedTuple):
 
     since: SeenSchema
     lists: Sequence[SeenSchema]
+    has_base: bool = False
 
 
 class ContractHistory:
@@ -60,7 +61,7 @@ class ContractHistory:
                 own = known.get(dataset) or known.setdefault(dataset, KnownLists(by_parts=by_parts))
                 own.take(seen)
                 if not found or [each.schema for each in found[-1].lists] != [each.schema for each in own.lists]:
-                    found.append(ListsSince(seen, own.lists))
+                    found.append(ListsSince(seen, own.lists, own.base is not None))
         return found[::-1]
 
     def tags(self) -> Iterator[list[TagsFacet]]:

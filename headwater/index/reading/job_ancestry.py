@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from headwater.events.decode import decode
-from headwater.events.rule_facets import text_at
+from headwater.events.rule_facets import parent_of, text_at
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.catalog_tables import JOB
 from headwater.index.stored.recent_facets import recent_facets
@@ -74,7 +74,8 @@ class JobAncestry:
 
     def _root(self, run: str) -> Name | None:
         """Return the name that the newest run gives its root; older runs' facets are not here."""
-        facet = self._facet(run, "parent")
+        told = parent_of(recent_facets(self._sql, [run]).get(run, {}))
+        facet = decode(told) if told else None
         namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))
         return job_key(Name(namespace, name), None) if namespace is not None and name else None
 

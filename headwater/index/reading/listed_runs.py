@@ -17,7 +17,7 @@ _ORDER = ListOrder[str](
     {
         "time": "r.time_us", "started": f"coalesce(r.started_us, {_NOTHING})",
         "ended": f"coalesce(r.ended_us, {_NOTHING})",
-        "duration": "coalesce(r.ended_us - r.started_us, -1)", "state": "r.state", "job": "n.name",
+        "duration": "coalesce(nullif(max(r.ended_us - r.started_us, 0), 0), -1)", "state": "r.state", "job": "n.name",
         "namespace": "n.namespace", "id": "k.key",
     },
     "-time",
@@ -26,6 +26,7 @@ _ORDER = ListOrder[str](
 _SHOWN = "k.key, j.shown, r.state, r.processing, r.started_us, r.ended_us, r.time_us"
 _NAMED = "runs r JOIN jobs j ON j.key = r.job_key JOIN names n ON n.id = j.shown JOIN run_keys k ON k.id = r.run"
 _OF_JOBS = "r.job_key {} (SELECT j.key FROM jobs j JOIN names n ON n.id = j.shown WHERE {})"
+_SENT_AS = "r.sent_job IN (SELECT n.id FROM names n WHERE {})"
 _HAVING = (
     "(r.job_key IN (SELECT j.key FROM jobs j JOIN names n ON n.id = j.shown "
     "WHERE instr(folded(n.name), ?) OR instr(folded(n.namespace), ?)) "
@@ -90,7 +91,8 @@ def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any
     ]
     if of_job:
         named = " AND ".join(each for each, _ in of_job)
-        found.append((_OF_JOBS.format("IN", named), [value for _, value in of_job]))
+        sent = _SENT_AS.format(named)
+        found.append((f"({_OF_JOBS.format('IN', named)} OR {sent})", [value for _, value in of_job] * 2))
     if asked.state:
         lost = lost_sql("r.time_us", "?", table="r")
         found.append((lost, [now_us]) if asked.state == LOST else ("r.state = ?", [asked.state]))

@@ -12,18 +12,22 @@ from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.page_sums import check_pages
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
+from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
+from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
@@ -35,6 +39,9 @@ T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+
+_SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
+"""The mentions of lists of columns under a name."""
 
 _ROW = 5
 """Edges that a row of a list weighs as much as: 100,000 rows are kept."""
@@ -55,6 +62,7 @@ class LiveGraph(Snapshot):
     def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
         """Read all that counts; raises LakeUnavailable while there is no index."""
         self.path, self._rules = path, rules
+        check_pages(path)
         with or_closed(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
@@ -119,6 +127,19 @@ class LiveGraph(Snapshot):
             sent = chosen_spellings(spellings_from(self._spellings[dataset.plain]))
             found = self._spelt[dataset] = columns.with_unlisted(sent)
         return found
+
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time of the base list of a dataset in its generation, None without one."""
+        return self.remembered(("base list", dataset), lambda: self._base_us(dataset))
+
+    def _base_us(self, dataset: Name) -> int | None:
+        lists = KnownLists(by_parts=self.is_written_by_parts(dataset.plain))
+        for name in self.naming.names_of(dataset.plain):
+            rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
+            for seen in map(seen_of, rows):
+                if seen.dataset(name, self.naming) == dataset:
+                    lists.take(seen)
+        return lists.base.time_us if lists.base else None
 
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""
@@ -223,6 +244,12 @@ class LiveGraph(Snapshot):
         )
         row = self.sql.execute(query, (number,)).fetchone()
         return row[0] if row else None
+
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
+        query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
+        row = self.sql.execute(query, (run,)).fetchone()
+        return row is not None and row[0] == ENDED
 
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""

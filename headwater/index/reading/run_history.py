@@ -129,6 +129,15 @@ class RunHistory:
         )
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
 
+    def unread(self, key: str) -> dict[Name, str]:
+        """Return by dataset that a run wrote why nothing, or not all, follows from its SQL."""
+        query = (
+            "SELECT e.value FROM run_keys k JOIN votes v ON v.run = k.id JOIN edges e ON e.edge_set = v.edge_set "
+            "WHERE k.key = ?"
+        )
+        said = (unpack_edges(value) for (value,) in self._sql.execute(query, (key,)))
+        return {each.output.plain: each.unread for each in said if each.output and each.unread}
+
     def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
         """Return the newest run that had written a dataset when another ended."""
         row = self._sql.execute(

@@ -17,7 +17,8 @@ CREATE INDEX entities_newest ON entities(kind, last_us);
 CREATE INDEX entities_first ON entities(kind, first_us);
 CREATE TABLE namespaces(name TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER) WITHOUT ROWID;
 CREATE TABLE jobs(
-  key INTEGER PRIMARY KEY, shown INTEGER, newest INTEGER, state TEXT, parent INTEGER, parent_order TEXT);
+  key INTEGER PRIMARY KEY, shown INTEGER, newest INTEGER, state TEXT, parent INTEGER, parent_order TEXT,
+  named INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX jobs_shown ON jobs(shown);
 CREATE INDEX jobs_state ON jobs(state);
 CREATE TABLE nominal_times(run INTEGER PRIMARY KEY, event_order BLOB, start_us INTEGER, end_us INTEGER);

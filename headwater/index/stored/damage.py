@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from headwater.errors import HeadwaterError, InvalidEvent
+from headwater.index.stored.page_sums import check_pages
 from headwater.storage_faults import DAMAGED_IN_SQLITE
 
 _INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
@@ -83,8 +84,9 @@ class DamageCheck:
 
 
 def is_whole(path: Path) -> bool:
-    """Read all of a file: its pages, its texts and whether its tables and their indexes agree."""
+    """Read all of a file: its pages and their sums, its texts and whether its tables and their indexes agree."""
     try:
+        check_pages(path)
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as sql:
             if sql.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 return False

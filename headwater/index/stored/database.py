@@ -1,5 +1,6 @@
 """The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
 
+import logging
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,12 @@ from headwater.errors import LakeUnavailable, NotBuilt, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.damage import is_damage
 from headwater.index.stored.older_file import show_todays_tables
+from headwater.index.stored.page_sums import SUFFIX, check_pages
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
+
+log = logging.getLogger(__name__)
 
 FORMAT = 15
 OLDEST = 5
@@ -48,7 +52,8 @@ CREATE TABLE facet_names(id INTEGER PRIMARY KEY, value BLOB UNIQUE);
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, kind TEXT, job INTEGER, job_key INTEGER, execution INTEGER, parent INTEGER, state TEXT,
   processing TEXT, started_us INTEGER, ended_us INTEGER, last_us INTEGER, time_us INTEGER, said BLOB,
-  producer INTEGER, completed INTEGER);
+  producer INTEGER, completed INTEGER, sent_job INTEGER);
+CREATE INDEX runs_sent_job ON runs(sent_job) WHERE sent_job IS NOT NULL;
 CREATE INDEX runs_of_job ON runs(job_key, time_us);
 CREATE INDEX runs_of_time ON runs(time_us);
 CREATE INDEX runs_of_execution ON runs(execution, time_us) WHERE execution <> run;
@@ -122,12 +127,13 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         with or_closed(_connect(path)) as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+                check_pages(path)
                 return connection
         connection.close()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise LakeUnavailable(f"Cannot open the index {path}: {explain(error, 'data')}") from error
-        # damaged: it holds nothing that bronze does not hold
+        log.warning("The index file %s is damaged (%s). It is built again from the lake.", path.name, error)
     remove(path)
     try:
         with or_closed(_connect(path)) as connection:
@@ -175,7 +181,7 @@ def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
 
 def remove(path: Path) -> None:
     """Delete an index file and its side files."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", SUFFIX):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 

@@ -36,6 +36,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     leads_to: tuple[Name, ...] = ()
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
+    sent_job: Name | None = None
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -98,7 +99,7 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
             tuple(outputs), said.declared, said.producer, None, said.leads_to,
-            said.sql, said.write_signs,
+            said.sql, said.write_signs, said.sent_job,
         )
     )  # fmt: skip
 

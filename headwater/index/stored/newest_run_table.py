@@ -31,6 +31,7 @@ class NewestRunTable:
         self._numbers = numbers
         self._newest: dict[int, tuple[int, str]] = {}
         self._left: list[tuple[int, int]] = []
+        self._renewed: set[int] = set()
 
     def take(self, job: int, run: str, time_us: int, before: tuple[int, int]) -> None:
         """Take a run of a job by its key; before: job and time when it was last taken, job 0 if it is new."""
@@ -39,11 +40,19 @@ class NewestRunTable:
             self._left.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
 
-    def flush(self) -> None:
-        """Write what was taken, once the tables of runs and of jobs have it."""
+    def renew(self, job: int) -> None:
+        """Take the state of the newest run of a job anew at the next `flush`."""
+        self._renewed.add(job)
+
+    def flush(self) -> set[int]:
+        """Write what was taken, once the tables of runs and of jobs have it; return the jobs that lost a run."""
         self._sql.executemany(_ANEW, self._left)
         newest = [(job, self._numbers[key], time_us, key) for job, (time_us, key) in self._newest.items()]
         self._sql.executemany(_NEWER, newest)
-        self._sql.executemany(_STATE, [(job,) for job in {*self._newest, *(job for job, _ in self._left)}])
+        changed = {*self._newest, *self._renewed, *(job for job, _ in self._left)}
+        self._sql.executemany(_STATE, [(job,) for job in changed])
+        left = {job for job, _ in self._left}
         self._newest.clear()
         self._left.clear()
+        self._renewed.clear()
+        return left

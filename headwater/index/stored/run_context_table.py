@@ -1,6 +1,7 @@
 """What the facets of runs say around them: the job above, the hours they were meant for, what is changed by hand."""
 
 import sqlite3
+from collections.abc import Callable
 from functools import lru_cache
 
 from headwater.events.decode import decode
@@ -25,8 +26,19 @@ from headwater.lineage.runs.sent_facets import Facets
 class RunContextTable:
     """Takes the facets of runs; `flush` writes."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, search: SearchTable):
-        """Use the index's connection. search: is told of the jobs that others name as their parents."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        names: NameNumbers,
+        runs: RunNumbers,
+        search: SearchTable,
+        jobs: Callable[[Name], Name],
+    ):
+        """Use the index's connection.
+
+        search: is told of the jobs that others name as their parents; jobs: returns the canonical name of such a job.
+        """
+        self._jobs = jobs
         self._sql = connection
         self._names = names
         self._runs = runs
@@ -39,7 +51,7 @@ class RunContextTable:
     def take(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
         """Take the facets of a run. shown: number of the name of its job."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
-            known, name = self._parents.get(shown), Name(sent.parent_job_namespace, sent.parent_job_name)
+            known, name = self._parents.get(shown), self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name))
             widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
             if known is None or known[0] < fact.order:
                 self._parents[shown] = fact.order, name
@@ -78,7 +90,10 @@ class RunContextTable:
         """Let jobs be known of which nothing is heard but that others are below them."""
         found = {(JOB, self._names.number(name)): span for (name,), span in self._above.items()}
         write = self._sql.executemany
-        write("INSERT OR IGNORE INTO jobs(key, shown) VALUES (?1, ?1)", [(number,) for _, number in found])
+        write(
+            "INSERT INTO jobs(key, shown, named) VALUES (?1, ?1, 1) ON CONFLICT DO UPDATE SET named = 1",
+            [(number,) for _, number in found],
+        )
         write(ENTITY, entity_rows(found, generation))
         for (name,), (_, last_us) in self._above.items():
             self._search.use("job", name, last_us, partners=0)

@@ -58,6 +58,13 @@ class SearchTable:
         uses, newest = self._weights.get((number, kind), (0, time_us))
         self._weights[number, kind] = (uses + partners, max(newest, time_us))
 
+    def forget_job(self, job: Name) -> None:
+        """Let a job no longer be found; after `flush`."""
+        number = self._names.number(job)
+        self._known.discard(("job", number))
+        self._replace("job", number, "", [])
+        self._sql.execute("DELETE FROM weights WHERE name = ? AND kind = 'job'", (number,))
+
     def flush(self) -> None:
         """Write what was gathered."""
         self._sql.executemany(

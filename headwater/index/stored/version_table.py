@@ -14,6 +14,7 @@ from msgspec import Struct, msgpack
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.spans import ENTITY, WIDEN, Span, entity_rows, rows, widen
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.merged_run import Run, RunDataset
@@ -197,6 +198,23 @@ class VersionTable:
         )
         for each in (self._versions, self._retracted, self._entities, self._jobs):
             each.clear()
+
+    def drop_unused_jobs(self, jobs: Collection[int]) -> list[Name]:
+        """Delete those of some jobs that no run, no declaration and no parent facet has; return their shown names.
+
+        Without this the lists would depend on whether events of one run came in one batch or in several.
+        """
+        query = (
+            "SELECT shown FROM jobs WHERE key = ?1 AND NOT named AND NOT EXISTS (SELECT 1 FROM runs WHERE job_key = ?1)"
+        )
+        unused = [(job, *row) for job in jobs for row in self._sql.execute(query, (job,)).fetchall()]
+        self._sql.executemany("DELETE FROM jobs WHERE key = ?", [(job,) for job, _ in unused])
+        self._sql.executemany(
+            "UPDATE entities SET first_us = ?, last_us = ?, generation = ? WHERE kind = ? AND name = ?",
+            [(EVER_US, -EVER_US, self.generation, JOB, job) for job, _ in unused],
+        )
+        known = "SELECT 1 FROM jobs WHERE shown = ?"
+        return [self._names.name(shown) for _, shown in unused if not self._sql.execute(known, (shown,)).fetchone()]
 
     def _flush_namespaces(self) -> None:
         found: dict[tuple[str], Span] = {}

@@ -12,6 +12,7 @@ from headwater.index.stored.feed_table import FeedTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.newest_run_table import NewestRunTable
 from headwater.index.stored.nominal_time_table import NominalTimeTable
+from headwater.index.stored.open_run_table import OpenRunTable
 from headwater.index.stored.rewrite_table import RewriteTable
 from headwater.index.stored.run_facts_table import Places, RunFactsTable, Told
 from headwater.index.stored.run_numbers import RunNumbers
@@ -23,6 +24,7 @@ from headwater.lineage.edges.schema_history import SeenSchema, seen_schemas
 from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key as shown_job
+from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_derivation import Derived
 from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
@@ -34,9 +36,10 @@ class _Before(NamedTuple):
     time_us: int
     job_key: int
     lineage: bytes
+    ended_us: int | None
 
 
-_NEW = _Before(None, 0, 0, b"")
+_NEW = _Before(None, 0, 0, b"", None)
 
 
 class SqliteStore:
@@ -62,6 +65,7 @@ class SqliteStore:
         self._happened = EventTable(connection)
         self.history = VersionTable(connection, names)
         self._newest = NewestRunTable(connection, runs)
+        self._open = OpenRunTable(connection)
         self.search = SearchTable(connection, names)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
@@ -136,7 +140,8 @@ class SqliteStore:
         found: dict[str, _Before] = {}
         for some in chunks(run_keys):
             query = (
-                "SELECT k.key, r.state, r.time_us, r.job_key, r.said FROM run_keys k JOIN runs r ON r.run = k.id "
+                "SELECT k.key, r.state, r.time_us, r.job_key, r.said, r.ended_us "
+                "FROM run_keys k JOIN runs r ON r.run = k.id "
                 f"WHERE k.key IN ({marks(some)})"
             )
             found.update((run, _Before(*row)) for run, *row in self._sql.execute(query, some))
@@ -179,12 +184,16 @@ class SqliteStore:
 
     def _flush_runs(self) -> None:
         self._sql.executemany(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._runs
         )
         self._runs.clear()
         self.search.flush()
         self.history.flush()
-        self._newest.flush()
+        for run, job, state in self._open.flush(self.history.generation):
+            self.feed.run_state(run, state)
+            self._newest.renew(job)
+        for name in self.history.drop_unused_jobs(self._newest.flush()):
+            self.search.forget_job(name)
 
     def _uses(self, name: Name) -> Iterator[SeenSchema]:
         """Yield the schemas that runs of earlier batches mention under a name."""
@@ -196,16 +205,20 @@ class SqliteStore:
         run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         number = self._numbers
+        state = ENDED if run.state == "RUNNING" and before.state == ENDED else run.state  # until `_open` knows better
         self._runs.append((
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
-            run.state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
+            state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
             self.history.take(derived, job_key, (before.job_key, before.lineage)),
             self._names.number(Name(run.producer, "")), run.completed,
+            run.sent_job and self._names.number(run.sent_job),
         ))  # fmt: skip
         if run.kind == "RUN":
             self._newest.take(job_key, run.key, run.time_us, (before.job_key, before.time_us))
-        if run.state != before.state:
-            self.feed.run_state(run.key, run.state)
+            is_part = run.parent is not None or run.execution != run.key
+            self._open.take(number[run.key], state, is_part=is_part, end_moved=run.ended_us != before.ended_us)
+        if state != before.state:
+            self.feed.run_state(run.key, state)
         known = self._in_use.get((derived.alike, run.job))
         if known is None or known[1] < run.time_us:
             self._in_use[derived.alike, run.job] = derived, run.time_us

@@ -22,6 +22,7 @@ from headwater.index.stored.event_table import places_of
 from headwater.index.stored.facet_table import Bodies, FacetTable, few_at_a_time
 from headwater.index.stored.index_packing import encode
 from headwater.index.stored.name_numbers import NameNumbers
+from headwater.index.stored.page_sums import MANY_FRAMES, PageSums
 from headwater.index.stored.progress import newest_generation, read_progress
 from headwater.index.stored.recent_facets import RecentFacets
 from headwater.index.stored.recreated import Recreated
@@ -51,6 +52,8 @@ class Indexer:
         """Open or create the file; it belongs to these rules for names alone. bound: what a batch may cost."""
         self._bound = bound or WorkBound()
         with or_closed(open_for_writing(path)) as self._sql:
+            self._sums = PageSums(path, self._sql)
+            self._sums.checkpoint()
             self._begin(rules)
 
     def _begin(self, rules: NameRules) -> None:
@@ -63,9 +66,9 @@ class Indexer:
         self._tags = TagTable(self._sql, self._names)
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._facets = FacetTable(self._sql, self._names, runs, self._store.search)
+        self._facets = FacetTable(self._sql, self._names, runs, self._store.search, rules.job)
         self._recent = RecentFacets(self._sql, runs)
-        self._reader = FactsReader(rules.canonical, self._contents)
+        self._reader = FactsReader(rules.canonical, self._contents, rules.job, rules.lists_all)
         self._generation = newest_generation(self._sql)
         self._spelt: set[int] = set()
 
@@ -120,6 +123,7 @@ class Indexer:
         row = (source.epoch, source.partition, sequence)
         self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
         self._sql.execute("COMMIT")
+        self._sums.checkpoint(least_frames=MANY_FRAMES)
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Let who follows the feed know of rejections."""
@@ -135,7 +139,10 @@ class Indexer:
 
     def close(self) -> None:
         """Close the file."""
-        self._sql.close()
+        try:
+            self._sums.checkpoint()
+        finally:
+            self._sql.close()
 
     def _read(self, events: Sequence[BronzeEvent], bodies: Bodies) -> list[RunFacts]:
         """Read a batch; of events of a shape that is new the first one is read from its body."""

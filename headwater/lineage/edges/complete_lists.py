@@ -3,7 +3,7 @@
 import re
 
 from headwater.lineage.edges.accounting import lists_some_columns
-from headwater.lineage.edges.write_kinds import ADDS, WHOLE, Write, write_kind
+from headwater.lineage.edges.write_kinds import ADDS, LISTS_ALL, WHOLE, Write, write_kind
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent
 
 READ, ADDED, UNLESS_PARTS, COMPLETE = range(4)
@@ -11,11 +11,21 @@ READ, ADDED, UNLESS_PARTS, COMPLETE = range(4)
 written by parts; it has all of them."""
 
 
-def authority_of(content: EventContent, output: DatasetUse) -> int:
-    """Return what the schema of an output of an event is worth.
+def authority_of(content: EventContent, use: DatasetUse, *, is_output: bool) -> int:
+    """Return what the schema of a dataset in an event is worth.
 
     The event alone decides, so that neither order nor other events matter.
     """
+    if LISTS_ALL in content.write_signs and _is_settled(content) and not use.is_part and not _is_echo(content):
+        return COMPLETE
+    return _of_output(content, use) if is_output else READ
+
+
+def _is_settled(content: EventContent) -> bool:
+    return content.kind != "RUN" or content.type == "COMPLETE"
+
+
+def _of_output(content: EventContent, output: DatasetUse) -> int:
     if content.kind != "RUN" or content.type != "COMPLETE" or content.processing in ("STREAMING", "SERVICE"):
         return ADDED
     if lists_some_columns(content.producer) or output.is_part:

@@ -1,6 +1,6 @@
 """Rules 4, 5 and 11: what one run says about each dataset it writes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -68,7 +68,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
     opaque: inputs of which the run reports no column, or which feed an output without column lineage.
     carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
-    inferred: all of it follows from the run's SQL; unread: why nothing follows from that.
+    inferred: all of it follows from the run's SQL; unread: why nothing, or not all, follows from that.
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
     doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
@@ -192,7 +192,7 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     every = {**explicit, **lines}
     found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
-    return [_marked(each, inferred) for each in settled]
+    return [_marked(each, inferred, sql, explicit) for each in settled]
 
 
 class _RunContext:
@@ -244,7 +244,7 @@ class _RunContext:
     def reads_whole(self, output: Name) -> bool:
         """Tell whether the SQL that writes an output was read completely, and without a hidden view."""
         found = self.said.get(output)
-        return found is not None and found.unread is None and found.complete and not found.behind_views
+        return found is not None and found.unread is None and found.complete
 
     @cached_property
     def _defined(self) -> frozenset[Parts]:
@@ -303,13 +303,21 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules:
     return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))))
 
 
-def _marked(lineage: OutputLineage, inferred: Mapping[Name, Inferred]) -> OutputLineage:
-    """Say of an output that what is said of it follows from SQL, or why nothing does."""
+def _marked(
+    lineage: OutputLineage, inferred: Mapping[Name, Inferred], sql: _RunContext, explicit: Container[Name]
+) -> OutputLineage:
+    """Say of an output that what is said of it follows from SQL, or why nothing, or not all, does."""
     found = inferred.get(lineage.output) if lineage.output else None
+    if found is None and lineage.unaccounted and lineage.output and lineage.output not in explicit:
+        said = sql.said.get(lineage.output)
+        return replace(lineage, unread=(said.unread or _OF_OTHERS) if said else None)
     if found is None:
         return lineage
     opaque = tuple(sorted(found.behind_views.union(lineage.opaque))) if lineage.carries else lineage.opaque
     return replace(lineage, inferred=lineage.carries, unread=found.unread, opaque=opaque)
+
+
+_OF_OTHERS = "its columns, or what they are made of, are not those of the reported lineage"
 
 
 def _only_reads(run: Run) -> list[OutputLineage]:

@@ -35,6 +35,15 @@ class Columns:
         found._unlisted = spellings
         return found
 
+    def with_more(self, spellings: Mapping[str, str]) -> "Columns":
+        """Return the same columns, and behind them others by their keys."""
+        more = {key: shown for key, shown in spellings.items() if key not in self.by_key}
+        if not more:
+            return self
+        found = copy(self)
+        found.by_key = self.by_key | more
+        return found
+
     def shown(self, key: str) -> str:
         """Return a column as the schema spells it, else as lineage does, else in lower case."""
         return self.by_key.get(key) or self._unlisted.get(key, key)

@@ -6,7 +6,7 @@ from heapq import merge
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, READ, UNLESS_PARTS, authority_of
+from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, UNLESS_PARTS, authority_of
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.joined_lists import joined_hash, lists_in
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
@@ -298,7 +298,7 @@ def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
     for place, use in enumerate((*said.inputs, *said.outputs)):
         if use.schema and use.schema != DELETED:
             is_output = place >= len(said.inputs)
-            seen = SeenSchema(*order, place, use.schema, authority_of(said, use) if is_output else READ)
+            seen = SeenSchema(*order, place, use.schema, authority_of(said, use, is_output=is_output))
             changes = use.lifecycle == "DROP" or (use.lifecycle == "RENAME" and use.previous)
             if changes and is_output:
                 name = use.previous if use.lifecycle == "RENAME" else None

@@ -29,6 +29,10 @@ MATERIALIZED = "materialized"
 """dbt builds the whole table or view from scratch."""
 
 
+LISTS_ALL = "lists all"
+"""The user declares that the lists of columns of the producer are complete (rule 12.6)."""
+
+
 class Write(NamedTuple):
     """What is known of a completed write of one output by one run.
 

@@ -9,6 +9,7 @@ from headwater.lineage.inferring.made_output import MadeOutput, placed, size_of
 from headwater.lineage.inferring.query_reader import Named, QueryReader
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.unread_sql import UnreadSql
+from headwater.lineage.inferring.written_parts import table_of
 
 
 class ChangedRows:
@@ -34,7 +35,7 @@ class ChangedRows:
             then = when.args.get("then")
             if when.args.get("condition") is not None:
                 add(found.whole, self._reader.steps(when.args["condition"], known, scope, FILTER), COPIED)
-            for name, value in self._done(then, scope, source, target):
+            for name, value in self._done(then, known, scope, source, target):
                 found.set(name, value)
                 if isinstance(then, exp.Update):
                     updated.add(name.casefold())
@@ -51,7 +52,7 @@ class ChangedRows:
         found = MadeOutput({}, {})
         for join in table.args.get("joins") or ():
             self._reader.join(join, known, scope)
-        for name, value in self._assigned(node.expressions, scope):
+        for name, value in self._assigned(node.expressions, known, scope):
             found.set(name, value)
         if node.args.get("where") is not None:
             add(found.whole, self._reader.steps(node.args["where"], known, scope, FILTER), COPIED)
@@ -80,29 +81,29 @@ class ChangedRows:
             add(found.whole, concerning, COPIED)
         return found
 
-    def on_conflict(self, node: exp.Insert, table: exp.Expr, found: MadeOutput, target: Relation) -> None:
+    def on_conflict(self, node: exp.Insert, known: Named, found: MadeOutput, target: Relation) -> None:
         """Add what ON CONFLICT DO UPDATE sets: `excluded` is the row that was to be inserted."""
         scope = Scope()
-        scope.add(table.alias_or_name, target)
+        scope.add(table_of(node.this).alias_or_name, target)
         scope.add("excluded", Relation(found.columns.items()))
         conflict = node.args["conflict"]
         self._reader.references.read_all(conflict.args.get("conflict_keys"))
-        for name, value in list(self._assigned(conflict.expressions, scope)):
+        for name, value in list(self._assigned(conflict.expressions, known, scope)):
             found.set(name, value)
 
     def _done(
-        self, then: exp.Expr | None, scope: Scope, source: Relation, target: Relation
+        self, then: exp.Expr | None, known: Named, scope: Scope, source: Relation, target: Relation
     ) -> Iterator[tuple[str, Made]]:
         """Yield what one branch of a MERGE writes; INSERT * and UPDATE SET * take the source's columns by name.
 
         Where nobody lists these they are the target's, all of which a source must have.
         """
         if isinstance(then, exp.Update) and then.expressions and not isinstance(then.expressions[0], exp.Star):
-            yield from self._assigned(then.expressions, scope)
+            yield from self._assigned(then.expressions, known, scope)
         elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
             listed = [each.name for each in then.this.expressions] if then.this else columns_of(target)
             self._reader.references.read_all(then.this)
-            values = [self._reader.steps(each, self._own, scope, COPIED) for each in then.expression.expressions]
+            values = [self._reader.steps(each, known, scope, COPIED) for each in then.expression.expressions]
             yield from placed(Relation([("", value) for value in values]), listed).items()
         elif isinstance(then, (exp.Update, exp.Insert)):
             names = source.names or target.names
@@ -112,12 +113,12 @@ class ChangedRows:
             self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
             yield from ((name, source.column(name) or {}) for name in names)
 
-    def _assigned(self, assignments: Sequence[exp.Expr], scope: Scope) -> Iterator[tuple[str, Made]]:
+    def _assigned(self, assignments: Sequence[exp.Expr], known: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         for each in assignments:
             if not isinstance(each, exp.EQ) or not isinstance(each.this, exp.Column):
                 raise UnreadSql("it assigns several columns at once, which is not read")
             self._reader.references.read(each.this)
-            yield each.this.name, self._reader.steps(each.expression, self._own, scope, COPIED)
+            yield each.this.name, self._reader.steps(each.expression, known, scope, COPIED)
 
     def _keep(self, found: MadeOutput, target: Relation, updated: set[str]) -> None:
         """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""

@@ -48,7 +48,8 @@ class Relation:
     """A table, a view or a query within a statement: its columns in order, and what concerns all its rows.
 
     whole: what filters, joins, groups or sorts them; otherwise: what a column is made of that `columns` has not.
-    place: of the dataset, None for what the statement makes itself.
+    place: of the dataset, None for what the statement makes itself. hides_names: it may have columns of other names.
+    more_of: places of the datasets of which it may have more columns than are known.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class Relation:
         self.whole: Made = {}
         self.otherwise = otherwise
         self.place = place
+        self.hides_names = False
+        self.more_of: frozenset[int] = frozenset()
         self._by_key: dict[str, Made] = {}
         self._exact: dict[str, Made] = {}
         for name, made in (*self.columns, *fields):
@@ -72,8 +75,8 @@ class Relation:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody says which columns it has."""
-        return self.otherwise is not None and not self.columns
+        """Whether nobody says which columns it has, or not all of them."""
+        return self.otherwise is not None and (not self.columns or bool(self.more_of))
 
     def has(self, name: str) -> bool:
         """Tell whether a column is known by name."""
@@ -108,11 +111,15 @@ class Relation:
         rest = self.columns[len(given) :]
         found = Relation([*zip(given, (made for _, made in self.columns), strict=False), *rest], place=self.place)
         found.otherwise, found.whole = (None if self.columns else self.otherwise), self.whole
+        found.hides_names = self.hides_names
         return found
 
 
-def table_relation(place: int, columns: Iterable[str]) -> Relation:
-    """Return a dataset as its schema has it; nested columns are found by name and are no part of `*`."""
+def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False) -> Relation:
+    """Return a dataset as its schema has it; nested columns are found by name and are no part of `*`.
+
+    is_part: it may have other columns, too.
+    """
     every = list(columns)
     known = {name.casefold() for name in every}
     top = [name for name in every if not _is_nested(name, known)]
@@ -121,7 +128,9 @@ def table_relation(place: int, columns: Iterable[str]) -> Relation:
         return {(place, name): {COPIED}}
 
     nested = [(name, copied(name)) for name in every if _is_nested(name, known)]
-    return Relation([(name, copied(name)) for name in top], fields=nested, otherwise=copied, place=place)
+    found = Relation([(name, copied(name)) for name in top], fields=nested, otherwise=copied, place=place)
+    found.more_of = frozenset({place}) if is_part else frozenset()
+    return found
 
 
 def _is_nested(name: str, known: set[str]) -> bool:

@@ -58,11 +58,12 @@ def made_of(
         budget.spend()
         if isinstance(one, (exp.Star, exp.Columns)) or (isinstance(one, exp.Column) and isinstance(one.this, exp.Star)):
             references.read_all(one)
-            if not isinstance(one.parent, exp.Count):  # `count(*)` counts rows
+            references.patterns += isinstance(one, exp.Columns)
+            if not (isinstance(one, exp.Star) and isinstance(one.parent, exp.Count)):  # `count(*)` counts rows
                 found = scope.row(one.table if isinstance(one, exp.Column) else "")
                 budget.copy(len(found))
                 add(made, found, how)
-        elif _names_column_by_value(one):
+        elif _names_column_by_value(one) or (references.has_places and _is_place(one)):
             raise UnreadSql("it names a column by a value or by a place, which is not read")
         elif isinstance(one, exp.Column):
             if one.parts[0].name.casefold() not in bound:
@@ -89,6 +90,8 @@ def made_of(
 
 def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
     """Take a query in an expression: its values, and what decides of its rows."""
+    if relation.is_open:
+        raise UnreadSql("a query in an expression takes `*` of a table of which no event of the run lists all columns")
     for _, each in relation.columns:
         budget.spend(len(each))
         add(made, each, how)
@@ -97,10 +100,14 @@ def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) 
 
 
 def _names_column_by_value(one: exp.Expr) -> bool:
-    """Recognise `IDENTIFIER('name')` and Snowflake's `t.$2`; a `$2` alone may be a parameter, which is no column."""
+    """Recognise `IDENTIFIER('name')`, Snowflake's `t.$2` and DuckDB's `#2`."""
     if isinstance(one, exp.Column):
         return isinstance(one.this, exp.Parameter)
-    return isinstance(one, exp.DynamicIdentifier)
+    return isinstance(one, (exp.DynamicIdentifier, exp.PositionalColumn))
+
+
+def _is_place(one: exp.Expr) -> bool:
+    return isinstance(one, exp.Parameter) and isinstance(one.this, exp.Literal) and one.this.is_int
 
 
 def _field(one: exp.Dot, scope: Scope, budget: Budget, bound: frozenset[str]) -> Made | None:

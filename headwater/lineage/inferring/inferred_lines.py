@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from headwater.lineage.edges.accounting import lists_some_columns
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, SentSql, Transformation
 from headwater.lineage.inferring.known_tables import KnownTable, parts_of
 from headwater.lineage.inferring.name_ends import Parts
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing.
+    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing, or not all.
 
     behind_views: sources of which a view that the SQL does not show may read more than the lines say.
     columns: the lines that lead to one column each, also where all that is said is that nothing is read.
@@ -40,7 +41,10 @@ def inferred_lines(
     schema_of: the hash of the schema of a dataset of which the run itself tells no columns.
     """
     sql = contents.sql(script.sql)
-    tables = tuple(_known(each, contents, each.schema or schema_of(each.dataset)) for each in script.datasets)
+    is_part = lists_some_columns(script.producer)
+    tables = tuple(
+        _known(each, contents, each.schema or schema_of(each.dataset), is_part=is_part) for each in script.datasets
+    )
     found = _read(sql.query, _dialect(script, sql), tables)
     if isinstance(found, str):
         return {each.dataset: Inferred(unread=found) for each in script.datasets if each.is_output}
@@ -64,7 +68,7 @@ def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset])
     behind = frozenset(datasets[place].dataset for place in said.behind_views)
     columns = [line for output, made in said.columns.items() for line in _of_column(output, made, datasets)]
     lines = [*columns, *_of_column(None, said.whole, datasets)] if _says_something(said, own) else []
-    return Inferred(lines, behind_views=behind, columns=columns, complete=not said.is_part)
+    return Inferred(lines, said.unread, behind, columns, complete=not said.is_part)
 
 
 @lru_cache(maxsize=256)
@@ -89,9 +93,9 @@ def _defined_names(query: str, dialect: str) -> frozenset[Parts]:
     return frozenset(parts_of(name) for name in own_names(query, dialect))
 
 
-def _known(each: ScriptDataset, contents: Contents, schema: str | None) -> KnownTable:
+def _known(each: ScriptDataset, contents: Contents, schema: str | None, *, is_part: bool) -> KnownTable:
     columns = contents.schema(schema) if schema else ()
-    return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output)
+    return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output, is_part)
 
 
 def _says_something(said: "MadeOutput", own: int) -> bool:

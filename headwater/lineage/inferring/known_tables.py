@@ -13,13 +13,14 @@ class KnownTable(Struct, frozen=True):
     """A dataset that a run reads or writes.
 
     names: by which its events know it, symlinks too; columns: as its schema has them, nested ones with dots, none where
-    nobody says them.
+    nobody says them. is_part: it may have other columns, too.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
     is_input: bool
     is_output: bool
+    is_part: bool = False
 
 
 class KnownTables:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import (
+    AGGREGATION,
     COPIED,
     FILTER,
     GROUP,
@@ -30,6 +31,12 @@ from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 Named = Mapping[str, Relation]
 """What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
 
+_LATERAL_EVERYWHERE = ("duckdb",)
+"""Dialects in which a query in FROM sees the tables before it, without LATERAL."""
+
+_SOURCES_PER_COPY = 4
+"""How many sources can be asked for a column in the time that copying one takes."""
+
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -37,14 +44,20 @@ _SORTS = ("order", "sort", "cluster", "distribute")
 class QueryReader:
     """Reads queries over the datasets of one run."""
 
-    def __init__(self, tables: KnownTables, budget: Budget):
-        """Know these datasets; behind_views: the places of those that it read by names of none."""
+    def __init__(self, tables: KnownTables, budget: Budget, dialect: str = ""):
+        """Know these datasets; behind_views: the places of those that it read by names of none, view: the first.
+
+        left_open: the places of those of which a column that is not known may decide about rows.
+        """
         self.tables = tables
         self.budget = budget
+        self._is_lateral = dialect in _LATERAL_EVERYWHERE
         self._relations: dict[int, Relation] = {}
         self._any_view: Relation | None = None
-        self.references = References()
+        self.references = References(dialect)
         self.behind_views: set[int] = set()
+        self.left_open: set[int] = set()
+        self.view = ""
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
         """Return the relation that a query makes; raises UnreadSql."""
@@ -58,9 +71,9 @@ class QueryReader:
             inner = self.query(node.this, named, outer)
             if node.args.get("pivots"):
                 raise UnreadSql("it has a PIVOT, which is not read")
-            return self._sorted(node, inner)
+            return self._sorted(node, inner, named)
         if isinstance(node, exp.Values):
-            return written_rows(node, lambda each, step: self.steps(each, {}, outer or Scope(), step), self.budget)
+            return written_rows(node, lambda each, step: self.steps(each, named, outer or Scope(), step), self.budget)
         if isinstance(node, (exp.Table, exp.Paren)):
             return self.source(node.this if isinstance(node, exp.Paren) else node, named, outer or Scope())
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
@@ -96,7 +109,7 @@ class QueryReader:
             return self.query(node.this, named, scope)
         if isinstance(node, (exp.Unnest, exp.Lateral, exp.Func, exp.TableFromRows)):
             return rows_of(node, lambda each, step: self.steps(each, named, scope, step))
-        return self.query(node, named, scope)
+        return self.query(node, named, scope if isinstance(node, exp.Values) else scope.around(known=self._is_lateral))
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
         """Take what a FROM or a JOIN names into a scope."""
@@ -121,6 +134,10 @@ class QueryReader:
         self.budget.copy(len(other))
         add(made, other, step)
 
+    def _add_each(self, whole: Made, columns: Iterable[tuple[str, Made]], step: ColumnStep) -> None:
+        for _, made in columns:
+            self._add(whole, made, step)
+
     # One SELECT
 
     def _select(self, node: exp.Select, named: Named, outer: Scope | None) -> Relation:
@@ -134,6 +151,7 @@ class QueryReader:
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, named, scope)
         columns: list[tuple[str, Made]] = []
+        patterns = self.references.patterns
         for each in node.expressions:
             for name, made in self._projected(each, named, scope):
                 columns.append((name, made))
@@ -146,7 +164,31 @@ class QueryReader:
         self._orders(node, columns, named, scope, whole)
         found = Relation(columns)
         found.whole = whole
+        found.hides_names = self.references.patterns > patterns
+        self._leave_open(node, found, scope)
         return found
+
+    def _leave_open(self, node: exp.Select, found: Relation, scope: Scope) -> None:
+        """Let a query with a star have the columns that its tables may have beside those that are known."""
+        stars = [each for each in node.expressions if each.is_star]
+        if not stars or not any(relation.more_of for relation in scope.sources.values()):
+            return
+        of = {each.table.casefold() for each in stars if isinstance(each, exp.Column)}
+        is_all = any(isinstance(each, exp.Star) for each in stars)
+        more = [each for key, each in scope.sources.items() if each.more_of and (is_all or key in of)]
+        found.more_of = frozenset().union(*(each.more_of for each in more))
+
+        def otherwise(name: str) -> Made:
+            if len(more) > 1:
+                raise UnreadSql(f"{shown(name)} may be of several tables whose columns are not all known")
+            return more[0].column(name) or {}
+
+        if more:
+            found.otherwise = otherwise
+        order = node.args.get("order")
+        sorts = order is not None and any(_is_all(each.this) for each in order.expressions)
+        if sorts or node.args.get("distinct") or node.args.get("group"):
+            self.left_open |= found.more_of
 
     def _conditions(self, node: exp.Select, named: Named, scope: Scope, whole: Made) -> None:
         for name in _FILTERS:
@@ -161,10 +203,16 @@ class QueryReader:
         group, distinct = node.args.get("group"), node.args.get("distinct")
         clauses += [(group, GROUP, False)] if group else []
         clauses += [(distinct, GROUP, True)] if distinct and distinct.args.get("on") else []
+        if distinct and not distinct.args.get("on"):
+            self._add_each(whole, columns, GROUP)
+        if group and group.args.get("all"):
+            self._add_each(whole, (each for each in columns if not _is_aggregated(each[1])), GROUP)
         for clause, step, own_names in clauses:
             for each in clause.iter_expressions():
                 plain = each.this if isinstance(each, exp.Ordered) else each
-                if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
+                if _is_all(plain):
+                    self._add_each(whole, columns, step)
+                elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
                     self._add(whole, columns[int(plain.name) - 1][1], step)
                 else:
                     self._add(whole, self.steps(each, named, scope, step, own_names=own_names), COPIED)
@@ -175,13 +223,33 @@ class QueryReader:
             of = each.table if isinstance(each, exp.Column) else ""
             self.references.read(each)
             self.references.read(star)
-            self.references.read_all([*(star.args.get("except_") or ()), *(star.args.get("rename") or ())])
+            changed = [*(star.args.get("except_") or ()), *(star.args.get("rename") or ())]
+            self.references.read_all(changed)
+            for named_by_star in (*changed, *(star.args.get("replace") or ())):
+                self._name(named_by_star, of, scope)
             yield from star_columns(star, of, scope, lambda one: self.steps(one, named, scope, COPIED), self.budget)
         elif isinstance(each, exp.Aliases):
             made = self.steps(each.this, named, scope, COPIED)
             yield from ((name.name, made) for name in each.args["expressions"])
         else:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
+
+    def _name_all(self, columns: Sequence[tuple[str, Made]]) -> None:
+        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
+        for _, made in columns:
+            self.budget.copy(1 + len(made))
+            self.references.origins.update(made)
+
+    def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
+        """Note the column that a star leaves out, replaces or renames: without it, the statement fails."""
+        if isinstance(changed, exp.Alias):  # of REPLACE the name behind AS, of RENAME the one before it
+            name = changed.alias if changed.arg_key == "replace" else changed.this.name
+        else:
+            name = changed.name
+        self.budget.copy(1 + len(scope.sources) // _SOURCES_PER_COPY)
+        for relation in scope.sources.values() if not of else [scope.sources.get(of.casefold())]:
+            if relation is not None and (relation.is_open or relation.has(name)):
+                self.references.origins.update(relation.column(name) or {})
 
     # Sources
 
@@ -207,7 +275,7 @@ class QueryReader:
 
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
         """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
-        if any(not relation.columns and relation.otherwise for relation in (*before, *new)):
+        if any(relation.is_open for relation in (*before, *new)):
             raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
         self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
         return [name for relation in new for name, _ in relation.columns if any(other.has(name) for other in before)]
@@ -232,13 +300,15 @@ class QueryReader:
     def dataset(self, place: int) -> Relation:
         """Return a dataset of the run with the columns of its schema; callers share it and must not change it."""
         if place not in self._relations:
-            self._relations[place] = table_relation(place, self.tables.tables[place].columns)
+            table = self.tables.tables[place]
+            self._relations[place] = table_relation(place, table.columns, is_part=table.is_part)
         return self._relations[place]
 
     def _view(self, name: str) -> Relation:
         """Return what a name of no dataset is read as."""
         if self._any_view is None:
             self._any_view, self.behind_views = view_of_hidden(self.tables)
+        self.view = self.view or name
         if not self.behind_views:
             raise UnreadSql(f"it reads {shown(name)}, which is no dataset of the run")
         return self._any_view
@@ -248,7 +318,10 @@ class QueryReader:
         names = [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
         if not names:
             return relation
+        if relation.is_open:
+            raise UnreadSql("an alias lists the columns of a table whose columns no event of the run lists")
         self.budget.copy(len(relation.columns))
+        self._name_all(relation.columns[: len(names)])
         return relation.renamed(names)
 
     # Several queries
@@ -262,13 +335,20 @@ class QueryReader:
             named = self.with_ctes(at, named, outer) if at is not node else named
             at = at.this
         first = self.query(at, named, outer)
-        found = copied(first, self.budget)
+        found, is_named = copied(first, self.budget), False
         for each in reversed(later):
             other = self.query(each.expression, named, outer)
+            if found.more_of or other.more_of:
+                raise UnreadSql(
+                    "a query of a UNION takes `*` of a table of which no event of the run lists all columns"
+                )
+            if not each.args.get("by_name"):  # each column is at its place because of all those before it
+                self._name_all(other.columns if is_named else (*found.columns, *other.columns))
+                is_named = True
             unite(found, other, each, self.budget)
-        return self._sorted(node, found)
+        return self._sorted(node, found, named)
 
-    def _sorted(self, node: exp.Expr, relation: Relation) -> Relation:
+    def _sorted(self, node: exp.Expr, relation: Relation, named: Named) -> Relation:
         """Take the ORDER BY behind several queries, or behind one in brackets; it names what these are called."""
         order = node.args.get("order")
         if order is None:
@@ -279,14 +359,26 @@ class QueryReader:
         whole = copy_of(relation.whole)
         for each in order.expressions:
             plain = each.this if isinstance(each, exp.Ordered) else each
-            if isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
+            if _is_all(plain):
+                self._add_each(whole, relation.columns, SORT)
+            elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
                 self._add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
-                self._add(whole, self.steps(each, {}, scope, SORT), COPIED)
+                self._add(whole, self.steps(each, named, scope, SORT), COPIED)
         self.budget.copy(len(relation.columns))
         found = Relation(relation.columns, otherwise=relation.otherwise, place=relation.place)
+        found.hides_names, found.more_of = relation.hides_names, relation.more_of
         found.whole = whole
         return found
+
+
+def _is_all(each: exp.Expr) -> bool:
+    """Recognise the ALL of ORDER BY ALL."""
+    return isinstance(each, exp.Var) and each.name.upper() == "ALL"
+
+
+def _is_aggregated(made: Made) -> bool:
+    return any(step.direct and step.subtype == AGGREGATION for steps in made.values() for step in steps)
 
 
 def _compared(sources: Iterable[Relation], name: str) -> Made:

@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from headwater.lineage.inferring.column_steps import CHANGED, COPIED, Made, Relation, add
-from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, shown
 
 
 class Scope:
@@ -19,11 +19,23 @@ class Scope:
         self.merged: set[str] = set()
         self.met: list[Made] = []
         self._outer = outer
+        self._guesses = True
 
     def add(self, alias: str, relation: Relation) -> None:
         """Take a source."""
         key = alias.casefold() or f" {len(self.sources)}"
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
+
+    def around(self, *, known: bool) -> "Scope | None":
+        """Return the scope around a query in FROM: its columns that are known if they can be seen there, and no guess.
+
+        known: the query sees the tables before it.
+        """
+        if not known:
+            return self._outer
+        found = Scope(self._outer)
+        found.sources, found.merged, found._guesses = self.sources, self.merged, False
+        return found
 
     def of(self, column: exp.Column, *, own_names_first: bool = False) -> Made:
         """Return what a column is made of; raises UnreadSql where that cannot be told."""
@@ -31,8 +43,6 @@ class Scope:
         if own_names_first and len(parts) == 1 and parts[0].casefold() in self.aliases:
             return self.aliases[parts[0].casefold()]
         found = self._found(parts)
-        if found is None and len(parts) == 1:
-            found = self._row_of(parts[0].casefold())
         if found is None:
             raise UnreadSql(f"it is not known of which table {shown('.'.join(parts))} is")
         return found
@@ -75,30 +85,57 @@ class Scope:
         return None
 
     def _found(self, parts: list[str]) -> Made | None:
-        """Return what a name means for certain; a column that some table may have is added, or is all there is.
+        """Return what a name means; where that is not certain, all that it may mean.
 
         A query around may have a column of a name that a table here, whose columns are not known, may have as well.
         """
-        guesses: list[Made] = []
+        may_be: Made = {}
+        found: Made | None = None
+        can_guess = True
         scope: Scope | None = self
-        while scope is not None:
+        while scope is not None and found is None:
             found = scope._qualified(parts)
             found = found if found is not None else scope._known(parts[0], parts[1:])
-            if found is not None:
-                for guess in guesses:
-                    found = {**found, **guess}
-                return found
-            if (guess_ := scope._guessed(parts, is_outermost=scope._outer is None)) is not None:
-                guesses.append(guess_)
+            if found is None:
+                if any(relation.hides_names for relation in scope.sources.values()):
+                    raise UnreadSql(HIDDEN_NAMES)
+                is_alias = parts[0].casefold() in scope.sources
+                if is_alias and len(parts) == 1:
+                    may_be.update(scope._row_named(parts[0]))
+                can_guess = can_guess and not is_alias
+                if can_guess:
+                    may_be.update(scope._guessed(parts, is_outermost=scope._outer is None) or {})
             scope = scope._outer
-        return guesses[0] if guesses else None
+        if may_be:
+            return {**(found or {}), **may_be}
+        return found
+
+    def _row_named(self, alias: str) -> Made:
+        """Return the whole row of a table here; raises UnreadSql if its name may also be that of a column."""
+        if any(relation.is_open for relation in self.sources.values()):
+            raise UnreadSql(f"{_NO_ROW}, or a column called {shown(alias)}")
+        made: Made = {}
+        add(made, whole_row(self.sources[alias.casefold()]), CHANGED)
+        return made
 
     def _qualified(self, parts: list[str]) -> Made | None:
         for at in range(len(parts) - 1, 0, -1):  # catalog.schema.table.column, then table.column.field
             relation = self.sources.get(parts[at - 1].casefold())
             if relation is not None:
-                return _within(relation, parts[at:])
+                found = _within(relation, parts[at:])
+                if found is not None and relation.is_open and not relation.has(parts[at]):
+                    return {**found, **self._qualified_around(parts)}
+                return found
         return None
+
+    def _qualified_around(self, parts: list[str]) -> Made:
+        """Return the column of a table around that has the same alias: the table here may lack the column."""
+        scope = self._outer
+        while scope is not None:
+            if (found := scope._qualified(parts)) is not None:
+                return found
+            scope = scope._outer
+        return {}
 
     def _known(self, name: str, fields: list[str]) -> Made | None:
         key = name.casefold()
@@ -112,13 +149,16 @@ class Scope:
                 add(made, _within(relation, [name, *fields]) or {}, COPIED)
             return made
         if key in self.aliases and not fields:
-            return self.aliases[key]
+            guess = self._guessed([name], is_outermost=False) if any(map(_is_open, self.sources.values())) else None
+            return {**self.aliases[key], **(guess or {})}
         return None
 
     def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
         """Return what a name means if it is a column of the one table here whose columns are not all known."""
         name = parts[0]
-        if self._is_alias(name.casefold()):
+        if not self._guesses:
+            return None
+        if len(parts) > 1 and self._is_alias(name.casefold()):
             return None
         unknown = [relation for relation in self.sources.values() if relation.is_open]
         open_ = unknown or [relation for relation in self.sources.values() if relation.otherwise]
@@ -138,10 +178,14 @@ class Scope:
         return False
 
 
+def _is_open(relation: Relation) -> bool:
+    return relation.is_open
+
+
 def whole_row(relation: Relation) -> Made:
     """Return what all columns of a source are made of; raises UnreadSql where nobody says which these are."""
     if relation.is_open:
-        raise UnreadSql("it uses a whole row of a table whose columns no event of the run lists")
+        raise UnreadSql(_NO_ROW)
     made: Made = {}
     for _, each in relation.columns:
         add(made, each, COPIED)
@@ -160,6 +204,8 @@ def _within(relation: Relation, parts: list[str]) -> Made | None:
         return made if column is not None else None
     return relation.column(parts[0])
 
+
+_NO_ROW = "it uses a whole row of a table whose columns no event of the run lists"
 
 _SOURCES_PER_COPY = 4
 """How many sources one name can be searched for in the time that copying a column takes."""

@@ -8,10 +8,17 @@ from headwater.lineage.inferring.column_steps import Made, Origin
 class References:
     """Collects the references that were followed to a column, or that mean a column of what is written."""
 
-    def __init__(self) -> None:
-        """Have read none; origins: the columns of datasets that were named, not only taken by a star."""
+    def __init__(self, dialect: str = "") -> None:
+        """Have read none.
+
+        dialect: in Snowflake's, `$2` is the second column of a table, elsewhere a parameter. origins: the columns of
+        datasets that were named, not only taken by a star. patterns: how many expressions stand for the columns whose
+        names match a pattern.
+        """
         self._read: set[int] = set()
         self.origins: set[Origin] = set()
+        self.patterns = 0
+        self.has_places = dialect == "snowflake"
 
     def follow(self, reference: exp.Expr, made: Made) -> None:
         """Note a column that was followed to the columns of datasets that it is made of."""

@@ -16,6 +16,8 @@ from headwater.lineage.inferring.sql_text import statements_of
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 from headwater.lineage.inferring.written_parts import fixed, listed, name_of, rows, table_of
 
+_MORE_DECIDES = "columns of a table that no event of the run lists may decide about rows"
+
 Makes = Callable[[int | None], MadeOutput]
 """What a statement makes of the dataset at a place, None: of a table of the script's own."""
 
@@ -28,7 +30,7 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
     if sum(len(table.columns) for table in tables) > MOST_COLUMNS:
         raise UnreadSql(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
     try:
-        return _written(statements_of(sql, dialect), tables)
+        return _written(statements_of(sql, dialect), tables, dialect)
     except RecursionError as error:
         raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
 
@@ -60,9 +62,9 @@ def _defined(statement: exp.Expr) -> Iterator[str]:
             yield name_of(table)
 
 
-def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
+def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable], dialect: str) -> dict[int, MadeOutput | str]:
     mentioned = {name_of(table) for statement in statements for table in statement.find_all(exp.Table)}
-    script = _SqlScript(KnownTables(tables, mentioned))
+    script = _SqlScript(KnownTables(tables, mentioned), dialect)
     if len(statements) == 1 and script.take_model(statements[0]):
         return script.found()
     for statement in statements:
@@ -74,13 +76,14 @@ def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable]) -> di
 class _SqlScript:
     """What the statements so far have written."""
 
-    def __init__(self, tables: KnownTables):
+    def __init__(self, tables: KnownTables, dialect: str):
         self.written: dict[int, MadeOutput | str] = {}
         self._tables = tables
         self._budget = Budget()
-        self._reader = QueryReader(tables, self._budget)
+        self._reader = QueryReader(tables, self._budget, dialect)
         self._own: dict[str, Relation] = {}
         self._doubtful: set[int] = set()
+        self._unread: str | None = None
         self._changed = ChangedRows(self._reader, self._own)
         outputs = [place for place, table in enumerate(tables.tables) if table.is_output]
         self._only = outputs[0] if len(outputs) == 1 else None
@@ -116,13 +119,24 @@ class _SqlScript:
         """
         if not reads_columns(statement) or not self._reader.references.unread(statement):
             return
+        ctes = {each.alias.casefold() for each in statement.find_all(exp.CTE)}
         for table in statement.find_all(exp.Table):
             name = name_of(table)
             own, place = self._own.get(name.casefold()), self._tables.read(name)
+            if own is None and place is None and name.casefold() not in ctes:  # a view, or a table function
+                is_function = not isinstance(table.this, (exp.Identifier, exp.Dot, exp.Var))
+                inputs = {each for each, known in enumerate(self._tables.tables) if known.is_input}
+                hidden = inputs if is_function else set(self._tables.hidden())
+                if hidden:
+                    self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+                self._doubtful |= hidden
             if own is not None:
-                self._doubtful.update(MadeOutput(dict(own.columns), own.whole).places)
-            elif place is not None:
-                self._doubtful.add(place)
+                doubtful = MadeOutput(dict(own.columns), own.whole).places
+            else:
+                doubtful = set() if place is None else {place}
+            if any(self._tables.tables[each].is_input for each in doubtful):
+                self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
+            self._doubtful |= doubtful
 
     def found(self) -> dict[int, MadeOutput | str]:
         """Return what is written, and of which datasets more may be read than that shows.
@@ -136,13 +150,23 @@ class _SqlScript:
         for made in read:
             self._budget.copy(len(named))
             add(made.whole, named, COPIED)
-        behind, doubtful = self._reader.behind_views, self._doubtful & inputs
         return {
-            place: made
-            if isinstance(made, str)
-            else made._replace(behind_views=frozenset(behind & made.places) | doubtful)
+            place: made if isinstance(made, str) else self._left_open(made, self._doubtful & inputs)
             for place, made in self.written.items()
         }
+
+    def _left_open(self, made: MadeOutput, doubtful: set[int]) -> MadeOutput:
+        """Say of what more may be read than an output shows, and why."""
+        behind = self._reader.behind_views & made.places
+        if doubtful:
+            unread = self._unread
+        elif behind:
+            unread = f"it reads {shown(self._reader.view)}, a view that it does not show"
+        else:
+            unread = made.unread or (_MORE_DECIDES if self._reader.left_open else None)
+        return made._replace(
+            behind_views=made.behind_views.union(behind, doubtful, self._reader.left_open), unread=unread
+        )
 
     def take_model(self, statement: exp.Expr) -> bool:
         """Read a query alone, as dbt sends what it makes its only output of; tells whether it is one."""
@@ -208,7 +232,11 @@ class _SqlScript:
             self.written[place] = found
         else:
             before.take(found)
-            self.written[place] = before._replace(is_part=before.is_part or found.is_part)
+            self.written[place] = before._replace(
+                is_part=before.is_part or found.is_part,
+                behind_views=before.behind_views | found.behind_views,
+                unread=before.unread or found.unread,
+            )
 
     def _query(self, node: exp.Expr) -> Relation:
         return self._reader.query(node, self._own)
@@ -234,7 +262,7 @@ class _SqlScript:
         self._budget.copy(size_of(made for _, made in relation.columns))
         found = MadeOutput(placed(relation, names), relation.whole)
         if node.args.get("conflict"):
-            self._changed.on_conflict(node, table_of(node.this), found, self._target(place))
+            self._changed.on_conflict(node, known, found, self._target(place))
         return found
 
     def _create(self, node: exp.Create) -> None:

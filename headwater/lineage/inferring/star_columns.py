@@ -7,7 +7,7 @@ from sqlglot import exp
 from headwater.lineage.inferring.column_steps import Made
 from headwater.lineage.inferring.query_scope import Scope
 from headwater.lineage.inferring.sql_bounds import COPIES_PER_STEP, Budget
-from headwater.lineage.inferring.unread_sql import UnreadSql, shown
+from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, shown
 
 
 def star_columns(
@@ -25,7 +25,9 @@ def star_columns(
         raise UnreadSql(f"{shown(of)}.* is of no table that it names")
     seen: set[str] = set()
     for relation in [scope.sources[of.casefold()]] if of else list(scope.sources.values()):
-        if not relation.columns and relation.otherwise:
+        if relation.hides_names:
+            raise UnreadSql(HIDDEN_NAMES)
+        if not relation.columns and relation.is_open:
             raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
         budget.copy(1)
         for name, made in relation.columns:
@@ -36,3 +38,6 @@ def star_columns(
             budget.copy(COPIES_PER_STEP - 1 + len(made))
             own = made_of(replaced[key]) if key in replaced else made
             yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own
+        if relation.more_of:  # what it says of columns that no list has
+            yield from ((renamed[key], relation.column(key) or {}) for key in renamed if not relation.has(key))
+            yield from ((each.alias, made_of(each)) for key, each in replaced.items() if not relation.has(key))

@@ -13,11 +13,13 @@ def copied(relation: Relation, budget: Budget) -> Relation:
     budget.copy(size_of(made for _, made in relation.columns) + len(relation.whole))
     found = Relation([(name, copy_of(made)) for name, made in relation.columns])
     found.whole = copy_of(relation.whole)
+    found.hides_names = relation.hides_names
     return found
 
 
 def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budget) -> None:
     """Add a query to those before it; what EXCEPT and INTERSECT compare decides of rows, and is no value."""
+    found.hides_names |= other.hides_names
     if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
         raise UnreadSql("the queries of a UNION have different numbers of columns")
     budget.copy(len(other.whole))

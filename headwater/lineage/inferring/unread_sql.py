@@ -10,4 +10,6 @@ def shown(name: str) -> str:
     return name if len(name) <= _LONGEST else name[:_LONGEST] + "…"
 
 
+HIDDEN_NAMES = "it takes columns by a pattern, whose names are not read"
+
 _LONGEST = 80

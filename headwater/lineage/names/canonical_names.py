@@ -1,11 +1,13 @@
 """Rule 2, form: one canonical name for the many ways to write it; stateless: the same name, the same form, always."""
 
 from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 
 from headwater.lineage.names.dataset_name import LONGEST, Name, Step
+from headwater.lineage.names.job_rules import JobRules
 from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.names.name_operations import OPERATIONS
 from headwater.lineage.names.name_places import Links, OneLake, link_source
@@ -15,7 +17,11 @@ from headwater.lineage.runs.weighed import Weighed
 
 _ROUNDS = 8
 _REMEMBERED_LENGTH = 1000
+_WEIGHT_OF_FITTING = 20
 _TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and say so"
+
+
+Fitting = tuple[tuple[tuple[NameRule, dict[str, str]], ...], ...]
 
 
 class NameRules:
@@ -26,19 +32,30 @@ class NameRules:
     so the form of a form is that form, whatever the rules.
     """
 
-    def __init__(self, texts: Iterable[tuple[str, str]] = (), metadata_rows: Iterable[MetadataRow] = ()) -> None:
-        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule."""
-        self._sources = (tuple(texts), tuple(metadata_rows))
+    def __init__(
+        self,
+        texts: Iterable[tuple[str, str]] = (),
+        metadata_rows: Iterable[MetadataRow] = (),
+        job_texts: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule.
+
+        job_texts: of rules for the names of jobs.
+        """
+        self._sources = (tuple(texts), tuple(metadata_rows), tuple(job_texts))
         rows = self._sources[1]
         own = [read_name_rules(text, file) for file, text in self._sources[0]]
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
         self._stages = tuple(tuple(rule for rule in rules if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
+        self._by_namespace: Weighed[str, Fitting] = Weighed()
         self._memo: Weighed[tuple[str, str], Name] = Weighed()
         self._operations = dict(OPERATIONS)
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
-        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()))
+        self.jobs = JobRules(self._sources[2], self.canonical)
+        self._complete = tuple(producer for file in own for producer in file.complete_lists)
+        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules, self._complete)
 
     @cached_property
     def rules_hash(self) -> str:
@@ -49,6 +66,14 @@ class NameRules:
         """Return the canonical form of a name as sent. Takes every text and never fails."""
         found = self._memo.get((namespace, name))
         return found if found is not None else self._remember(namespace, name)
+
+    def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
+        """Return the canonical name of a job. outputs: of the event that names it, as sent."""
+        return self.jobs.canonical(job, outputs)
+
+    def lists_all(self, producer: str) -> bool:
+        """Tell whether a producer was declared to list all columns of a dataset, whatever it reports."""
+        return any(fnmatchcase(producer, glob) for glob in self._complete)
 
     def explain(self, namespace: str, name: str) -> list[Step]:
         """Return the steps from a name as sent to its canonical form, in order; none where it is canonical."""
@@ -65,23 +90,40 @@ class NameRules:
         return found
 
     def _settle(self, sent: Name) -> tuple[Name, list[Step]]:
-        steps = [Step("too-long", _TOO_LONG, sent, sent.cut)] if sent.cut is not sent else []
-        name = sent = sent.cut
+        name = sent.cut
+        steps = [Step("too-long", _TOO_LONG, sent, name)] if name is not sent else []
+        sent = name
+        last = len(STAGES) - 1
         for _ in range(_ROUNDS):
-            before = name
-            namespace, candidates = name.namespace, self._candidates(name.namespace)
+            before, until = name, last
+            namespace, fitting = name.namespace, self._fitting(name.namespace)
             for stage in range(len(STAGES)):
+                if stage > until and name is before:
+                    return name, steps  # the last round asked the later stages about this name
                 if name.namespace != namespace:
-                    namespace, candidates = name.namespace, self._candidates(name.namespace)
-                for rule in candidates[stage]:
-                    after = rule.apply(name, self._operations)
+                    namespace, fitting = name.namespace, self._fitting(name.namespace)
+                for rule, values in fitting[stage]:
+                    after = rule.apply(name, values, self._operations)
                     if after is not None and (rule.keep or after != name):
-                        steps += [Step(rule.id, rule.why, name, after)] * (after != name)
-                        name = after
+                        if after != name:
+                            steps.append(Step(rule.id, rule.why, name, after))
+                            name, last = after, stage
                         break
             if name == before:
                 return name, steps
         return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
+
+    def _fitting(self, namespace: str) -> Fitting:
+        """Return the rules whose namespace fits, by stage, with what its holes take: names share few namespaces."""
+        found = self._by_namespace.get(namespace)
+        if found is None:
+            found = tuple(
+                tuple((rule, values) for rule in rules if (values := rule.fit(namespace)) is not None)
+                for rules in self._candidates(namespace)
+            )
+            if len(namespace) <= _REMEMBERED_LENGTH:
+                self._by_namespace.keep(namespace, found, _WEIGHT_OF_FITTING)
+        return found
 
     def _candidates(self, namespace: str) -> tuple[tuple[NameRule, ...], ...]:
         """Return the rules worth trying, by stage. Schemes come from events: what is remembered is bounded."""
@@ -105,6 +147,7 @@ class NameRules:
             self._operations["link"] = links.follow
         self._memo.clear()  # what was remembered did not know the links
         self._by_scheme.clear()
+        self._by_namespace.clear()
         for row in rows:
             if row.kind in ("shortcut", "mount"):
                 self._check_rest(row)

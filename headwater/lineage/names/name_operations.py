@@ -1,42 +1,75 @@
 """What patterns cannot say about names: hosts, ports, databases in URLs, slashes, tails of paths."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.driver_addresses import (
+    CATALOG,
+    DATABASE,
+    NAMESPACES,
+    SCHEMA,
+    first_host,
+    first_of,
+    host_list,
+    options_of,
+    oracle_address,
+    sql_server_address,
+    table_options,
+    uri_parts,
+)
+from headwater.lineage.names.name_patterns import DATE
 
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
+PATHS = ("database", "schema", "database/schema", "instance")
+"""What the path of a database's address can mean."""
+
 _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
-_DAY = r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
-_TIME = r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
-_WHOLE_DATE = re.compile(_DAY + _TIME)
+_WHOLE_DATE = re.compile(DATE)
 _FOLDERS = r"/(?:19|20)[0-9]{2}/(?:0[1-9]|1[0-2])"
 _DAY_FOLDER = r"/(?:0[1-9]|[12][0-9]|3[01])"
 _DATE_FOLDERS = re.compile(rf"{_FOLDERS}(?:{_DAY_FOLDER}(?:/[0-9]{{2}}){{0,2}})?\Z")
 _LONGEST_DATE = len("/2026/11/20/07/30")
-_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{_DAY}{_TIME}"
+_DATE_SEGMENT = rf"/(?:[^=/]{{1,64}}=)?{DATE}"
 _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?:/[0-2][0-9])?)(?=/)")
+_STAGED = re.compile(
+    r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
+)
+"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of a stream of files."""
+
+_DATED_FILE = re.compile(
+    rf"(?P<name>[^/._-])[-_.]{DATE}(?P<extension>(?:\.[A-Za-z][A-Za-z0-9]{{0,9}}){{1,3}})\Z", re.DOTALL
+)
+_ANY_DATE = re.compile(rf"{DATE}|{_FOLDERS}{_DAY_FOLDER}")
+_SEPARATOR = re.compile(r"[./]")
 _MAY_HAVE_DATE = re.compile(r"(?:19|20)[0-9]{2}")
-_DATABASE = ("database", "databasename", "db")
-_SCHEMA = {"schema", "currentschema", "searchpath"}
-_TELLING = {*_DATABASE, *_SCHEMA, "instancename"}
+_NAME_OPTIONS = re.compile(r"([\w$#-]++)[;:][A-Za-z]\w*+=")
+_CATALOG_AND_SCHEMA = re.compile(r"\A([\w-]++)/([\w-]++)\.")
 _PLAIN_UPPER = re.compile(r'(?<![^.])"[A-Z_][A-Z0-9_$#]*+"(?![^.])')
 _PLAIN_LOWER = re.compile(r"""(?<![^.])(?:"[a-z_][a-z0-9_$]*+"|`[a-z_][a-z0-9_$]*+`|\[[a-z_][a-z0-9_$]*+\])(?![^.])""")
+_PLAIN_QUOTED = re.compile(r"""(?<![^.])(?:"[a-z_][a-z0-9_$]*+"|`[A-Za-z_][A-Za-z0-9_$-]*+`)(?![^.])""")
+_WHOLE_IN_BACKTICKS = re.compile(r"`([A-Za-z0-9_$-]++(?:\.[A-Za-z0-9_$-]++)++)`")
 _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""", re.DOTALL)
 
 
 def uri_form(name: Name) -> Name:
     """Lower-case scheme and host of the namespace, drop its trailing slashes; hosts beyond ASCII stay."""
-    if name.namespace.startswith("file:/"):
-        return Name(name.namespace.rstrip("/"), name.name)
-    found = _URI.fullmatch(name.namespace)
+    form = _uri_form(name.namespace)
+    return name if form == name.namespace else Name(form, name.name)
+
+
+@lru_cache(NAMESPACES)
+def _uri_form(namespace: str) -> str:
+    if namespace.startswith("file:/"):
+        return namespace.rstrip("/")
+    found = uri_parts(namespace)
     if found is None:
-        return name
-    scheme, authority, rest = found.groups()
+        return namespace
+    scheme, authority, rest = found
     user, at, host = authority.rpartition("@")
     host = host.lower() if host.isascii() else host
-    return Name(f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}", name.name)
+    return f"{scheme.lower()}{user}{at}{_host_list(host)}{rest.rstrip('/')}"
 
 
 def _host_list(hosts: str) -> str:
@@ -54,33 +87,104 @@ def _host_list(hosts: str) -> str:
 
 def without_port(name: Name, port: int) -> Name:
     """Drop the port of each host in the namespace if it is the system's default."""
-    found = _URI.fullmatch(name.namespace)
-    if found is None or f":{port}" not in found[2]:
+    if f":{port}" not in name.namespace:
         return name
-    hosts = [host.removesuffix(f":{port}") or host for host in found[2].split(",")]
-    return Name(f"{found[1]}{','.join(dict.fromkeys(hosts))}{found[3]}", name.name)
-
-
-def with_database(name: Name, levels: int) -> Name:
-    """Leave scheme, host and port in the namespace; a database found there becomes the name's first part.
-
-    levels: of how many parts, joined by dots, a full name consists; a full name needs no database. What could tell two
-    tables apart stays: an instance, a schema beside a name that is not full.
-    """
-    found = _URI.fullmatch(name.namespace)
+    found = uri_parts(name.namespace)
     if found is None:
         return name
-    scheme, authority, rest = found.groups()
-    path, options = _path_and_options(rest)
-    if options.get("dbs_port", "").isdecimal() and ":" not in authority:  # Teradata's
-        authority = f"{authority}:{options['dbs_port']}"
-    database = path or next((options[key] for key in _DATABASE if options.get(key)), "")
-    parts = count_parts(name.name)
-    is_full, has_schema = parts >= levels, parts >= levels - 1
-    if "/" in path or "instancename" in options or (not has_schema and _SCHEMA & options.keys()):
+    scheme, authority, rest = found
+    hosts = [host.removesuffix(f":{port}") or host for host in authority.split(",")]
+    return Name(f"{scheme}{','.join(dict.fromkeys(hosts))}{rest}", name.name)
+
+
+def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
+    """Leave scheme, host and port in the namespace; a database found there becomes the name's first part.
+
+    levels: of how many parts, joined by dots, a full name consists; a full name needs no database. path_is: what the
+    path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
+    where the name has none.
+    """
+    found = uri_parts(name.namespace)
+    if found is None:
         return name
-    full = name.name if is_full or not database else f"{database}.{name.name}"
-    return Name(scheme + (authority.rpartition("@")[2] or authority), full)
+    scheme, authority, rest = found
+    table = _plain_table(name.name, levels, path_is)
+    if not rest:
+        return Name(scheme + (authority.rpartition("@")[2] or authority), table)
+    path, options = _path_and_options(rest)
+    parts = count_parts(table)
+    authority, path = _server(authority, path, options, table if path_is == "instance" else None)
+    database, schema = _database_and_schema(path, options, path_is)
+    if "/" in database or (parts < levels - 1 and "," in schema):
+        return name
+    known = [database, schema] if parts < levels - 1 else [database] if parts < levels else []
+    return Name(scheme + (authority.rpartition("@")[2] or authority), ".".join([*filter(None, known), table]))
+
+
+def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
+    """Return host, port and instance of an address, and its path without an instance.
+
+    table: the name of the table if a path is an instance, as in the names of OpenLineage's extractor. A path with which
+    the name begins is the database.
+    """
+    if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
+        authority = f"{authority}:{port}"
+    authority = options.get("cloudsqlinstance") or authority
+    instance = options.get("instancename") or options.get("instance") or ""
+    if table is not None and not instance and table.partition(".")[0].casefold() != path.casefold():
+        instance, path = path, ""
+    if not instance:
+        return authority, path
+    host, colon, port = authority.partition(":")
+    return (authority, path) if "\\" in host else (f"{host}\\{instance.lower()}{colon}{port}", path)
+
+
+def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
+    """Return the database and the schema that an address names, empty where it names none."""
+    catalog = next((options[key] for key in CATALOG if options.get(key)), "")
+    database = next((options[key] for key in DATABASE if options.get(key)), "")
+    schema = next((options[key] for key in SCHEMA if options.get(key)), "")
+    if catalog:
+        return catalog, schema or database
+    if path_is == "schema":
+        return database, schema or (path if "/" not in path else "")
+    if path_is == "database/schema" and path.count("/") == 1:
+        database, _, schema = path.partition("/")
+        return database, schema
+    return path or database, schema
+
+
+def _plain_table(name: str, levels: int, path_is: str) -> str:
+    """Return a table's name without what OpenLineage's extractor adds to it.
+
+    It takes all that follows the host for the database, with options (`SAMPLE:user=u;.HR.EMP`), puts the database
+    before names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
+    """
+    if "=" in name and (found := _NAME_OPTIONS.match(name)):
+        name = _without_options(name, found[1] if path_is != "schema" else "", levels)
+    if path_is == "database/schema":
+        name = _CATALOG_AND_SCHEMA.sub(r"\1.\2.", name, count=1)
+    if name.count(".") < levels or (surplus := count_parts(name) - levels) not in (1, 2) or _IDENTIFIER.search(name):
+        return name
+    parts = name.split(".")
+    for repeated in (surplus, 2):
+        if [*map(str.casefold, parts[repeated - surplus : repeated])] == [
+            *map(str.casefold, parts[repeated : repeated + surplus])
+        ]:
+            return ".".join(parts[: repeated - surplus] + parts[repeated:])
+    return name
+
+
+def _without_options(name: str, database: str, levels: int) -> str:
+    """Return `database.table` of `database;key=value.table`; the name itself if the value's end is unclear."""
+    until = first_of('"`[', name)
+    last = name.rfind("=", 0, until)
+    table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
+    if not table or "@" in name[last:]:
+        return name
+    if count_parts(table) >= levels:
+        return table
+    return f"{database}.{table}" if database else name
 
 
 def count_parts(name: str) -> int:
@@ -88,20 +192,9 @@ def count_parts(name: str) -> int:
     return _IDENTIFIER.sub("", name).count(".") + 1
 
 
-def table_options(name: Name) -> Name:
-    """Keep only those options of a JDBC URL that say which table is meant; the others say how to connect."""
-    found = _URI.fullmatch(name.namespace)
-    if found is None:
-        return name
-    scheme, authority, rest = found.groups()
-    cut = _first_of(";?", rest)
-    pairs = (pair for pair in re.split("[;?&]", rest[cut:]) if pair.partition("=")[0].strip().lower() in _TELLING)
-    return Name(";".join([f"{scheme}{authority}{rest[:cut]}", *pairs]), name.name)
-
-
-def _first_of(marks: str, text: str) -> int:
-    """Return the place of the first of some marks, or the length of the text without any."""
-    return min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
+def root_path(name: Name) -> Name:
+    """Put a slash in front of a path that has none."""
+    return name if name.name.startswith("/") or not name.name else Name(name.namespace, f"/{name.name}")
 
 
 def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -109,46 +202,11 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
     Options begin behind `;` or `?`, in DB2 behind `:`. Teradata writes them in place of the path.
     """
-    cut = _first_of(";?:", rest)
+    cut = first_of(";?:", rest)
     path = rest[:cut].strip("/")
     if "=" in path:
-        return "", _options(path.replace(",", ";"))
-    return path, _options(rest[cut:])
-
-
-def _options(text: str) -> dict[str, str]:
-    pairs = (pair.partition("=") for pair in re.split("[;?&:]", text))
-    return {key.strip().lower(): value.strip() for key, _, value in pairs}
-
-
-_ORACLE_HOST = re.compile(r"\(\s*HOST\s*=\s*([^()\s]++)\s*\)", re.IGNORECASE)
-_ORACLE_PORT = re.compile(r"\(\s*PORT\s*=\s*([0-9]++)\s*\)", re.IGNORECASE)
-_ORACLE_SERVICE = re.compile(r"\(\s*(?:SERVICE_NAME|SID)\s*=\s*([^()\s]++)\s*\)", re.IGNORECASE)
-_ORACLE_PROTOCOL = re.compile(r"(?:[A-Za-z]++:)?//")
-
-
-def oracle_address(name: Name) -> Name:
-    """Write the address of an Oracle driver as `oracle://host:port/service`.
-
-    Forms: `oracle:thin:@//host:port/service`, `@host:port:sid`, `@tcps://…`, `@ldap://host/service,cn=…` and TNS
-    descriptors `@(DESCRIPTION=…)`, of which the first host counts.
-    Source: Oracle's JDBC guide, "Data Sources and URLs".
-    """
-    address = name.namespace.partition("@")[2] or name.namespace.partition(":")[2].partition(":")[2]
-    if "(" in address:
-        found = [pattern.search(address) for pattern in (_ORACLE_HOST, _ORACLE_PORT, _ORACLE_SERVICE)]
-        host, port, service = (each[1] if each else "" for each in found)
-    else:
-        protocol = _ORACLE_PROTOCOL.match(address)
-        server, slash, service = address[protocol.end() if protocol else 0 :].partition("?")[0].partition("/")
-        host, _, rest = server.partition(":")
-        port, _, sid = rest.partition(":")
-        if port and not port.isdecimal():
-            port, sid = "", rest  # `host:sid`
-        service = (service.partition(",")[0].partition(":")[0].partition("/")[0] if slash else sid).strip()
-    if not host:
-        return name
-    return Name(f"oracle://{host}{':' * bool(port)}{port}{'/' * bool(service)}{service}", name.name)
+        return "", options_of(path.replace(",", ";"))
+    return path, options_of(rest[cut:])
 
 
 def trim_slashes(name: Name) -> Name:
@@ -165,10 +223,11 @@ def fold_tail(name: Name) -> Name:
     """Fold what lies below a table into its folder.
 
     These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
-    and folders of a whole date anywhere.
+    folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
     """
-    path = _without_dates(name.name)
-    end = len(path)
+    path = without_dates(name.name)
+    may_be_staged = "/_" in path or "/." in path
+    end = staged.start() if may_be_staged and (staged := _STAGED.search(path)) else len(path)
     while (slash := _tail(path, end)) > 0:
         folder = slash
         while folder > 0 and path[folder - 1] == "/":
@@ -192,11 +251,20 @@ def _tail(path: str, end: int) -> int:
     return slash if folded else 0
 
 
-def _without_dates(path: str) -> str:
-    """Leave out the folders of a whole date between others: they hold the table's rows of that day."""
+def without_dates(path: str) -> str:
+    """Leave out folders of a whole date between others, and a date behind a file's name: they hold one day's rows."""
     if not _MAY_HAVE_DATE.search(path):
         return path
-    return _DATE_BETWEEN.sub("", path)
+    return _DATED_FILE.sub(r"\g<name>\g<extension>", _DATE_BETWEEN.sub("", path))
+
+
+def loses_part(sent: str, canonical: str) -> bool:
+    """Tell whether a canonical name lacks a date of what was sent, or its end, as of `t$20260301` and `t__dbt_tmp`."""
+    sent, canonical = sent.casefold(), canonical.casefold()
+    if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
+        return True
+    one, other = (_SEPARATOR.split(text.strip('/"`[]'))[-1] for text in (sent, canonical))
+    return 0 < len(other) < len(one) and one.startswith(other)
 
 
 def lower(name: Name) -> Name:
@@ -214,6 +282,14 @@ def upper_unquoted(name: Name) -> Name:
     return Name(name.namespace, _PLAIN_UPPER.sub(_without_quotes, '"'.join(pieces)))
 
 
+def plain_quotes(name: Name) -> Name:
+    """Drop quotes that change nothing: double ones around a name in lower case, backticks around plain names."""
+    if '"' not in name.name and "`" not in name.name:
+        return name
+    whole = _WHOLE_IN_BACKTICKS.fullmatch(name.name) if name.namespace == "bigquery" else None
+    return Name(name.namespace, whole[1] if whole else _PLAIN_QUOTED.sub(_without_quotes, name.name))
+
+
 def _without_quotes(quoted: re.Match[str]) -> str:
     return quoted[0][1:-1]
 
@@ -221,10 +297,15 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 OPERATIONS: dict[str, Callable[[Name], Name]] = {
     "uri_form": uri_form,
     "table_options": table_options,
+    "sql_server_address": sql_server_address,
+    "host_list": host_list,
+    "first_host": first_host,
+    "root_path": root_path,
     "oracle_address": oracle_address,
     "trim_slashes": trim_slashes,
     "trim_end": trim_end,
     "fold_tail": fold_tail,
+    "plain_quotes": plain_quotes,
     "lower": lower,
     "upper_unquoted": upper_unquoted,
 }

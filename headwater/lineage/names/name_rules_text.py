@@ -1,10 +1,12 @@
 """Rules for names, read from YAML. What each key means is in `docs/names.md`."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.names.name_operations import OPERATIONS, with_database, without_port
+from headwater.lineage.names.job_operations import JOB_OPERATIONS
+from headwater.lineage.names.name_operations import OPERATIONS, PATHS, with_database, without_port
 from headwater.lineage.names.name_patterns import Pattern, Template, first_fit, read_pattern, read_template
 from headwater.lineage.rules.rule_text import Entry, read_entries
 
@@ -12,7 +14,23 @@ STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
 """Operations that ask the metadata table."""
 
-_KEYS = ("id", "why", "stage", "namespace", "name", "to_namespace", "to_name", "levels", "default_port", "do", "keep")
+_KEYS = (
+    "id",
+    "why",
+    "stage",
+    "namespace",
+    "name",
+    "file",
+    "to_namespace",
+    "to_name",
+    "levels",
+    "path",
+    "default_port",
+    "do",
+    "keep",
+)
+_JOB_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do", "keep")
+_DIGIT = re.compile("[0-9]")
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
 
@@ -25,20 +43,31 @@ class NameRule:
     stage: str
     namespaces: tuple[Pattern, ...]
     name: Pattern | None
+    files: tuple[Pattern, ...]
     to_namespace: Template | None
     to_name: Template | None
     levels: int | None
+    path: str
     default_port: int | None
     do: str | None
     keep: bool
 
-    def apply(self, name: Name, operations: Mapping[str, Callable[[Name], Name]]) -> Name | None:
-        """Return what becomes of the name, None where the rule does not fit."""
-        after = self._rewritten(name)
+    def fit(self, namespace: str) -> dict[str, str] | None:
+        """Return what the holes of the namespace's pattern take, None where no pattern fits."""
+        if not self.namespaces:
+            return {}
+        found = first_fit(self.namespaces, namespace)
+        return None if found is None else found.groupdict()
+
+    def apply(
+        self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
+    ) -> Name | None:
+        """Return what becomes of a name, None where the rule does not fit; values: what `fit` returned."""
+        after = self._rewritten(name, values)
         if after is None:
             return None
         if self.levels is not None:
-            after = with_database(after, self.levels)
+            after = with_database(after, self.levels, self.path)
         if self.default_port is not None:
             after = without_port(after, self.default_port)
         return operations[self.do](after) if self.do else after
@@ -47,41 +76,65 @@ class NameRule:
         """Tell whether a namespace that begins with `scheme:`, or is it, can fit at all."""
         return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
 
-    def _rewritten(self, name: Name) -> Name | None:
-        found = first_fit(self.namespaces, name.namespace)
-        if found is None and self.namespaces:
-            return None
-        named = self.name.compiled.fullmatch(name.name) if self.name else None
-        if named is None and self.name:
-            return None
+    def _rewritten(self, name: Name, values: Mapping[str, str]) -> Name | None:
+        if self.name is not None:
+            named = self.name.take(name.name)
+            if named is None:
+                return None
+            values = {**values, **named.groupdict()}
+        if self.files:
+            return self._folder(name)
         if self.to_namespace is None and self.to_name is None:
             return name
-        values = (found.groupdict() if found else {}) | (named.groupdict() if named else {})
         namespace = self.to_namespace.fill(values) if self.to_namespace else name.namespace
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
+
+    def _folder(self, name: Name) -> Name | None:
+        """Return the folder of a file whose name fits, None where it has no folder or does not fit."""
+        folder, _, file = name.name.rpartition("/")
+        fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
+        return Name(name.namespace, folder.rstrip("/")) if fits else None
 
 
 @dataclass(frozen=True)
 class NameFile:
-    """A file of rules for names: its rules in order, and business names of datasets."""
+    """A file of rules for names: its rules in order, and business names of datasets.
+
+    complete_lists: globs over the producers whose lists of columns are complete.
+    """
 
     rules: tuple[NameRule, ...] = ()
     aliases: tuple[tuple[str, Name], ...] = ()
+    complete_lists: tuple[str, ...] = ()
 
 
 def read_name_rules(text: str, file: str) -> NameFile:
     """Read `names.yaml`; raises WrongSetting naming file, line and rule, and what fits."""
-    entries = read_entries(text, file, {"rules": _KEYS, "aliases": _ALIAS_KEYS})
+    sections = {"rules": _KEYS, "aliases": _ALIAS_KEYS, "complete_lists": ("producer",)}
+    entries = read_entries(text, file, sections)
     rules = tuple(_rule(entry) for entry in entries["rules"])
     aliases = ((one.text("alias"), Name(one.text("namespace"), one.text("name"))) for one in entries["aliases"])
-    return NameFile(rules, tuple(aliases))
+    return NameFile(rules, tuple(aliases), tuple(map(_producer, entries["complete_lists"])))
 
 
-def _rule(entry: Entry) -> NameRule:
+def _producer(entry: Entry) -> str:
+    producer = entry.text("producer")
+    if set("*?/.:") >= {*producer}:
+        raise entry.error("it would fit every producer", "write the producer, or a part of its URI, as in `https://acme/*`")
+    return producer
+
+
+def read_job_rules(text: str, file: str) -> tuple[NameRule, ...]:
+    """Read `jobs.yaml`: rules in the same language with other operations and without stages; raises the same."""
+    entries = read_entries(text, file, {"rules": _JOB_KEYS})
+    return tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
+
+
+def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
-    holes = set.intersection(*(set(one.compiled.groupindex) for one in namespaces)) if namespaces else set()
-    named = set(name.compiled.groupindex) if name else set()
+    holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
+    named = name.holes if name else set()
     if holes & named:
         raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
     rule = NameRule(
@@ -90,26 +143,33 @@ def _rule(entry: Entry) -> NameRule:
         stage=entry.optional("stage") or STAGES[0],
         namespaces=namespaces,
         name=name,
+        files=tuple(_pattern(entry, text) for text in entry.texts("file")),
         to_namespace=_template(entry, "to_namespace", holes | named),
         to_name=_template(entry, "to_name", holes | named),
         levels=entry.integer("levels"),
+        path=entry.optional("path") or PATHS[0],
         default_port=entry.integer("default_port"),
         do=entry.optional("do"),
         keep=entry.flag("keep") or False,
     )
-    _check(entry, rule)
+    _check(entry, rule, operations)
     return rule
 
 
-def _check(entry: Entry, rule: NameRule) -> None:
+def _check(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
-    known = (*OPERATIONS, *PLACES)
     if rule.do is not None and rule.do not in known:
         raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
+    if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):
+        raise entry.error(
+            f"path: {rule.path!r} does not say what the path means", f"beside `levels`: {', '.join(PATHS)}"
+        )
     changes = (rule.to_namespace, rule.to_name, rule.levels, rule.default_port, rule.do)
-    if rule.keep != all(change is None for change in changes):
-        raise entry.error("either it changes something or it keeps", "give to_namespace, to_name …, or `keep: true`")
+    if rule.keep != (not rule.files and all(change is None for change in changes)):
+        raise entry.error(
+            "either it changes something or it keeps", "give to_namespace, to_name, file …, or `keep: true`"
+        )
 
 
 def _pattern(entry: Entry, text: str) -> Pattern:

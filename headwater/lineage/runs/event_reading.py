@@ -25,9 +25,12 @@ from headwater.lineage.edges.facet_contents import (
     sent_edges,
     sent_sql,
 )
+from headwater.lineage.edges.write_kinds import LISTS_ALL
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
+from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.name_operations import loses_part
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
@@ -48,11 +51,16 @@ SQL = "sql"
 """The facet of an input or output that says which part of the dataset is meant."""
 
 
+CanonicalJob = Callable[[Name, Iterable[Name]], Name]
+"""From the name of a job as sent, and the names of the outputs of its event, to its canonical name."""
+
+
 class ReadShape(Struct, frozen=True, gc=False):
     """A shape as the rules take it.
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
+    written: names of its outputs as sent.
     sql: hash of its job's SQL, which `statement` is; says_all: nobody asks it for columns, as every output gives the
     inputs of each column that it lists.
     """
@@ -69,13 +77,19 @@ class ReadShape(Struct, frozen=True, gc=False):
     sql: str | None = None
     says_all: bool = False
     statement: SentSql | None = None
+    written: tuple[Name, ...] = ()
 
-    def content(self, sent: Sent, properties: Iterable[str] = ()) -> EventContent:
-        """Return what an event of this shape says; properties: what those of its run show of how it writes."""
+    def content(self, sent: Sent, job: Name, properties: Iterable[str] = ()) -> EventContent:
+        """Return what an event of this shape says.
+
+        job: in canonical form; properties: what those of its run show of how it writes.
+        """
+        sent_job = _sent_job(sent)
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
-            job=Name(sent.job_namespace or "", sent.job_name or "").cut,
+            job=job,
+            sent_job=None if job == sent_job else sent_job,
             artifact=self.artifact,
             processing=self.processing,
             snapshot=self.snapshot,
@@ -85,7 +99,7 @@ class ReadShape(Struct, frozen=True, gc=False):
             leads_to=self.leads_to,
             producer=sent.producer,
             sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
-            write_signs=tuple(sorted({*properties, *self._sql_signs(sent)})) if sent.kind == "RUN" else (),
+            write_signs=tuple(sorted({*properties, *(self._sql_signs(sent) if sent.kind == "RUN" else ())})),
         )
 
     def _sql_signs(self, sent: Sent) -> Iterable[str]:
@@ -102,9 +116,21 @@ class ReadShape(Struct, frozen=True, gc=False):
 class FactsReader:
     """Reads events into facts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
 
-    def __init__(self, canonical: Canonical, contents: Contents):
-        """canonical: the form of a name (rule 2); contents: takes what is new."""
+    def __init__(
+        self,
+        canonical: Canonical,
+        contents: Contents,
+        jobs: CanonicalJob | None = None,
+        lists_all: Callable[[str], bool] = lambda _: False,
+    ):
+        """canonical: the form of a name (rule 2); contents: takes what is new.
+
+        jobs: the canonical name of a job (rule 3), without it by the shipped rules; lists_all: tells of a producer
+        whether its lists of columns are complete (rule 12.6).
+        """
+        self._lists_all = lists_all
         self._canonical = canonical
+        self._jobs = jobs or default_rules().job
         self._contents = contents
         self._bodies = BodyReader()
         self._shapes: Weighed[str, ReadShape] = Weighed()
@@ -145,6 +171,7 @@ class FactsReader:
             has_run_facets=bool(shape.run_facets),
             sql=sql,
             statement=self._contents.sql(sql) if sql else None,
+            written=tuple(Name(each.namespace, each.name) for each in shape.outputs),
             says_all=sql is not None
             and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
@@ -159,8 +186,13 @@ class FactsReader:
     def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
         """Put an event together."""
         signs = properties_signs(sent.run_facets)
+        if self._lists_all(sent.producer):
+            signs = (*signs, LISTS_ALL)
         who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
-        content = self._known_contents.get(who) or self._known_contents.keep(who, said.content(sent, signs), 0)
+        content = self._known_contents.get(who)
+        if content is None:
+            job = self._jobs(_sent_job(sent), said.written)
+            content = self._known_contents.keep(who, said.content(sent, job, signs), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
@@ -221,7 +253,9 @@ class FactsReader:
 
     def _read_use(self, of: UsedDataset) -> DatasetUse:
         name = self._canonical(of.namespace, of.name)
-        is_renamed = of.previous_namespace is not None and of.previous_name is not None
+        previous = None
+        if of.previous_namespace is not None and of.previous_name is not None:
+            previous = self._canonical(of.previous_namespace, of.previous_name)
         return DatasetUse(
             name=name,
             schema=self._schema(of.schema),
@@ -230,15 +264,17 @@ class FactsReader:
             symlinks=tuple(self._symlinks(of, name)),
             tags=None if of.tags is None else tuple(Tag(field, key, value or "") for field, key, value in of.tags),
             lifecycle=of.lifecycle and of.lifecycle.upper(),
-            previous=self._canonical(of.previous_namespace or "", of.previous_name or "") if is_renamed else None,
+            previous=None if previous == name else previous,
             rows_confirmed=of.landed,
             is_part=self._is_part(of, name),
         )
 
     def _is_part(self, of: UsedDataset, name: Name) -> bool:
-        """Tell whether the rules for names removed the last folder or pattern of a name."""
+        """Tell whether the rules for names removed the last folder or pattern of a name, its end, or a date in it."""
         folder = of.name.rstrip("/").rpartition("/")[0]
-        return bool(folder.strip("/")) and self._canonical(of.namespace, folder) == name
+        if folder.strip("/") and self._canonical(of.namespace, folder) == name:
+            return True
+        return loses_part(of.name, name.name)
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
@@ -283,6 +319,10 @@ def _holds(contents: Contents, read: Callable[[str], object], content: Content) 
         return False
 
 
+def _sent_job(sent: Sent) -> Name:
+    return Name(sent.job_namespace or "", sent.job_name or "").cut
+
+
 def _versions(said: ReadShape, sent: Sequence[str | None]) -> dict[int, str]:
     """Return the versions that one event says of the mentions of its shape."""
     return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
@@ -296,7 +336,7 @@ def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str 
 def _key(sent: Sent, said: EventContent) -> str:
     """Return the run's key; for declarations the layer that a newer one replaces."""
     if said.kind == "RUN":
-        return run_key(sent.run_id or "", said.job)
+        return run_key(sent.run_id or "", _sent_job(sent))
     if said.kind == "JOB":
         return msgspec.json.encode(["job", *job_key(said.job, None)]).decode()
     names = chain.from_iterable(output.name for output in said.outputs)

@@ -82,6 +82,7 @@ class Run(Struct):
     newest: what orders runs of equal time.
     script: its SQL, where an event leaves open what columns of an output are made of.
     write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
+    job: in canonical form; sent_job: as its newest event names it, None where that is the same.
     """
 
     key: str
@@ -106,6 +107,7 @@ class Run(Struct):
     script: Script | None = None
     write_signs: frozenset[str] = frozenset()
     failed: bool = False
+    sent_job: Name | None = None
 
     @property
     def speaker(self) -> Speaker:
@@ -135,6 +137,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         key=newest.run_key,
         kind=newest.kind,
         job=newest.content.job,
+        sent_job=newest.content.sent_job,
         job_key=job_key(newest.content.job, newest_of(said, "artifact")),
         execution=newest_of(ordered, "execution") or newest.run_key,
         parent=newest_of(ordered, "parent"),

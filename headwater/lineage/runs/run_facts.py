@@ -66,6 +66,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
     sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
     write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
+    job: in canonical form (rule 3); sent_job: as sent, None where that is the same.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     producer: str
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
+    sent_job: Name | None = None
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):
@@ -171,6 +173,14 @@ def attempts_of(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
         if fact.type in TERMINAL:
             ended_us = fact.time_us if ended_us is None else min(ended_us, fact.time_us)
     return [*found, ordered[begin:]]
+
+
+def duration_us(started_us: int | None, ended_us: int | None) -> int | None:
+    """Return how long a run took; None if it has not ended, or if none of its events is earlier than its end.
+
+    Some producers send only the end, and a START from a clock that is ahead may come after it.
+    """
+    return ended_us - started_us if started_us is not None and ended_us is not None and ended_us > started_us else None
 
 
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")

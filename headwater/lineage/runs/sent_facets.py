@@ -1,6 +1,6 @@
 """The facets of one event as they were sent, each with what it is about and with what makes it the newest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import Canonical
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.event_reading import CanonicalJob
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of, order_text, placed
 
@@ -49,18 +50,28 @@ def read_stored(body: str) -> WireEvent:
     return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
+def _as_sent(job: Name, _outputs: Iterable[Name]) -> Name:
+    return job
+
+
 def sent_facets(
-    event_id: str, received_us: int, wire: WireEvent, canonical: Canonical, *, of_runs: bool = False
+    event_id: str,
+    received_us: int,
+    wire: WireEvent,
+    canonical: Canonical,
+    jobs: CanonicalJob = _as_sent,
+    *,
+    of_runs: bool = False,
 ) -> Iterator[SentFacet]:
     """Yield the facets of an event.
 
-    canonical: the form of a dataset's name (rule 2); of_runs: also input and output facets of datasets, which concern
-    one run, such as `subset`.
+    canonical: the form of a dataset's name (rule 2); jobs: the canonical name of a job (rule 3); of_runs: also input
+    and output facets of datasets, which concern one run, such as `subset`.
     """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
     order = order_text(order_of(event_id, wire.eventType or "OTHER", time_us, received_us))
-    for place, (entity, name, facets) in enumerate(_entities(wire, canonical, of_runs=of_runs)):
+    for place, (entity, name, facets) in enumerate(_entities(wire, canonical, jobs, of_runs=of_runs)):
         text = placed(order, place)
         for facet, value in facets.items():
             if value != NULL:
@@ -85,14 +96,15 @@ def members(raw: Raw | None) -> Facets:
 
 
 def told_by_shape(
-    kind: str, job: Name, order: str, shape: EventShape, canonical: Canonical
+    kind: str, job: Name, order: str, shape: EventShape, canonical: Canonical, *, jobs: CanonicalJob
 ) -> Iterator[tuple[str, Name, str, Facet]]:
     """Yield (entity, name, order, facet) of the job and the datasets of an event, in the order of `sent_facets`.
 
-    kind: of the event; order: its text.
+    kind: of the event; order: its text; jobs: the canonical name of a job.
     """
     place = 0
     if kind != "DATASET":
+        job = jobs(job, (Name(each.namespace, each.name) for each in shape.outputs))
         yield from (("job", job_key(job, None), placed(order, 0), facet) for facet in shape.job_facets)
         place = RUN_PLACE + 1 if kind == "RUN" else 1
     for at, of in enumerate((*shape.inputs, *shape.outputs), place):
@@ -100,11 +112,15 @@ def told_by_shape(
         yield from (("dataset", name, text, facet) for facet in of.facets)
 
 
-def _entities(wire: WireEvent, canonical: Canonical, *, of_runs: bool) -> Iterator[tuple[str, Name, Facets]]:
+def _entities(
+    wire: WireEvent, canonical: Canonical, jobs: CanonicalJob, *, of_runs: bool
+) -> Iterator[tuple[str, Name, Facets]]:
     job = wire.job if wire.job is not UNSET else None
     if job:
         name = Name(job.namespace, job.name)
-        yield "job", job_key(name, None), members(job.facets)
+        outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
+        called = jobs(name, [Name(each.namespace, each.name) for each in outputs])
+        yield "job", job_key(called, None), members(job.facets)
         if wire.run is not UNSET:
             yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)
     for dataset in sent_datasets(wire):

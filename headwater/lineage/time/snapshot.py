@@ -165,10 +165,14 @@ class Snapshot(ABC):
         shown = names_shown({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
-    def own_names(self) -> set[Name]:
-        """Return every dataset under the name that it has now: `datasets` without the names from before a rename."""
+    def own_names(self, *, attempted: bool = False) -> set[Name]:
+        """Return every dataset under the name that it has now: `datasets` without the names from before a rename.
+
+        attempted: also those that only runs mention which did not complete.
+        """
         described = {each.plain for each in self.described()}
-        found = described.union(name for name in self.graph.generations.keys() - described if self.graph.uses(name))
+        is_used = self.graph.mentions_any if attempted else self.graph.uses
+        found = described.union(filter(is_used, self.graph.generations.keys() - described))
         left = (former for name in found if (former := self.naming.moved.former(name)))
         return found | {self.resolve(former.name) for former in left}
 
@@ -202,6 +206,10 @@ class Snapshot(ABC):
     @abstractmethod
     def columns(self, dataset: Name) -> Columns:
         """Return the columns of the newest schema of a dataset in its generation."""
+
+    @abstractmethod
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time of the base list of a dataset in its generation (rule 12.7), None without one."""
 
     @abstractmethod
     def described(self) -> Iterable[Name]:
@@ -238,6 +246,10 @@ class Snapshot(ABC):
     @abstractmethod
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
+
+    @abstractmethod
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run."""
 
     @abstractmethod
     def applications(self, number: int) -> Set[str]:

@@ -21,18 +21,21 @@ class SnapshotOfCandidates(Snapshot):
     def __init__(self, naming: Naming, remask: Remask):
         """Hold nothing yet.
 
-        schemas: columns by dataset in its generation; ever_read: datasets that a run read to write another;
-        jobs: what people call those that are known by an artifact's id; parents: parent runs by run;
+        schemas: columns by dataset in its generation; base_times: of their base lists, us;
+        ever_read: datasets that a run read to write another; jobs: what people call those that are known by an
+        artifact's id; parents: parent runs by run; ended: runs that ended with their application;
         newest_us: time of the newest event that is not ahead of its receipt;
         spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
         super().__init__(naming, remask)
         self.schemas: dict[Name, Columns] = {}
+        self.base_times: dict[Name, int] = {}
         self.spellings: dict[Name, Mapping[str, str]] = {}
         self.tagged: dict[Name, list[Tag]] = {}
         self.ever_read: set[Name] = set()
         self.jobs: dict[Name, Name] = {}
         self.parents: dict[str, str] = {}
+        self.ended: set[str] = set()
         self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
         self.newest_us: int | None = None
         self._behind: list[Sequence[Candidate[OutputLineage]]] = []
@@ -59,6 +62,10 @@ class SnapshotOfCandidates(Snapshot):
         found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
         return found.with_unlisted(spellings) if spellings else found
 
+    def base_us(self, dataset: Name) -> int | None:
+        """Return the time of the base list of a dataset in its generation, None without one."""
+        return self.base_times.get(dataset)
+
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""
         return self.schemas
@@ -84,6 +91,10 @@ class SnapshotOfCandidates(Snapshot):
     def newest_run(self, number: int) -> str | None:
         """Return the newest run behind an edge set."""
         return max(self._behind[number], key=newness).run_key
+
+    def has_ended(self, run: str) -> bool:
+        """Tell whether a run that reports no end ended with its parent or its root run, as far as that is known."""
+        return run in self.ended
 
     def applications(self, number: int) -> Set[str]:
         """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""

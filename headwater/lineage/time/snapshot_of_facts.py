@@ -16,7 +16,9 @@ from headwater.lineage.rules.tags import newest_tags, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.lost_runs import has_ended
 from headwater.lineage.runs.memory_store import MemoryStore
+from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
 from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 from headwater.lineage.time.snapshot import Remask, as_said
@@ -38,6 +40,8 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
+        bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
+        self.base_times = {dataset: base.time_us for dataset, base in bases if base}
         sent: dict[Name, set[str]] = {}
         for fact in facts:
             for name, column in derivation.shapes.traits(fact).spellings:
@@ -47,6 +51,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         runs = sorted(self.store.runs.values(), key=lambda run: (run.time_us, run.key))
         self.jobs = {run.job_key: job_key(run.job, None) for run in runs}
         self.parents = {run.key: run.parent for run in runs if run.parent}
+        self.ended = {run.key for run in runs if self._has_ended(run)}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
         parts = names_of_parts(facts)
         for output, candidates in by_output(self.store.candidates).items():
@@ -54,6 +59,15 @@ class SnapshotOfFacts(SnapshotOfCandidates):
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def _has_ended(self, run: Run) -> bool:
+        above = (self.store.runs.get(key) for key in {run.parent or run.key, run.execution} - {run.key})
+        return has_ended(
+            is_open=run.ended_us is None,
+            is_streaming=run.processing != "BATCH",
+            last_us=run.time_us,
+            ends_us=(each.ended_us for each in above if each is not None),
+        )
 
     def _counted_rewrites(
         self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool

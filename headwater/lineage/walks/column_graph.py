@@ -77,6 +77,10 @@ class Graph:
         """
         return any(map(self._is_told, self.generations.get(name, ())))
 
+    def mentions_any(self, name: Name) -> bool:
+        """Tell whether an edge set is about a dataset, in whatever generation, if only an attempt."""
+        return any(map(self.is_used, self.generations.get(name, ())))
+
     def is_used(self, dataset: int) -> bool:
         """Tell whether an edge set is about a dataset in its generation, if only an attempt."""
         return self._is_told(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
@@ -158,13 +162,19 @@ class Graph:
 
     def is_attempted(self, dataset: int, key: str) -> bool:
         """Tell whether the lineage of an attempt names a column."""
-        numbers = self.attempts_on.get(dataset, set()) | self.attempts_at.get(dataset, set())
-        name, named = self.names[dataset], (self.sets[number][1] for number in numbers)
-        return any(
-            (edge.source, edge.column) == (name, key) or (lineage.output, edge.target) == (name, key)
-            for lineage in named
-            for edge in lineage.edges
-        )
+        return any(key == named for _, named in self.named_by_attempts(dataset))
+
+    def named_by_attempts(self, dataset: int) -> Iterator[tuple[int, str]]:
+        """Yield (edge set, column) of the columns of a dataset that the lineage of attempts names."""
+        name = self.names[dataset]
+        for number in self.attempts_on.get(dataset, set()) | self.attempts_at.get(dataset, set()):
+            lineage = self.sets[number][1]
+            for edge in lineage.edges:
+                if edge.source == name:
+                    yield number, edge.column
+                if lineage.output == name:
+                    targets = (edge.target,) if edge.target is not None else lineage.columns
+                    yield from ((number, key) for key in targets)
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""

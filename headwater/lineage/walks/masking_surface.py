@@ -76,7 +76,19 @@ def surface_with_rows(
         for each in found
         if (each.dataset, each.key) not in known and each.dataset not in counted.hidden
     ]
-    return MaskingSurface([*now.columns, *more], wide.ways | ways, now.clear, until)
+    return MaskingSurface([*_doubted(now, wide, until), *more], wide.ways | ways, now.clear, until)
+
+
+def _doubted(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[Surfaced]:
+    """Yield the columns that newest executions reach; a masked one is unknown if an earlier write may show more.
+
+    until: columns of which it is known that an earlier write shows more.
+    """
+    unknown = {(each.dataset, each.key): each for each in wide.columns if each.exposure == "unknown"}
+    for each in now.columns:
+        place = each.dataset, each.key
+        is_doubted = each.exposure == "masked" and place in unknown and place not in until
+        yield unknown[place]._replace(earlier=True) if is_doubted else each
 
 
 def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:

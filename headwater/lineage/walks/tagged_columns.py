@@ -1,8 +1,9 @@
 """Rule 8.5: the state of the tagged columns themselves. A tagged column is readable unless every write of it masks."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.whole_rewrites import replaces
@@ -23,14 +24,21 @@ class _Step(NamedTuple):
 
 
 def tagged_columns(
-    graph: Graph, nodes: Collection[int], whole: Collection[int], counted: CountedEdges
+    graph: Graph,
+    nodes: Collection[int],
+    whole: Collection[int],
+    counted: CountedEdges,
+    *,
+    base_us: Callable[[Name], int | None],
+    seen: Callable[[int], tuple[int, int]],
 ) -> list[Surfaced]:
     """Return the state of each tagged column in the newest generation of its dataset.
 
     nodes: tagged columns, also of older generations; whole: datasets that have the tag and no known column.
+    base_us: the time of the base list of a dataset, None without one; seen: when an edge set was said first and last.
     """
-    shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node)]
-    found = [_state(graph, counted, node) for node in shown]
+    shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node, base_us)]
+    found = [_state(graph, counted, node, seen) for node in shown]
     found += (
         Surfaced(each, None, "exposed", None, None, tagged=True) for each in whole if _is_newest(graph, counted, each)
     )
@@ -52,8 +60,8 @@ def _is_newest(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
     return dataset not in counted.hidden and counted.lifetimes.newest(graph.names[dataset].plain) == dataset
 
 
-def _is_listed(graph: Graph, counted: CountedEdges, node: int) -> bool:
-    """Tell whether a column exists: in the newest schema or in an edge that counts; without a schema, always."""
+def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable[[Name], int | None]) -> bool:
+    """Tell whether a column exists: in a list or in an edge that counts; without a base list, always."""
     dataset, key = graph.columns[node]
     if not _is_newest(graph, counted, dataset):
         return False
@@ -61,10 +69,12 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int) -> bool:
     if not by_key or key in by_key:
         return True
     ends = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
-    return any(counted.live[number] for edges in ends for _, _, number in triples(edges))
+    if any(counted.live[number] for edges in ends for _, _, number in triples(edges)):
+        return True
+    return base_us(graph.names[dataset]) is None
 
 
-def _state(graph: Graph, counted: CountedEdges, node: int) -> Surfaced:
+def _state(graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int], tuple[int, int]]) -> Surfaced:
     dataset, key = graph.columns[node]
     around = [node, *(parent for parent, _ in counted.nesting.lies_in(node))]
     steps = [step for target in around for step in _steps(graph, counted, target)]
@@ -74,7 +84,13 @@ def _state(graph: Graph, counted: CountedEdges, node: int) -> Surfaced:
     if clear:
         return Surfaced(dataset, key, "exposed", _hit(graph, node, clear, masked=False), None, tagged=True)
     named = {step.edge_set for step in steps}
-    silent = [number for number in _writers(graph, counted, dataset) if number not in named]
+    made = {step.edge_set for step in changes}
+    first_us = min((seen(number)[0] for number in _makers(graph, counted, node)), default=EVER_US)
+    silent = [
+        number
+        for number in _writers(graph, counted, dataset)
+        if number not in named or (number not in made and _last_us(graph, number, seen) <= first_us)
+    ]
     if silent:
         number = min(silent, key=lambda each: (graph.sets[each][0].job, graph.sets[each][1].attempt or ""))
         return Surfaced(dataset, key, "exposed", None, number, tagged=True)
@@ -88,6 +104,23 @@ def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
     for source, transformation, number in triples(graph.into.get(target, NO_EDGES)):
         if counted.live[number] and graph.transformations[transformation].direct:
             yield _Step(source, target, transformation, number)
+
+
+def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
+    """Yield the edge sets of observed runs, be it long ago, that make a column, or what is in it, of another one."""
+    around = [node, *(parent for parent, _ in counted.nesting.lies_in(node)), *counted.nesting.within(node).values()]
+    for target in around:
+        for source, transformation, number in triples(graph.into.get(target, NO_EDGES)):
+            is_made = (
+                source != target and graph.dataset_of[source] >= 0 and graph.transformations[transformation].direct
+            )
+            if is_made and graph.sets[number][0].layer == "observed":
+                yield number
+
+
+def _last_us(graph: Graph, number: int, seen: Callable[[int], tuple[int, int]]) -> int:
+    """Return when runs last said an edge set; what is declared has no time."""
+    return seen(number)[1] if graph.sets[number][0].layer == "observed" else EVER_US
 
 
 def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:

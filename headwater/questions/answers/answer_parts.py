@@ -89,6 +89,13 @@ class UnfinishedRun(AnswerStruct):
     time: Time | None
 
 
+class JobUnread(AnswerStruct):
+    """Why nothing, or not all, follows from the SQL of a job."""
+
+    job: Job
+    reason: str
+
+
 StopReason = Literal["no_columns", "no_input", "no_output", "not_completed"]
 
 
@@ -98,7 +105,8 @@ class Stop(Dataset):
     reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
     no input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
     complete, so it is not known what they did.
-    unread: why nothing follows from a job's SQL; may_be_connected: where lineage may go on within an application.
+    unread: why nothing, or not all, follows from a job's SQL; may_be_connected: where lineage may go on within an
+    application.
     """
 
     reason: StopReason

@@ -11,6 +11,7 @@ from headwater.questions.answers.answer_parts import (
     Count,
     Dataset,
     Job,
+    JobUnread,
     ListAnswer,
     StepTransformation,
     Time,
@@ -21,7 +22,8 @@ from headwater.questions.answers.answer_parts import (
 class SurfaceVia(AnswerStruct, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage.
 
-    unread: why nothing follows from the SQL of that job. not_completed: the run that may have written the column.
+    unread: why nothing, or not all, follows from the SQL of that job. not_completed: the run that may have written the
+    column.
     """
 
     namespace: str | UnsetType = UNSET
@@ -128,13 +130,14 @@ class DatasetReaders(Dataset):
     """The jobs that read a dataset, and those of them that report no column lineage for it.
 
     shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
-    not complete.
+    not complete. unread: the readers whose SQL would tell more if it were read, with the reason why it is not.
     """
 
     jobs: list[Job]
     without_column_lineage: list[Job]
     shown_by: list[Showing]
     not_completed: list[UnfinishedRun]
+    unread: list[JobUnread]
 
 
 class Unused(ListAnswer):

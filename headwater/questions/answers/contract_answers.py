@@ -56,7 +56,10 @@ class ContractExposure(AnswerStruct):
 
 
 class ContractColumn(AnswerStruct):
-    """A column of the newest schema; type: as sent; changed: the run that gave it this type."""
+    """A column of the newest schema; type: as sent; changed: the run that gave it this type.
+
+    readers_only: only lists of readers name it, in a dataset of which a complete list of columns is known.
+    """
 
     name: str
     type: str | None
@@ -65,6 +68,7 @@ class ContractColumn(AnswerStruct):
     exposures: list[ContractExposure]
     sources: list[ContractSource]
     changed: Broke
+    readers_only: bool = False
 
 
 class EndedStep(AnswerStruct):

@@ -126,13 +126,14 @@ class Timeline(ListAnswer):
 
 
 class CoverageItem(AnswerStruct, kw_only=True):
-    """A dataset or a job without column lineage."""
+    """A dataset or a job without column lineage; unread: why nothing, or not all, follows from the SQL of its jobs."""
 
     kind: Literal["dataset", "job"]
     namespace: str
     dataset: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
     reason: str
+    unread: list[str]
 
 
 class Coverage(ListAnswer):
@@ -176,9 +177,13 @@ class ReadByRun(Dataset):
 
 
 class WrittenByRun(Dataset):
-    """What a run wrote, and the runs that read it before the next write."""
+    """What a run wrote, and the runs that read it before the next write.
+
+    unread: why nothing, or not all, follows from the run's SQL, where its lineage leaves columns open.
+    """
 
     read_by: list[OtherRun]
+    unread: str | None
 
 
 class ErrorCause(AnswerStruct):

@@ -14,7 +14,10 @@ class LastRun(AnswerStruct):
 
 
 class JobInList(Job):
-    """A job, who owns it, what sends its events, and how it fared last."""
+    """A job, who owns it, what sends its events, and how it fared last.
+
+    original_names: the newest names, at most 20, that the rules for jobs folded into this one.
+    """
 
     owners: list[str]
     tags: list[str]
@@ -22,6 +25,7 @@ class JobInList(Job):
     processing: str | None
     last_seen: Time
     last_run: LastRun | None
+    original_names: list[str]
 
 
 class DatasetInList(AnswerStruct):

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 from headwater.events.decode import decode, repair_surrogates
 from headwater.events.event import SentSymlink
 from headwater.events.facet_digests import canonical, is_deleted
-from headwater.events.rule_facets import text_at
+from headwater.events.rule_facets import PARENT, parent_of, text_at
 from headwater.events.times import parse_time
 from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_dataset, read_wire_event
 from headwater.lineage.edges.facet_contents import is_noise
@@ -140,7 +140,15 @@ def _take(found: MergedEvent, wire: WireEvent) -> None:
         fold(found.of_job, members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
-        fold(found.of_run, run_facets(wire))
+        fold(found.of_run, _with_parent(run_facets(wire)))
+
+
+def _with_parent(facets: Facets) -> Facets:
+    """Return the facets of a run with the parent under the name that the specification gives it."""
+    parent = parent_of(facets)
+    if parent is None or parent is facets.get(PARENT[0]):
+        return facets
+    return {PARENT[0]: parent, **{name: raw for name, raw in facets.items() if name not in PARENT}}
 
 
 def fold(kept: Facets, told: Facets) -> None:

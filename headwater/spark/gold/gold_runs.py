@@ -68,7 +68,7 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
         "started_at",
         "ended_at",
         "last_event_at",
-        ((F.unix_micros("ended_at") - F.unix_micros("started_at")) / 1000).cast("bigint").alias("duration_ms"),
+        F.when(F.col("ended_at") > F.col("started_at"), _took_ms()).alias("duration_ms"),
         "late_s",
         (F.col("late_s") > LATE_S).alias("late"),
         "events",
@@ -76,6 +76,10 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
         F.lit(None).cast("string").alias("finding"),
         F.lit(rules.rules_hash).alias("rules_hash"),
     )
+
+
+def _took_ms() -> Column:
+    return ((F.unix_micros("ended_at") - F.unix_micros("started_at")) / 1000).cast("bigint")
 
 
 def _write_hours(

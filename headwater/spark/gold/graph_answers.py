@@ -48,7 +48,7 @@ class Answers:
             found = look_for(now, self.rules, counted, tag=tag, source=None)
             for row in surfaced_rows(now, found):
                 yield _answer({"tag": tag, **dict(zip(SURFACED, row, strict=True))})
-        for dataset in sorted(now.own_names()):
+        for dataset in sorted(now.own_names(attempted=True)):
             if not now.naming.moved.former(dataset):
                 yield from self._unused(now, counted, dataset)
 

@@ -23,7 +23,7 @@ from headwater.spark.silver.candidate_rows import COLUMNS, CandidateRow
 from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.texts import Reading, read_contribution, read_reported
 
-VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read")
+VOTE_COLUMNS = (*COLUMNS, "columns", "tags", "spellings", "ever_read", "base_us")
 """Open candidates sorted by output, datasets first: rows without `output_key`."""
 
 read_tags = Reading(list[str])
@@ -35,6 +35,7 @@ class _CandidateCells(CandidateRow):
     tags: str | None
     spellings: str | None
     ever_read: bool | None
+    base_us: int | None
 
 
 class SnapshotOfRows(SnapshotOfCandidates):
@@ -71,6 +72,8 @@ class SnapshotOfRows(SnapshotOfCandidates):
         dataset = row.dataset
         if dataset and row.columns:
             self.schemas[dataset] = Columns(read_columns(row.columns))
+        if dataset and row.base_us is not None:
+            self.base_times[dataset] = row.base_us
         if dataset and row.tags:
             self.tagged[dataset] = [tag for text in read_tags(row.tags) for tag in _read_facet(text)]
         if dataset and row.spellings:

@@ -98,7 +98,7 @@ class ShapeParser:
         """Take (ref, value, told, *`READ`); yield rows of `PARSED`."""
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
-            reader = FactsReader(self.names.canonical, contents)
+            reader = FactsReader(self.names.canonical, contents, self.names.job, self.names.lists_all)
             same: dict[str, _Same] = {}
             for ref, value, told, event_id, received_us, *cells in group:
                 if ref is not None:
@@ -123,7 +123,7 @@ class BodyParser:
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows of `BODY`; yield rows of `PARSED`."""
-        reader = FactsReader(self.names.canonical, ContentsInMemory())
+        reader = FactsReader(self.names.canonical, ContentsInMemory(), self.names.job, self.names.lists_all)
         for event_id, received_us, body in rows:
             fact = reader.read(event_id, received_us, body)
             yield _Same(fact).row(fact, None, is_cut=False)

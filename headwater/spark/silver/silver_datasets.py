@@ -16,7 +16,7 @@ from headwater.tables import FIELDS, RUNS, Table
 
 DATASET = ["dataset_namespace", "dataset_name", "generation"]
 _PLAIN = DATASET[:2]
-_SAID = ["schema_hash", "columns", "tags", "spellings", "ever_read"]
+_SAID = ["schema_hash", "columns", "tags", "spellings", "ever_read", "base_us"]
 _JOB = ["job_namespace", "job_name"]
 _READS = "STRUCT<output: ARRAY<STRING>, tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
@@ -57,7 +57,9 @@ def datasets(
     facets = latest.join(concerned.select(*_PLAIN), _PLAIN, "left_semi")
     columns_of = facets.where(F.col("facet").isin(SCHEMA_FACET, PARTS)).groupBy(*DATASET)
     lists = columns_of.agg(F.collect_list(F.struct(*LATEST.columns)).alias("lists"))
-    schemas = map_rows(lists, _columns, _LISTED).select(*DATASET, F.struct("content_hash", "value").alias("schema"))
+    schemas = map_rows(lists, _columns, _LISTED).select(
+        *DATASET, F.struct("content_hash", "value", "base_us").alias("schema")
+    )
     of_producer = (
         facets.where("facet = 'tags'")
         .groupBy(*_PLAIN, "producer")
@@ -79,6 +81,7 @@ def datasets(
         "tags",
         known_spellings.alias("spellings"),
         F.coalesce("ever_read", "was.ever_read", F.lit(False)).alias("ever_read"),
+        F.col("schema.base_us").alias("base_us"),
         "was",
     )
     nothing = "coalesce(schema_hash, tags, spellings) IS NULL AND NOT ever_read"
@@ -90,17 +93,21 @@ def datasets(
 
 
 def _columns(rows: Iterable[Row]) -> Iterator[Row]:
-    """Take datasets with their lists; yield those that have columns, with the hash and the columns as text."""
+    """Take datasets with their lists; yield those with columns: hash, columns as text, time of the base list."""
     for *dataset, lists in rows:
         cells = [tuple(each.values()) for each in lists]
         found = DatasetLists(any(row[5] == PARTS for row in cells))
         for _, seen, text in seen_of(row for row in cells if row[5] == SCHEMA_FACET):
             found.take(seen, text)
         if found.known.lists:
-            yield (*dataset, found.schema, found.columns)
+            base = found.known.base
+            yield (*dataset, found.schema, found.columns, base.time_us if base else None)
 
 
-_LISTED = Table("listed", {**dict.fromkeys(DATASET, "string"), "content_hash": "string", "value": "string"})
+_LISTED = Table(
+    "listed",
+    {**dict.fromkeys(DATASET, "string"), "content_hash": "string", "value": "string", "base_us": "long"},
+)
 
 
 def fields(folder: TableFolder, rows: DataFrame) -> DataFrame:

@@ -91,7 +91,9 @@ class OfShapes:
         newest = _Newest()
         for told, kind, namespace, name, order, time_us in rows:
             shape, job = shape_of(tuple(told.values())), Name(namespace, name)
-            for entity, of, text, facet in told_by_shape(kind, job, order, shape, self.names.canonical):
+            for entity, of, text, facet in told_by_shape(
+                kind, job, order, shape, self.names.canonical, jobs=self.names.job
+            ):
                 in_body = facet.content_hash is None and not facet.deleted
                 value = None, None if facet.deleted else facet.content_hash, in_body
                 newest.take((entity, *of.parts, facet.name), (time_us, text, *value))
@@ -109,7 +111,7 @@ class OfBodies:
         """Take rows of `BODY` of one partition; yield rows of `SENT`."""
         newest = _Newest()
         for event_id, received_us, body in rows:
-            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.canonical):
+            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.canonical, self.names.job):
                 value = None if sent.is_deleted else bytes(sent.value).decode()
                 key = sent.entity, *sent.name.parts, sent.facet
                 newest.take(key, (sent.time_us, sent.order, value, None, False))

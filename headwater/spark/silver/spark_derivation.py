@@ -201,7 +201,8 @@ def _run_row(run: Run, facts: Sequence[RunFacts]) -> Iterable[object]:
     last_us, received_us = max(_credible(facts)), max(fact.received_us for fact in facts)
     late_us = max(fact.received_us - fact.time_us for fact in facts)
     return (
-        run.key, run.kind, run.state, run.processing, *run.job.parts, *run.job_key.parts, run.execution, run.parent,
+        run.key, run.kind, run.state, run.processing, *(run.sent_job or run.job).parts, *run.job_key.parts,
+        run.execution, run.parent,
         run.producer, run.started_us, run.ended_us, last_us, received_us, max(0, late_us) // 1_000_000, len(facts),
         any(dataset.rows_confirmed for dataset in run.outputs.values()),
     )  # fmt: skip

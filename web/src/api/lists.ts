@@ -9,12 +9,12 @@ interface PageOfList {
   truncated: boolean;
   next: string | null;
   /** Of `unused`: the readers of each dataset once; an item has the position of its own. */
-  readers?: readonly { jobs: readonly Schemas['Job'][] }[];
+  readers?: readonly { jobs: readonly Schemas['Job'][]; unread: readonly Schemas['JobUnread'][] }[];
 }
 
 /** The questions whose answers come a page at a time. */
 export type ListQuestion = { [N in Question]: Answer<N> extends PageOfList ? N : never }[Question];
-export type Item<N extends ListQuestion> = (Answer<N> extends { items: readonly (infer Row)[] } ? Row : never) & (N extends 'unused' ? { dataset_readers: readonly Schemas['Job'][] } : unknown);
+export type Item<N extends ListQuestion> = (Answer<N> extends { items: readonly (infer Row)[] } ? Row : never) & (N extends 'unused' ? { dataset_readers: readonly Schemas['Job'][]; dataset_unread: readonly Schemas['JobUnread'][] } : unknown);
 
 export interface List<N extends ListQuestion> {
   question: N;
@@ -62,7 +62,7 @@ export async function* everyItem<N extends ListQuestion>(question: N, asked: Ask
 /** Positions of readers hold for one page, so each item gets its readers before pages are joined. */
 function itemsOf<N extends ListQuestion>({ items, readers }: PageOfList): Item<N>[] {
   if (!readers) return items as Item<N>[];
-  return (items as { readers: number }[]).map((item) => ({ ...item, dataset_readers: readers[item.readers]?.jobs ?? [] })) as unknown as Item<N>[];
+  return (items as { readers: number }[]).map((item) => ({ ...item, dataset_readers: readers[item.readers]?.jobs ?? [], dataset_unread: readers[item.readers]?.unread ?? [] })) as unknown as Item<N>[];
 }
 
 function paged<N extends ListQuestion>(question: N, asked: Asked<N>, cursor: string, limit: number): Asked<N> {

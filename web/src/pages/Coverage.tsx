@@ -20,6 +20,7 @@ export function Coverage() {
             show: (row) => row.kind === 'dataset' ? <DatasetLink id={{ namespace: row.namespace, name: row.dataset ?? '' }} /> : <JobLink id={{ namespace: row.namespace, name: row.name ?? '' }} /> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(10rem, 2fr)' },
           { id: 'reason', sort: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(12rem, 2fr)' },
+          { id: 'unread', title: 'SQL not read', value: (row) => row.unread.join('; '), width: 'minmax(12rem, 2fr)' },
         ]}
       >
         {(answer) => (

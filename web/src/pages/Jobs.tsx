@@ -14,7 +14,7 @@ export function Jobs() {
         question="jobs" asked={asked} usual="name"
         empty={narrowed ? 'No job is so. Take a filter back.' : <NothingYet>No event named a job yet.</NothingYet>}
         columns={[
-          { id: 'name', sort: 'name', title: 'Job', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row} /> },
+          { id: 'name', sort: 'name', title: 'Job', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <span title={row.original_names.length ? `sent as ${row.original_names.join(', ')}` : undefined}><JobLink id={row} /></span> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },
           { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
           { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },

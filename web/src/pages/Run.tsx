@@ -54,6 +54,7 @@ export function Run() {
                     {writes.map((each) => (
                       <li key={each.namespace + each.dataset}>
                         <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                        {each.unread && <div className="sub">SQL not read: {each.unread}</div>}
                         {each.read_by.map((other) => <div key={other.id} className="sub">read by <JobLink id={other.job} /> <RunLink id={other.id} /></div>)}
                       </li>
                     ))}
@@ -71,7 +72,8 @@ export function Run() {
 }
 
 function took(started: string | null, ended: string | null): string {
-  return started && ended ? `(${duration(new Date(ended).getTime() - new Date(started).getTime())})` : '';
+  const milliseconds = started && ended ? new Date(ended).getTime() - new Date(started).getTime() : 0;
+  return milliseconds > 0 ? `(${duration(milliseconds)})` : '';
 }
 
 /** What the run's events say in facets. */

@@ -11,7 +11,7 @@ import { Page } from '../parts/Page';
 import { NothingYet } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
 
-const STATES = ['RUNNING', 'COMPLETE', 'FAIL', 'ABORT', 'LOST'] as const;
+const STATES = ['RUNNING', 'COMPLETE', 'FAIL', 'ABORT', 'LOST', 'ENDED'] as const;
 
 export function Runs() {
   const state = useAddressState();
@@ -20,7 +20,7 @@ export function Runs() {
     <label>{title} <input value={asked[name]} placeholder="all" onChange={(event) => state.set({ [name]: event.target.value }, true)} /></label>
   );
   return (
-    <Page title="Runs" hint="LOST: no end is known, and nothing was heard of it for 24 h." tools={<>{field('namespace', 'Namespace')} {field('job', 'Job')} <Between what="Last heard of" /></>}>
+    <Page title="Runs" hint="LOST: the run sent no end and no other event for 24 h. ENDED: it sent no end, but its application has ended." tools={<>{field('namespace', 'Namespace')} {field('job', 'Job')} <Between what="Last heard of" /></>}>
       <div className="filters" role="group" aria-label="Show only">
         {STATES.map((each) => (
           <button key={each} type="button" aria-pressed={asked.state === each} onClick={() => state.set({ state: asked.state === each ? '' : each })}><Chip kind={each}>{each}</Chip></button>

@@ -32,6 +32,7 @@ export function Unused() {
           { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}`, width: 'minmax(12rem, 3fr)' },
           { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
           { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.dataset_readers.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
+          { id: 'unread', title: 'SQL not read', value: (row) => row.dataset_unread.map((each) => `${each.job.name}: ${each.reason}`).join('; '), width: 'minmax(12rem, 2fr)' },
           { id: 'since', sort: 'observed_since', down: true, title: 'Observed since', value: (row) => time(row.observed_since), width: '12rem' },
           { id: 'used', sort: 'last_used', down: true, title: 'Last used', value: (row) => time(row.last_used), width: '12rem' },
         ]}

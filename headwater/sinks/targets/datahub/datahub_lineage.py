@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -16,6 +16,9 @@ from headwater.sinks.targets.datahub.datahub_aspects import Aspect
 from headwater.sinks.targets.datahub.datahub_urns import field_urn
 
 Urn = Callable[[Name], str]
+
+MOST_PAIRS = 10_000
+"""Pairs of columns that `dataset` entries of one run may become: their number is the product of two lists."""
 
 _CONFIDENCE = 0.5
 """As DataHub's converter says."""
@@ -49,13 +52,16 @@ def lineage_of(said: MergedEvent, urn: Urn) -> Lineage:
     wide = _all_columns(said, urn, edges)
     pairs: dict[str, dict[tuple[str, str], list[SentEdge]]] = defaultdict(lambda: defaultdict(list))
     masked: dict[str, set[str]] = defaultdict(set)
+    spreads = sum(len(found) * len(wide[to.dataset]) for to, found in edges.items() if to.name is None) <= MOST_PAIRS
     for (dataset, name), found in edges.items():
         to = wide[dataset] if name is None else [name]
-        for edge, column in product(found, to):
-            if edge.source and edge.column:
-                pairs[dataset][column, field_urn(urn(edge.source), edge.column)].append(edge)
-            if edge.transformation.masked:
-                masked[dataset].add(column)
+        if any(edge.transformation.masked for edge in found):
+            masked[dataset].update(to)
+        for edge in found:
+            if edge.source and edge.column and (name is not None or spreads):
+                of = field_urn(urn(edge.source), edge.column)
+                for column in to:
+                    pairs[dataset][column, of].append(edge)
     columns = {
         dataset: [_fine(field_urn(dataset, to), of, steps) for (to, of), steps in sorted(found.items())]
         for dataset, found in pairs.items()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
+from headwater.lineage.runs.run_facts import duration_us
 from headwater.sinks.merging.merged_event import MergedEvent, facet
 from headwater.sinks.targets.datahub.datahub_aspects import Aspect, properties, stamp, upsert
 
@@ -44,12 +45,13 @@ def run_aspects(said: MergedEvent, job: str, inputs: Sequence[str], outputs: Seq
 
 
 def _end(state: str, started_us: int | None, ended_us: int) -> Aspect:
-    """Return how a run ended; without a known start it has no duration."""
+    """Return how a run ended; without a start before its end it has no duration."""
+    took_us = duration_us(started_us, ended_us)
     return {
         "timestampMillis": ended_us // 1000,
         "status": "COMPLETE",
         "result": {"type": "SUCCESS" if state == "COMPLETE" else "FAILURE", "nativeResultType": state},
-    } | ({} if started_us is None else {"durationMillis": max(0, ended_us - started_us) // 1000})
+    } | ({} if took_us is None else {"durationMillis": took_us // 1000})
 
 
 def _relations(said: MergedEvent, job: str) -> Aspect:

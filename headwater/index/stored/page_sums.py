@@ -1,0 +1,161 @@
+"""Checksums of the pages of an index file: SQLite keeps none, so that a flipped bit of a value would go unnoticed."""
+
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from zlib import crc32
+
+SUFFIX = "-sums"
+MANY_FRAMES = 1000
+"""As many pages in the `-wal` file the writer copies into the index file, as SQLite itself does by default."""
+
+_UNKNOWN = 0
+_WAL_HEADER, _FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
+_READ_BYTES = 1 << 20
+_BLOCK = 1024
+"""Sums that are written at once."""
+_LOOKS = 3
+
+
+class PageSums:
+    """Keeps a CRC-32 of each page in a file beside the index file, as a list of 32-bit numbers.
+
+    The index file changes only when pages of the `-wal` are copied into it. The writer does that itself: it first
+    notes that the sums of these pages are unknown (0), so that a kill in between leaves no wrong sum.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection):
+        """Read the sums of a file that only this connection writes."""
+        self._path, self._connection = path, connection
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        self._page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        self._sums = _sums_of(path)
+        self._unknown = {number for number, each in enumerate(self._sums, 1) if each == _UNKNOWN}
+
+    def checkpoint(self, *, least_frames: int = 0) -> None:
+        """Copy the pages of the `-wal` into the index file, if there are this many, and note their sums.
+
+        Pages that a reader still needs in the `-wal` stay unknown until the next call.
+        """
+        wal = _Wal(Path(f"{self._path}-wal"), self._page_bytes)
+        if least_frames and not wal.has_frame(least_frames):
+            return
+        pages = wal.pages() | self._unknown
+        pages.update(range(len(self._sums) + 1, max(pages, default=0)))
+        self._note(dict.fromkeys(pages, _UNKNOWN))
+        _, in_wal, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if in_wal == copied:
+            with _mapped(self._path) as content:
+                pages.update(range(len(self._sums) + 1, len(content) // self._page_bytes + 1))
+                self._note({number: self._sum_in(content, number) for number in pages})
+            pages.clear()
+        self._unknown = pages
+
+    def _sum_in(self, content: mmap | bytes, page: int) -> int:
+        return _sum(content[(page - 1) * self._page_bytes : page * self._page_bytes])
+
+    def _note(self, sums: dict[int, int]) -> None:
+        missing = max(sums, default=0) - len(self._sums)
+        self._sums.extend([_UNKNOWN] * missing)
+        for number, each in sums.items():
+            self._sums[number - 1] = each
+        descriptor = os.open(f"{self._path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            for block in {(number - 1) // _BLOCK for number in sums}:
+                some = self._sums[block * _BLOCK : (block + 1) * _BLOCK]
+                os.pwrite(descriptor, some.tobytes(), block * _BLOCK * some.itemsize)
+        finally:
+            os.close(descriptor)
+
+
+def check_pages(path: Path) -> None:
+    """Read an index file and compare its pages with their sums; also beside its writer.
+
+    Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT for a page that is not as it was written.
+    """
+    sums = _sums_of(path)
+    with suppress(FileNotFoundError):  # a file without one, or whose writer has just built its successor
+        _compare(path, sums)
+
+
+def _compare(path: Path, sums: "array[int]") -> None:
+    with path.open("rb") as file:
+        header = file.read(100)
+        page_bytes = int.from_bytes(header[16:18], "big")
+        page_bytes = 65536 if page_bytes == 1 else page_bytes
+        if page_bytes < 512:  # SQLite refuses the file for it
+            return
+        file.seek(0)
+        at_once = _READ_BYTES // page_bytes
+        for first in range(0, len(sums), at_once):
+            content = memoryview(file.read(at_once * page_bytes))
+            for number in range(first, min(first + len(content) // page_bytes, len(sums))):
+                start = (number - first) * page_bytes
+                if sums[number] not in (_UNKNOWN, _sum(content[start : start + page_bytes])):
+                    _look_again(path, number, page_bytes)
+
+
+def _look_again(path: Path, number: int, page_bytes: int) -> None:
+    """Raise the error for a page unless its writer has just written it: it notes that before it writes."""
+    for _ in range(_LOOKS):
+        with path.open("rb") as file:
+            found = _sum(os.pread(file.fileno(), page_bytes, number * page_bytes))
+        sums = _sums_of(path)
+        if number >= len(sums) or sums[number] in (_UNKNOWN, found):
+            return
+    error = sqlite3.DatabaseError(f"page {number + 1} of {path.name} is not as it was written")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    raise error
+
+
+def _sums_of(path: Path) -> "array[int]":
+    found = array("I")
+    with suppress(FileNotFoundError):
+        content = Path(f"{path}{SUFFIX}").read_bytes()
+        found.frombytes(content[: len(content) // found.itemsize * found.itemsize])
+    return found
+
+
+def _sum(page: bytes | memoryview) -> int:
+    return crc32(page) or 1
+
+
+class _Wal:
+    """The frames of a `-wal` file since it last began anew: those whose salts are the ones of its header."""
+
+    def __init__(self, path: Path, page_bytes: int):
+        self._path = path
+        self._frame_bytes = _FRAME_HEADER + page_bytes
+
+    def has_frame(self, number: int) -> bool:
+        """Tell whether there are as many frames."""
+        return any(True for _ in self._pages_from(number))
+
+    def pages(self) -> set[int]:
+        """Return the numbers of the pages in the frames."""
+        return set(self._pages_from(1))
+
+    def _pages_from(self, first: int) -> Iterator[int]:
+        with _mapped(self._path) as content:
+            salts = content[16:24]
+            for at in range(_WAL_HEADER + (first - 1) * self._frame_bytes, len(content), self._frame_bytes):
+                if content[at + 8 : at + 16] != salts:
+                    return
+                yield int.from_bytes(content[at : at + 4], "big")
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap | bytes]:
+    """Give the content of a file; of one that is missing or empty, none."""
+    try:
+        with path.open("rb") as file:
+            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    except (FileNotFoundError, ValueError):  # ValueError: an empty file has nothing to map
+        yield b""
+        return
+    with mapped:
+        yield mapped

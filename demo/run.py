@@ -6,6 +6,7 @@ python -m demo.run [--data DIR] [--listener 1.53.0]
 import argparse
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ LISTENS = "Headwater listens on "
 READY_S = 60.0
 CAUGHT_UP_S = 60.0
 STOP_S = 30.0
+RULES = Path(__file__).parent / "rules"
 KEY = "of-the-demo"
 """What the listener sends; a Headwater on loopback that was given no keys asks for none."""
 
@@ -48,6 +50,7 @@ def main() -> int:
     onelake = data.with_name(data.name + "-onelake")
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     started = time.monotonic()
+    add_rules(data)
     try:
         with headwater(data) as up:
             console.print(f"Headwater listens on {up.url}, data in {_short(data)}")
@@ -65,6 +68,15 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     return 0 if audit["balanced"] else 1
+
+
+def add_rules(data: Path) -> None:
+    """Copy the demo's rules files into the folder of rules of a data folder; files that are there stay."""
+    folder = data / "rules"
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in RULES.iterdir():
+        if not (folder / file.name).exists():
+            shutil.copyfile(file, folder / file.name)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,9 @@ import httpx
 import psutil
 import pytest
 
+from demo.run import add_rules
+from headwater.lineage.rules.user_rules_text import read_consumers
+
 pytestmark = pytest.mark.slow
 
 _DEMO = """
@@ -50,6 +53,15 @@ def test_on_a_terminal_it_serves_the_page_until_ctrl_c_and_then_nothing_of_it_is
         finally:
             demo.kill()
             os.close(terminal)
+
+
+def test_the_demos_consumers_are_rules_and_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    add_rules(tmp_path)
+    file = tmp_path / "rules" / "consumers.yaml"
+    assert {each.consumer for each in read_consumers(file.read_text(), file.name)} >= {"Newsletter", "Call centre"}
+    file.write_text("version: 1\nconsumers: []\n")
+    add_rules(tmp_path)
+    assert read_consumers(file.read_text(), file.name) == ()
 
 
 def _read_until(terminal: int, text: str) -> str:

@@ -91,3 +91,27 @@ def test_an_earlier_opaque_write_from_a_tagged_column_is_unknown() -> None:
     opaque = done(1, 0, table("t", "x"), of=[A], job="load")
     exposures, _ = seen(opaque, TUESDAY, tagging(3 * DAY, "a.x")).behind_tag("pii")
     assert exposures == {(LAKE, "t", "x"): "unknown"}
+
+
+def test_questions_about_nested_columns_change_no_answer_about_what_they_lie_in() -> None:
+    """What a walk follows is kept from question to question; a struct that was taken for a plain column is none."""
+    read = done(1, 0, writes("t", {"s": "a.s"}), of=[table("a", "s")], job="load")
+    after, fresh = seen(read), seen(read)
+    assert after.impact((LAKE, "a", "s")) == {"t.s": (1, False)}
+    nested = (LAKE, "a", "s.part")
+    assert after.impact(nested) == fresh.impact(nested)
+    assert after.impact((LAKE, "a", "s")) == {"t.s": (1, False)}
+
+
+def test_a_question_may_be_repeated_by_any_window() -> None:
+    """Views by windows share what they keep; more windows than are kept give the same answers."""
+    world = seen(MONDAY, TUESDAY)
+    windows = [Window(each * DAY_US) for each in (0, 1, 2, 3, 4, 5, 0, 1)]
+    found = [world.scene.counted_since(each).of_use() for each in windows]
+    assert [sum(each.live) for each in found] == [1, 2, 2, 2, 2, 2, 1, 2]
+
+
+def test_what_an_earlier_way_and_a_longer_current_one_reach_is_not_earlier() -> None:
+    current = done(3, 2 * DAY, writes("u", {"x": "a.x"}), of=[A], job="first")
+    longer = done(4, 2 * DAY, writes("t", {"x": "u.x"}), of=[table("u", "x")], job="second")
+    assert reached(seen(MONDAY, TUESDAY, current, longer), "a", "x", forward=True) == {"t.x": False, "u.x": False}

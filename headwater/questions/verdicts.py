@@ -50,7 +50,8 @@ def verdicts(
     `counted` is of. former: also list the columns of locations that no name means any more.
     """
     is_former = snapshot.naming.moved.former
-    there = [each for each in snapshot.own_names(attempted=True) if former or not is_former(each)]
+    every = () if asked else snapshot.own_names(attempted=True)
+    there = [each for each in every if former or not is_former(each)]
     datasets = [find_dataset(snapshot, rules.names, asked)] if asked else [each for each in there if not hides(each)]
     rows = [
         (dataset, each)
@@ -60,7 +61,8 @@ def verdicts(
     cut = _order(snapshot).cut((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
-    readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset, _ in cut.rows}
+    shown = dict.fromkeys(dataset for dataset, _ in cut.rows)
+    readers = {dataset: _dataset_readers(snapshot, counted, dataset) for dataset in shown}
     return Unused(
         _items(snapshot, counted, cut.rows, {dataset: at for at, dataset in enumerate(readers)}, window),
         list(readers.values()),
@@ -100,8 +102,11 @@ def last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
 
 def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
     """Return since when runs are known that prove a verdict: of an unused column all that ever read its dataset."""
-    proof = verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
-    return min((snapshot.seen(number).first_us for number in proof), default=None)
+    return min((snapshot.seen(number).first_us for number in _proof(verdict)), default=None)
+
+
+def _proof(verdict: ColumnVerdict) -> tuple[int, ...]:
+    return verdict.readers if verdict.verdict == "unused" else verdict.edge_sets
 
 
 def dataset_verdicts(
@@ -136,6 +141,10 @@ def _items(
     def caveats(dataset: Name) -> list[str]:
         return _caveats(snapshot, counted, dataset)
 
+    @cache
+    def first_seen(edge_sets: tuple[int, ...]) -> int | None:
+        return min((snapshot.seen(number).first_us for number in edge_sets), default=None)
+
     reason_of = reasons_of(snapshot)
     return [
         _item(
@@ -143,16 +152,17 @@ def _items(
             dataset,
             each,
             reason=reason_of(each),
-            caveats=[*caveats(dataset), *_observed_for(snapshot, each, window)],
+            caveats=[*caveats(dataset), *_observed_for(snapshot, first_seen(_proof(each)), window)],
             readers=positions[dataset],
+            since_us=first_seen(_proof(each)),
         )
         for dataset, each in rows
     ]
 
 
-def _observed_for(snapshot: Snapshot, verdict: ColumnVerdict, window: Window | None) -> list[str]:
+def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
     """Say where readers are known for a shorter time than the window is long."""
-    begin_us, since_us = window and snapshot.window_start(window), observed_since(snapshot, verdict)
+    begin_us = window and snapshot.window_start(window)
     if window is None or begin_us is None or since_us is None or since_us <= begin_us:
         return []
     days = (begin_us + window.length_us - since_us) // DAY_US
@@ -160,8 +170,9 @@ def _observed_for(snapshot: Snapshot, verdict: ColumnVerdict, window: Window | N
 
 
 def _item(
-    snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int
-) -> Verdict:
+    snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int,
+    since_us: int | None,
+) -> Verdict:  # fmt: skip
     return Verdict(
         *dataset.parts,
         snapshot.shown_columns(dataset).shown(each.key),
@@ -173,7 +184,7 @@ def _item(
         _showings(snapshot, each.shown),
         list(each.consumers),
         readers,
-        iso(observed_since(snapshot, each)),
+        iso(since_us),
         iso(last_used(snapshot, each)),
         each.earlier,
     )
@@ -241,7 +252,8 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         for number in graph.feeds.get(each, ())
         if counted.says(number) or counted.reading[number]
     }
-    opaque = {number for number, each in feeds if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
+    veiled = ((number, each) for number, each in feeds if number in graph.veiled)
+    opaque = {number for number, each in veiled if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
     def jobs(numbers: set[int]) -> list[Job]:

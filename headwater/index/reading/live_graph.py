@@ -46,6 +46,9 @@ _SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
 _ROW = 5
 """Edges that a row of a list weighs as much as: 100,000 rows are kept."""
 
+_TIMES_KEPT = 100_000
+"""Edge sets of which it is kept when runs said them, about 25 MB."""
+
 _NO_REWRITES = (None, None)
 """Of a dataset: the last whole rewrite where it is not written by parts, and the last that is one in any case."""
 
@@ -77,6 +80,7 @@ class LiveGraph(Snapshot):
         self._remembered: dict[Hashable, Any] = {}
         self._brought_up: dict[Hashable, Any] = {}
         self._lists: Weighed[Hashable, Sequence[Any]] = Weighed()
+        self._seen_times: dict[int, Seen] = {}
         self.moved = self.acted = 0
         self._texts: Weighed[int, str] = Weighed()
         self.contents = SqliteContents(self.sql)
@@ -221,6 +225,7 @@ class LiveGraph(Snapshot):
     def forget(self) -> None:
         """Forget what was made of this generation."""
         self._remembered.clear()
+        self._seen_times.clear()
         self._lists.clear()
 
     def facet_text(self, number: int) -> str:
@@ -286,8 +291,13 @@ class LiveGraph(Snapshot):
 
     def seen(self, number: int) -> Seen:
         """Return when runs said an edge set."""
-        row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
-        return Seen(*row)
+        found = self._seen_times.get(number)
+        if found is None:
+            row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
+            if len(self._seen_times) >= _TIMES_KEPT:
+                self._seen_times.clear()
+            found = self._seen_times[number] = Seen(*row)
+        return found
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""

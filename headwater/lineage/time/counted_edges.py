@@ -1,13 +1,16 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.time.lifetimes import Lifetimes
+from headwater.lineage.walks.followed_edges import EdgeOrder, EdgeStore, FollowedEdges
 
 
-class CountedEdges(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CountedEdges:
     """What of a graph counts.
 
     live: by edge set, 1 where it counts; latest: 1 where it is the newest of its job output, whatever it carries;
@@ -18,6 +21,7 @@ class CountedEdges(NamedTuple):
     no whole rewrite began after the last of its runs had ended. Both are empty where only newest executions count.
     last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
     newest: what newest executions say, where earlier ones count, too; else empty.
+    store: keeps what walks follow, for all views of a snapshot.
     """
 
     live: bytearray
@@ -26,6 +30,7 @@ class CountedEdges(NamedTuple):
     hidden: frozenset[int]
     lifetimes: Lifetimes
     nesting: Nesting
+    store: EdgeStore
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""
@@ -40,14 +45,22 @@ class CountedEdges(NamedTuple):
 
     def only_newest(self) -> "CountedEdges":
         """Return this view without earlier executions."""
-        return self._replace(recent=b"", remaining=b"")
+        return replace(self, recent=b"", remaining=b"")
 
     def of_use(self) -> "CountedEdges":
         """Return what counts for questions about use: earlier executions within the window, too."""
+        return self._use
+
+    @cached_property
+    def _use(self) -> "CountedEdges":
         return self._with(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
         """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> "CountedEdges":
         return self._with(self.remaining, is_read=False)
 
     def of_any(self) -> "CountedEdges":
@@ -59,25 +72,29 @@ class CountedEdges(NamedTuple):
             return self
         reading = _either(self.reading, more) if is_read else self.reading
         newest = self.newest or bytes(_either(_either(self.live, self.latest), self.reading))
-        return self._replace(
-            live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
+        return replace(
+            self, live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
         )
 
     def without_earlier(self) -> "CountedEdges":
         """Return what of this newest executions say."""
+        return self._newest_only
+
+    @cached_property
+    def _newest_only(self) -> "CountedEdges":
         if not self.newest:
             return self
         live, latest, reading = (
             bytearray(map(int.__and__, mask, self.newest)) for mask in (self.live, self.latest, self.reading)
         )
-        return self._replace(live=live, latest=latest, reading=reading)
+        return replace(self, live=live, latest=latest, reading=reading)
 
     def everything(self) -> "CountedEdges":
         """Return a view of every edge set of the graph, in which nothing is gone, `view=all`."""
         live = bytearray(b"\1" * len(self.live))
         for number in self.lifetimes.attempted:
             live[number] = 0
-        return self._replace(live=live, hidden=frozenset(), shows_gone=True, recent=b"", remaining=b"", newest=b"")
+        return replace(self, live=live, hidden=frozenset(), shows_gone=True, recent=b"", remaining=b"", newest=b"")
 
     def without(self, numbers: Iterable[int]) -> "CountedEdges":
         """Return this view without some edge sets."""
@@ -87,7 +104,8 @@ class CountedEdges(NamedTuple):
             for mask in filter(None, masks):
                 mask[number] = 0
         live, latest, reading, recent, remaining = masks
-        return self._replace(
+        return replace(
+            self,
             live=live,
             latest=latest,
             reading=reading,
@@ -106,6 +124,31 @@ class CountedEdges(NamedTuple):
                 found |= more
                 todo.extend(more)
         return found
+
+    @cached_property
+    def order(self) -> EdgeOrder:
+        """Which of several edges is chosen."""
+        return EdgeOrder(self.store.graph, self.newest, self.last_us)
+
+    def followed(self, allowed: bytes, *, forward: bool, is_reading: bool = False) -> FollowedEdges:
+        """Return the edges that a walk follows.
+
+        allowed: by transformation, 1 where it may go; is_reading: those that current readers in any generation say.
+        """
+        key = (allowed, forward, is_reading)
+        if key not in self._followed:
+            counts = self.reading if is_reading else self.live
+            self._followed[key] = FollowedEdges(self.store, self.order, counts, allowed, forward=forward)
+        return self._followed[key]
+
+    @cached_property
+    def _followed(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:
+        return {}
+
+    @cached_property
+    def unmentioned(self) -> dict[int, tuple[str, ...]]:
+        """By dataset, the columns that no current writer accounts for, as far as the surface has asked for them."""
+        return {}
 
     def says(self, number: int) -> bool:
         """Tell whether an edge set counts, if only as the newest about its output."""

@@ -19,6 +19,7 @@ class Lifetimes:
         self._naming = naming
         self._generations = generations = naming.generations
         self.has_moves = naming.moved.any
+        self._others: dict[int, Sequence[int]] = {}
         self._moved: dict[tuple[int, bool], Sequence[int]] = {}
         self._moved_on: dict[tuple[int, bool], Sequence[int]] = {}
         self.hidden = frozenset(
@@ -65,10 +66,14 @@ class Lifetimes:
 
     def others(self, number: int) -> Sequence[int]:
         """Return the other generations of the names of a dataset that is not gone; none where nothing happened."""
-        name = self._graph.names[number].plain
-        if number in self.hidden or not (self._generations.touches(name) or self._naming.moved.is_left(name)):
-            return ()
-        return [each for each in self.of(name) if each != number]
+        found = self._others.get(number)
+        if found is None:
+            name = self._graph.names[number].plain
+            is_alone = not (self._generations.touches(name) or self._naming.moved.is_left(name))
+            gone = number in self.hidden
+            found = () if gone or is_alone else [each for each in self.of(name) if each != number]
+            self._others[number] = found
+        return found
 
     def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
         """Return the datasets that names of this one moved on to, or (backward) were at before (rule 10.11)."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import SILENT, JobOutput
@@ -18,6 +19,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.lifetimes import Lifetimes
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.followed_edges import EdgeStore
 
 Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
 """What a masking file makes of an edge set."""
@@ -27,6 +29,9 @@ def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
     """Leave every step as its producer says."""
     return lineage
 
+
+_WINDOWS_KEPT = 4
+"""For so many windows it is kept what counts within them."""
 
 NEVER_US = -(1 << 62)
 """Before all times: when an edge set was said that is no earlier execution's."""
@@ -80,7 +85,13 @@ class Snapshot(ABC):
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
             attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
             self._counted = CountedEdges(
-                *self._masks, lifetimes.hidden, lifetimes, nesting, attempted=attempted, last_us=self._last_us
+                *self._masks,
+                lifetimes.hidden,
+                lifetimes,
+                nesting,
+                EdgeStore(graph),
+                attempted=attempted,
+                last_us=self._last_us,
             )
             self._earlier.clear()
         return self._counted
@@ -89,11 +100,13 @@ class Snapshot(ABC):
         """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
         counted, since_us = self.counted(), self.window_start(window)
         if since_us not in self._earlier:
+            if len(self._earlier) >= _WINDOWS_KEPT:
+                self._earlier.clear()
             attempted = counted.attempted
             if since_us is not None:
                 attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
-            self._earlier[since_us] = counted._replace(
-                recent=self._recent(since_us), remaining=self._remaining(counted), attempted=attempted
+            self._earlier[since_us] = replace(
+                counted, recent=self._recent(since_us), remaining=self._remaining(counted), attempted=attempted
             )
         return self._earlier[since_us]
 

@@ -111,10 +111,11 @@ class _VerdictRules:
         for dataset in subject.numbers:
             self._read(dataset)
         readers = [(number, dataset) for dataset in subject.numbers for number in self._readers(dataset)]
-        hides = [each for each in readers if graph.is_opaque(*each)]
+        veiled = [each for each in readers if each[0] in graph.veiled]
+        hides = [each for each in veiled if graph.is_opaque(*each)]
         self._opaque = _sets(each for each in hides if self._is_plainly_opaque(*each))
         self._unlisted = _sets(each for each in hides if not self._is_plainly_opaque(*each))
-        self._open = _sets(each for each in readers if graph.leaves_open(*each))
+        self._open = _sets(each for each in veiled if graph.leaves_open(*each))
         self._silent = _sets(each for each in readers if self._hides_steps(*each))
         attempts = [
             (number, dataset)

@@ -166,7 +166,13 @@ class _Unknown:
                 self._onward(*column)
         return self._found
 
-    def _unmentioned(self, dataset: int) -> Iterator[str]:
+    def _unmentioned(self, dataset: int) -> tuple[str, ...]:
+        known = self._counted.unmentioned
+        if dataset not in known:
+            known[dataset] = tuple(self._find_unmentioned(dataset))
+        return known[dataset]
+
+    def _find_unmentioned(self, dataset: int) -> Iterator[str]:
         """Yield columns of the newest schema that no current writer accounts for, themselves or around or in them."""
         graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
@@ -192,7 +198,7 @@ class _Unknown:
         graph = self._graph
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             self._behind(onward)
-        for number in graph.feeds.get(dataset, ()):
+        for number in graph.veiled.intersection(graph.feeds.get(dataset, ())):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
             if output is None or not self._counted.says(number):

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
+from headwater.lineage.walks.followed_edges import FollowedEdges
 from headwater.lineage.walks.wave import Hit, Wave
 
 Mode = Literal["value", "any"]
@@ -45,12 +46,21 @@ def walk(
         ways.update((hit.node, hit) for hit in found)
         hits += _shown(graph, found, counted)
     truncated = len(hits) > limit or _goes_on(graph, every, counted)
+    is_whole = every.is_simple and len(every.reached) == len(ways) + len(every.starts)
+
+    def take_out(doubtful: set[int], *, masked: bool, by: CountedEdges = counted) -> None:
+        if doubtful and is_whole:
+            back = by.followed(allowed_transformations(graph, mode, masked=masked), forward=not forward)
+            _take_out_of_whole(doubtful, every.reached, back)
+        else:
+            _take_out(doubtful, lambda: wave(masked=masked, readers=forward, by=by))
+
     masked = _over_a_mask(graph, ways.values())
-    _take_out(masked, lambda: wave(masked=False, readers=forward))  # another way, perhaps longer, may be without a mask
+    take_out(masked, masked=False)  # another way, perhaps longer, may be without a mask
     again = set(ways) if every.reread else set()
     _take_out(again, lambda: wave(masked=True, readers=False))
     earlier = _over_earlier(ways.values(), counted)
-    _take_out(earlier, lambda: wave(masked=True, readers=forward, by=counted.without_earlier()))
+    take_out(earlier, masked=True, by=counted.without_earlier())
     kept = list(every.chosen(hits[:limit]))
     if masked or again or earlier:
         kept = [
@@ -98,7 +108,28 @@ def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
     if nodes:
         wave = begin()
         while nodes and wave.front:
-            nodes.difference_update(hit.node for hit in wave.advance())
+            nodes.difference_update(wave.spread())
+
+
+def _take_out_of_whole(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
+    """Take out the nodes to which one of some edges leads from a node that is not among them.
+
+    reached: all that a walk over more edges reached, the starts included. It is cheaper than another walk.
+    """
+    taken: list[int] = []
+    behind: dict[int, list[int]] = {}
+    for node in nodes:
+        for source in back.sources(node):
+            if source in nodes:
+                behind.setdefault(source, []).append(node)
+            elif source in reached:
+                taken.append(node)
+                break
+    while taken:
+        node = taken.pop()
+        if node in nodes:
+            nodes.discard(node)
+            taken += behind.get(node, ())
 
 
 def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:

@@ -1,29 +1,20 @@
 """A breadth-first search over the edges that count, one distance at a time."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
-from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
-
-_NO_AGE = -(1 << 62)
+from headwater.lineage.walks.followed_edges import FollowedEdges, Rank
 
 _AGAIN = 3
 """A column that was listed already, as what another lies in, and is reached itself now."""
 
 Step = tuple[int, int, int, int, int]
 """To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
-
-
-_Rank = tuple[int, bool, bool, Name, str, str]
-"""By which of several edges is chosen.
-
-Newest executions before earlier ones, of these the last; values before what they depend on, readable before masked,
-then by name.
-"""
 
 
 class Hit(NamedTuple):
@@ -69,15 +60,26 @@ class Wave:
         self.unsettled: list[Hit] = []
         self._graph = graph
         self._counted = counted
-        self._newest = counted.newest
         self._edges = graph.out if forward else graph.into
         self._forward, self._readers, self._perhaps = forward, readers, perhaps
         self._allowed = allowed
+        self._live = counted.followed(allowed, forward=forward)
         self._others: dict[int, Sequence[int]] = {}
         self._stands_for: dict[int, int] = {}
         self._crossed: set[int] = set()
         self._contained: set[int] = set()
         self.front = [step[0] for step in self._in_order([(node, node, 0, 0, SURE) for node in self.starts], None)]
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the walk has ended and went over edges alone: no nested columns, moves or other generations."""
+        dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
+        return (
+            not self.front
+            and not self._counted.lifetimes.has_moves
+            and not any(self._others.values())
+            and active.isdisjoint([dataset_of[node] for node in self.reached])
+        )
 
     def advance(self, most: int | None = None) -> list[Hit]:
         """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
@@ -98,15 +100,28 @@ class Wave:
             if kind != _AGAIN
         ]
 
+    def spread(self) -> list[int]:
+        """Go one edge further, like `advance`; returns in no order which columns are new there."""
+        self.distance += 1
+        found: list[Step] = []
+        for parent in self.front:
+            self._follow(parent, found)
+        if self._counted.lifetimes.has_moves:
+            found = self._moved(found)
+        self.front = [step[0] for step in found if step[4] != CONTAINS]
+        return [step[0] for step in found]
+
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Let each hit name the first of the edges that lead to it from its parent, by job and transformation.
 
-        An answer must not depend on which edge set came first; the search itself takes the first that it meets.
+        An answer must not depend on which edge set came first. Where columns are nested or names moved, the search
+        takes the first that it meets.
         """
         kept = list(hits)
-        nodes = {self._stands_for.get(hit.node, hit.node) for hit in kept}
-        best: dict[tuple[int, int], tuple[_Rank, int, int]] = {}
-        for parent in {hit.parent for hit in kept}:
+        unsure = [hit for hit in kept if self._may_have_taken_another(hit)]
+        nodes = {self._stands_for.get(hit.node, hit.node) for hit in unsure}
+        best: dict[tuple[int, int], tuple[Rank, int, int]] = {}
+        for parent in {hit.parent for hit in unsure}:
             edges = self._edges.get(parent, NO_EDGES)
             if len(edges) > 3 and 3 * len(set(edges[::3])) < len(edges):  # mostly one edge leads to a column
                 self._rate(parent, [edge for edge in triples(edges) if edge[0] in nodes], best)
@@ -116,25 +131,19 @@ class Wave:
             changes = best and (transformation, number) != (hit.transformation, hit.edge_set)
             yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
 
+    def _may_have_taken_another(self, hit: Hit) -> bool:
+        """Tell whether the search may have taken another edge to a column than the one that comes first."""
+        dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
+        return self._counted.lifetimes.has_moves or dataset_of[hit.node] in active or dataset_of[hit.parent] in active
+
     def _rate(
-        self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple["_Rank", int, int]]
+        self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple[Rank, int, int]]
     ) -> None:
         """Note the first of the edges from a node to each other one."""
         for far, transformation, number in edges:
             if self._counted.live[number] and self._allowed[transformation]:
-                edge = (self._rank(transformation, number), transformation, number)
+                edge = (self._counted.order.rank(transformation, number), transformation, number)
                 best[parent, far] = min(best.get((parent, far), edge), edge)
-
-    def _rank(self, transformation: int, number: int) -> "_Rank":
-        what = self._graph.transformations[transformation]
-        job = self._graph.sets[number][0].job
-        return self._age(number), not what.direct, what.masked, job, what.subtype or "", what.description or ""
-
-    def _age(self, number: int) -> int:
-        """Return the least for what newest executions say, and less for an earlier execution the later it ended."""
-        if number >= len(self._newest) or self._newest[number]:
-            return _NO_AGE
-        return -self._counted.last_us[number]
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
         """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
@@ -151,12 +160,16 @@ class Wave:
 
     def _follow(self, parent: int, found: list[Step]) -> None:
         """Find what one node leads to."""
-        self._from(parent, parent, self._counted.live, found)
+        self._from(parent, parent, self._live, found)
         for other in self._others_of(self._graph.dataset_of[parent]) if self._readers else ():
             before = len(found)
             for same in self._counted.nesting.again(parent, other):
-                self._from(parent, same.node, self._counted.reading, found)
+                self._from(parent, same.node, self._reading, found)
             self.reread = self.reread or len(found) > before
+
+    @cached_property
+    def _reading(self) -> FollowedEdges:
+        return self._counted.followed(self._allowed, forward=self._forward, is_reading=True)
 
     def _moved(self, found: Iterable[Step]) -> list[Step]:
         """Return steps, and the same ones to where names moved on to, or (backward) came from (rule 10.11)."""
@@ -176,36 +189,25 @@ class Wave:
             found = self._others[dataset] = self._counted.lifetimes.others(dataset)
         return found
 
-    def _from(self, parent: int, at: int, counts: bytearray, found: list[Step]) -> None:
+    def _from(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
         """Follow the edges of a column, and of what it lies in; `parent` is what stands for it on the way."""
-        self._over(parent, at, (at, ""), counts, found)
+        self._over(parent, at, (at, ""), edges, found)
         if self._graph.dataset_of[at] in self._counted.nesting.active:
             for place in self._counted.nesting.lies_in(at):
-                self._over(parent, at, place, counts, found)
+                self._over(parent, at, place, edges, found)
 
-    def _over(self, parent: int, at: int, place: tuple[int, str], counts: bytearray, found: list[Step]) -> None:
+    def _over(self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]) -> None:
         """Follow the edges of a node for a column at some place in it."""
-        node = place[0]
-        edges = self._edges.get(node)
-        if edges is None:
+        followed = edges.at(place[0])
+        if followed is None:
             return
-        dataset_of, reached, allowed = self._graph.dataset_of, self.reached, self._allowed
-        active = self._counted.nesting.active
-        plain = dataset_of[node] not in active
-        later: list[tuple[int, int, int]] = []
-        for far, transformation, number in triples(edges):
-            if not counts[number] or not allowed[transformation]:
-                continue
-            dataset = dataset_of[far]
-            if dataset < 0 or not plain or dataset in active:
-                later.append((far, transformation, number))
-            elif far not in reached:
+        reached = self.reached
+        for far, transformation, number in triples(followed.plain):
+            if far not in reached:
                 reached.add(far)
                 found.append((far, parent, transformation, number, SURE))
-        if len(later) > 1:
-            later.sort(key=lambda edge: self._rank(edge[1], edge[2]))
-        for edge in later:
-            crosses = dataset_of[edge[0]] < 0
+        for edge in followed.others:
+            crosses = self._graph.dataset_of[edge[0]] < 0
             found += self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
 
     def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:

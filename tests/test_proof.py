@@ -25,7 +25,8 @@ NOTHING = Asked((), ())
 
 @pytest.mark.parametrize(("judge", "worlds"), [("reference", FEW), ("memory", FEW), ("index", ON_DISK)], ids=str)
 def test_no_answer_is_safer_than_the_events_prove(judge: str, worlds: Iterable[int]) -> None:
-    assert_safe(campaign(worlds, JUDGES[judge]))
+    tally = campaign(worlds, JUDGES[judge])
+    assert [str(violations[0]) for violations in tally.violations.values()] == [], f"\n{tally}"
 
 
 @pytest.mark.long
@@ -125,6 +126,6 @@ class Careless(MemoryJudge):
 
 
 def assert_safe(tally: Tally) -> None:
-    """Hold the kinds that are not listed as open."""
+    """Hold the kinds that are not listed as open: of these, some of many worlds show violations."""
     found = {kind: violations for kind, violations in tally.violations.items() if kind not in open_pairs()}
     assert [str(violations[0]) for violations in found.values()] == [], f"\n{tally}"

@@ -41,7 +41,7 @@ SHIPPED = (
     "headwater/index/**/*.py",
     "headwater/lake/*.py",
     "headwater/lineage/**/*.py",
-    "headwater/lineage/names/names.yaml",
+    "headwater/lineage/names/*.yaml",
     "headwater/lineage/rules/shown_rules.yaml",
     "headwater/parser/*.py",
     "headwater/questions/**/*.py",

@@ -8,6 +8,7 @@ how many edges were found in the others.
 """
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -73,6 +74,7 @@ class Executed:
         found = {
             f"{table}.{column}": self._effect(statement, f"{table}_{column}", before)
             for table, columns in TABLES.items()
+            if re.search(rf"\b{table}\b", statement.text)
             for column in columns
         }
         return {column: effect for column, effect in found.items() if effect}

@@ -95,7 +95,8 @@ class Scope:
         scope: Scope | None = self
         while scope is not None and found is None:
             found = scope._qualified(parts)
-            found = found if found is not None else scope._known(parts[0], parts[1:])
+            if found is None and (found := scope._known(parts[0], parts[1:])) is not None and len(parts) > 1:
+                may_be.update(scope._qualified_around(parts))  # a column of this name, or a table around
             if found is None:
                 if any(relation.hides_names for relation in scope.sources.values()):
                     raise UnreadSql(HIDDEN_NAMES)

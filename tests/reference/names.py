@@ -95,14 +95,22 @@ def is_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> boo
 
 
 def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name]) -> Delivered:
-    """Return an event without the DROP or RENAME of partitions."""
-    if not any(_ends_part(each, canonical) for each in event.datasets("outputs")):
-        return event
+    """Return an event without the DROP or RENAME of partitions, and without the old name of what keeps its name."""
     outputs = []
     for each in event.datasets("outputs"):
         left = {name: value for name, value in facets_of(each).items() if name != "lifecycleStateChange"}
-        outputs.append({**each, "facets": left} if _ends_part(each, canonical) else each)
-    return replace(event, event={**event.event, "outputs": outputs})
+        if not _ends_part(each, canonical) and _keeps_name(each, canonical):
+            change = facets_of(each)["lifecycleStateChange"] or {}
+            left["lifecycleStateChange"] = {k: value for k, value in change.items() if k != "previousIdentifier"}
+        changes = _ends_part(each, canonical) or _keeps_name(each, canonical)
+        outputs.append({**each, "facets": left} if changes else each)
+    return replace(event, event={**event.event, "outputs": outputs}) if outputs else event
+
+
+def _keeps_name(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
+    before = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
+    own = canonical(named["namespace"], named["name"])
+    return bool(before) and canonical(before["namespace"], before["name"]) == own
 
 
 def _ends_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:

@@ -110,7 +110,7 @@ def without_ends_of_parts(event: Delivered, canonical: Callable[[str, str], Name
 def _keeps_name(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:
     before = (facets_of(named).get("lifecycleStateChange") or {}).get("previousIdentifier")
     own = canonical(named["namespace"], named["name"])
-    return bool(before) and canonical(before["namespace"], before["name"]) == own
+    return before is not None and canonical(before["namespace"], before["name"]) == own
 
 
 def _ends_part(named: dict[str, Any], canonical: Callable[[str, str], Name]) -> bool:

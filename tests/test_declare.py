@@ -300,7 +300,7 @@ def test_declared_lineage_is_asked_about_like_any_shown_apart_and_gone_when_with
     why = ask("edge", "contacts#mail", "landing/customers#email")["items"]
     assert [each["origin"] for each in why] == ["declared"]
     verdicts = {each["column"]: each["verdict"] for each in ask("unused", "contacts")["items"]}
-    assert verdicts == {"fax": "unused", "mail": "used", "tel": "used"}
+    assert verdicts == {"fax": "unused", "mail": "used", "region": "used", "tel": "used"}
 
     (folder / "bi.json").write_bytes((POWERBI / "scan.json").read_bytes())
     ask("declare", "--from-powerbi", folder / "bi.json")

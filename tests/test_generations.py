@@ -121,7 +121,7 @@ def test_lists_of_all_datasets_leave_out_a_name_from_before_a_rename() -> None:
         run(3, 3, x_from(C, D, columns="x"), job="read"),
     )
     unused = verdicts(seen.scene, RULES, seen.counted, asked=None, page=ListPage()).items
-    assert [(each.dataset, each.verdict) for each in unused] == [("c", "used"), ("d", "unknown")]
+    assert [(each.dataset, each.verdict) for each in unused] == [("a", "used"), ("c", "used"), ("d", "unknown")]
     former = verdicts(seen.scene, RULES, seen.counted, asked=Subject(*B), page=ListPage()).items
     assert [each.verdict for each in former] == ["used"]
     assert sum(coverage(seen.scene, seen.counted, page=ListPage()).datasets.values()) == 3

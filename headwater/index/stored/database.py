@@ -13,7 +13,7 @@ from headwater.errors import LakeUnavailable, NotBuilt, WrongSetting
 from headwater.index.stored.catalog_tables import CATALOG
 from headwater.index.stored.damage import is_damage
 from headwater.index.stored.older_file import show_todays_tables
-from headwater.index.stored.page_sums import SUFFIX, check_pages
+from headwater.index.stored.page_sums import SUFFIX, check_pages, expect_copying
 from headwater.lineage.rules.rule_code import code_hash
 from headwater.opening import or_closed
 from headwater.storage_faults import explain
@@ -125,9 +125,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open the index for the one process that writes it; a missing or foreign file is made anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        check_pages(path)
+        expect_copying(path)
         with or_closed(_connect(path)) as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
-                check_pages(path)
                 return connection
         connection.close()
     except sqlite3.DatabaseError as error:

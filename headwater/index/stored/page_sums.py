@@ -1,5 +1,6 @@
 """Checksums of the pages of an index file: SQLite keeps none, so that a flipped bit of a value would go unnoticed."""
 
+import logging
 import os
 import sqlite3
 from array import array
@@ -9,11 +10,14 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from zlib import crc32
 
+log = logging.getLogger(__name__)
+
 SUFFIX = "-sums"
 MANY_FRAMES = 1000
 """As many pages in the `-wal` file the writer copies into the index file, as SQLite itself does by default."""
 
 _UNKNOWN = 0
+_LEAST_PAGE_BYTES = 512
 _WAL_HEADER, _FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
 _READ_BYTES = 1 << 20
 _BLOCK = 1024
@@ -41,35 +45,83 @@ class PageSums:
 
         Pages that a reader still needs in the `-wal` stay unknown until the next call.
         """
-        wal = _Wal(Path(f"{self._path}-wal"), self._page_bytes)
-        if least_frames and not wal.has_frame(least_frames):
+        wal = _Wal(self._path, self._page_bytes)
+        try:
+            if least_frames and not wal.has_frame(least_frames):
+                return
+            pages = wal.pages() | self._unknown
+            pages.update(range(len(self._sums) + 1, max(pages, default=0)))
+            self._note(dict.fromkeys(pages, _UNKNOWN))
+            self._unknown = pages
+            is_noted = True
+        except OSError as error:
+            self._forget(error)
+            is_noted = False
+        try:
+            _, in_wal, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.OperationalError as error:
+            log.warning("The index's -wal cannot be copied into its file (%s). The next batch tries again.", error)
             return
-        pages = wal.pages() | self._unknown
-        pages.update(range(len(self._sums) + 1, max(pages, default=0)))
-        self._note(dict.fromkeys(pages, _UNKNOWN))
-        _, in_wal, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if in_wal == copied:
+        if in_wal == copied and is_noted:
+            self._note_copied()
+
+    def _note_copied(self) -> None:
+        try:
             with _mapped(self._path) as content:
-                pages.update(range(len(self._sums) + 1, len(content) // self._page_bytes + 1))
+                pages = {*self._unknown, *range(len(self._sums) + 1, len(content) // self._page_bytes + 1)}
                 self._note({number: self._sum_in(content, number) for number in pages})
-            pages.clear()
-        self._unknown = pages
+            self._unknown = set()
+        except OSError as error:
+            self._forget(error)
+
+    def _forget(self, error: OSError) -> None:
+        """Do without sums rather than keep wrong ones: the next writer that opens the file notes them anew."""
+        log.warning("The sums of the index's pages cannot be written (%s). They are written again later.", error)
+        with suppress(OSError):
+            Path(f"{self._path}{SUFFIX}").unlink(missing_ok=True)
+        self._sums, self._unknown = array("I"), set()
 
     def _sum_in(self, content: mmap | bytes, page: int) -> int:
         return _sum(content[(page - 1) * self._page_bytes : page * self._page_bytes])
 
     def _note(self, sums: dict[int, int]) -> None:
-        missing = max(sums, default=0) - len(self._sums)
-        self._sums.extend([_UNKNOWN] * missing)
-        for number, each in sums.items():
-            self._sums[number - 1] = each
-        descriptor = os.open(f"{self._path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            for block in {(number - 1) // _BLOCK for number in sums}:
-                some = self._sums[block * _BLOCK : (block + 1) * _BLOCK]
-                os.pwrite(descriptor, some.tobytes(), block * _BLOCK * some.itemsize)
-        finally:
-            os.close(descriptor)
+        _write(self._path, self._sums, sums)
+
+
+def expect_copying(path: Path) -> None:
+    """Note that the sums of the pages in a `-wal` are unknown, before the index file is opened for writing.
+
+    SQLite copies these pages into the file when its last connection closes, whatever happens until then.
+    """
+    sums = _sums_of(path)
+    page_bytes = _page_bytes(path)
+    if sums and page_bytes:
+        _write(path, sums, dict.fromkeys(_Wal(path, page_bytes).pages(), _UNKNOWN))
+
+
+def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
+    """Put sums of pages, by their numbers, among those that are known, and write the blocks that they are in."""
+    missing = max(sums, default=0) - len(known)
+    known.extend([_UNKNOWN] * missing)
+    for number, each in sums.items():
+        known[number - 1] = each
+    descriptor = os.open(f"{path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        for block in {(number - 1) // _BLOCK for number in sums}:
+            some = known[block * _BLOCK : (block + 1) * _BLOCK]
+            os.pwrite(descriptor, some.tobytes(), block * _BLOCK * some.itemsize)
+    finally:
+        os.close(descriptor)
+
+
+def _page_bytes(path: Path) -> int:
+    """Return the size of a page by the header of the file; 0 where that says none, so that SQLite refuses the file."""
+    try:
+        with path.open("rb") as file:
+            said = int.from_bytes(file.read(18)[16:18], "big")
+    except FileNotFoundError:
+        return 0
+    return 65536 if said == 1 else said if said >= _LEAST_PAGE_BYTES else 0
 
 
 def check_pages(path: Path) -> None:
@@ -83,13 +135,10 @@ def check_pages(path: Path) -> None:
 
 
 def _compare(path: Path, sums: "array[int]") -> None:
+    page_bytes = _page_bytes(path)
+    if not page_bytes:
+        return
     with path.open("rb") as file:
-        header = file.read(100)
-        page_bytes = int.from_bytes(header[16:18], "big")
-        page_bytes = 65536 if page_bytes == 1 else page_bytes
-        if page_bytes < 512:  # SQLite refuses the file for it
-            return
-        file.seek(0)
         at_once = _READ_BYTES // page_bytes
         for first in range(0, len(sums), at_once):
             content = memoryview(file.read(at_once * page_bytes))
@@ -128,7 +177,8 @@ class _Wal:
     """The frames of a `-wal` file since it last began anew: those whose salts are the ones of its header."""
 
     def __init__(self, path: Path, page_bytes: int):
-        self._path = path
+        """Read nothing yet; path: of the index file."""
+        self._path = Path(f"{path}-wal")
         self._frame_bytes = _FRAME_HEADER + page_bytes
 
     def has_frame(self, number: int) -> bool:

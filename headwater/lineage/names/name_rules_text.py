@@ -120,7 +120,9 @@ def read_name_rules(text: str, file: str) -> NameFile:
 def _producer(entry: Entry) -> str:
     producer = entry.text("producer")
     if set("*?/.:") >= {*producer}:
-        raise entry.error("it would fit every producer", "write the producer, or a part of its URI, as in `https://acme/*`")
+        raise entry.error(
+            "it would fit every producer", "write the producer, or a part of its URI, as in `https://acme/*`"
+        )
     return producer
 
 

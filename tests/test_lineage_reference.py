@@ -138,7 +138,8 @@ def newest_executions(lineage: Reference) -> list[Writing]:
     for writing in lineage.observed:
         job_outputs[writing.job, writing.output[:2]].append(writing)
     newest = {
-        job_output: max(each, key=lambda w: (w.time_us, w.run)).execution for job_output, each in job_outputs.items()
+        job_output: max(each, key=lambda w: (w.period_us, w.time_us, w.run)).execution
+        for job_output, each in job_outputs.items()
     }
     return [
         writing

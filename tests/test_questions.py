@@ -522,6 +522,7 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
             "without_column_lineage": jobs,
             "shown_by": [],
             "not_completed": [],
+            "unread": [],
         }
     ]
     reason = "a reader reports no column lineage"

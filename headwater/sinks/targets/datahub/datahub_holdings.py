@@ -10,6 +10,7 @@ _ALWAYS = (
     Holding("state", "RUNNING", "not", "a run has begun or has ended"),
     Holding("state", "OTHER", "not", "a run has begun or has ended"),
     Holding("run facet", "parent", "part", "the parent run, not the root"),
+    Holding("run facet", "parentRun", "part", "the parent run, where no `parent` names it"),
     Holding("run facet", "tags", "not", "tags are of jobs and datasets"),
     Holding("job facet", "documentation", "part", "its text"),
     Holding("long text", "job.documentation", "whole"),

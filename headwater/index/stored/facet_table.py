@@ -18,10 +18,7 @@ from headwater.index.stored.described_table import DescribedTable
 from headwater.index.stored.facet_shapes import FacetShape, FacetShapes, NumberedDataset
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.run_context_table import RunContextTable
-from headwater.index.stored.run_numbers import RunNumbers
-from headwater.index.stored.search_table import SearchTable
 from headwater.index.stored.spans import Span
-from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import ReadShape
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import Order, order_text
@@ -57,24 +54,14 @@ class FacetTable:
     told: event id → number of the names of its facets, until then; generation: of the batch that they come with.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        names: NameNumbers,
-        runs: RunNumbers,
-        search: SearchTable,
-        jobs: Callable[[Name], Name],
-    ):
-        """Use the index's connection.
-
-        search: is told of the jobs that others name as their parents; jobs: returns the canonical name of such a job.
-        """
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, context: RunContextTable):
+        """Use the index's connection; context: takes the facets of the runs of events."""
         self._names = names
         self.generation = 0
         self.told: dict[str, int] = {}
         self._shapes = FacetShapes(connection, names)
         self._described = DescribedTable(connection)
-        self._context = RunContextTable(connection, names, runs, search, jobs)
+        self._context = context
         self._heard: dict[Hashable, _Heard] = {}
         self._batch: list[NumberedDataset] = []
 

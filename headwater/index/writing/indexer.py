@@ -26,6 +26,7 @@ from headwater.index.stored.page_sums import MANY_FRAMES, PageSums
 from headwater.index.stored.progress import newest_generation, read_progress
 from headwater.index.stored.recent_facets import RecentFacets
 from headwater.index.stored.recreated import Recreated
+from headwater.index.stored.run_context_table import RunContextTable
 from headwater.index.stored.run_numbers import RunNumbers
 from headwater.index.stored.set_aside import SetAside, put_aside
 from headwater.index.stored.tag_table import TagTable
@@ -66,7 +67,8 @@ class Indexer:
         self._tags = TagTable(self._sql, self._names)
         self._datasets = DatasetTable(self._sql)
         self._derivation = Derivation(self._store, self._contents, SqliteNaming(self._sql, self._names))
-        self._facets = FacetTable(self._sql, self._names, runs, self._store.search, rules.job)
+        context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.job)
+        self._facets = FacetTable(self._sql, self._names, context)
         self._recent = RecentFacets(self._sql, runs)
         self._reader = FactsReader(rules.canonical, self._contents, rules.job, rules.lists_all)
         self._generation = newest_generation(self._sql)

@@ -86,13 +86,7 @@ class Wave:
 
         most: of more than these the first are returned, and there the search ends.
         """
-        self.distance += 1
-        found: list[Step] = []
-        for parent in self.front:
-            self._follow(parent, found)
-        if self._counted.lifetimes.has_moves:
-            found = self._moved(found)
-        steps = self._in_order(found, most)
+        steps = self._in_order(self._next(), most)
         self.front = [step[0] for step in steps if step[4] != CONTAINS]
         return [
             Hit(node, self.distance, False, parent, transformation, number)
@@ -102,14 +96,17 @@ class Wave:
 
     def spread(self) -> list[int]:
         """Go one edge further, like `advance`; returns in no order which columns are new there."""
+        found = self._next()
+        self.front = [step[0] for step in found if step[4] != CONTAINS]
+        return [step[0] for step in found]
+
+    def _next(self) -> list[Step]:
+        """Return the steps from the front to what is one edge further."""
         self.distance += 1
         found: list[Step] = []
         for parent in self.front:
             self._follow(parent, found)
-        if self._counted.lifetimes.has_moves:
-            found = self._moved(found)
-        self.front = [step[0] for step in found if step[4] != CONTAINS]
-        return [step[0] for step in found]
+        return self._moved(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Let each hit name the first of the edges that lead to it from its parent, by job and transformation.

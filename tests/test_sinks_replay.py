@@ -215,9 +215,16 @@ def test_a_marquez_at_an_address_is_recognised_and_no_run_stays_open_there(
         own["/api/v1/namespaces?limit=1"] = said
         assert opened(world, server.url).look()["target"] == "openlineage"
     assert "/elsewhere" not in {asked.path for asked in server.asked}
-    own["/api/v1/namespaces?limit=1"] = Said(503)
-    with pytest.raises(Retry, match="is a Marquez server"):
-        opened(world, server.url)
+
+
+def test_an_address_is_asked_again_while_its_server_starts(world: SinkWorld, server: SinkServer) -> None:
+    answers = iter([Said(503), Said(429), Said(hang_up=True)])
+    server.answer = lambda asked: next(answers, Said(404)) if asked.method == "GET" else Said(201)
+    assert opened(world, server.url).look()["target"] == "openlineage"
+    assert next(answers, None) is None
+    server.answer = lambda _: Said(503)
+    with pytest.raises(Retry, match=r"is a Marquez server.*answers 503.*Start the replay again"):
+        open_replay(world.settings, world.folder, ReplaySpan(), server.url, rate=None, batch=1, key=None, patience_s=0)
 
 
 def test_what_is_refused_is_named_and_left_behind(world: SinkWorld, server: SinkServer) -> None:

@@ -96,13 +96,22 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def open_replay(
-    settings: Settings, folder: Path, span: "ReplaySpan", to: str, *, rate: float | None, batch: int, key: str | None
+    settings: Settings,
+    folder: Path,
+    span: "ReplaySpan",
+    to: str,
+    *,
+    rate: float | None,
+    batch: int,
+    key: str | None,
+    patience_s: float = 30.0,
 ) -> "Replay":
     """Return a replay of what the lake has of a span: to a sink of the file, or to an address.
 
     At an address a Marquez is recognised by its API; any other one is a plain OpenLineage API.
-    rate: most events a second; batch: events of a request; key: what the address wants to be shown.
-    Raises WrongSetting, NotConfigured.
+    rate: most events a second; batch: events of a request; key: what the address wants to be shown;
+    patience_s: for how long to ask an address that answers neither way.
+    Raises WrongSetting, NotConfigured, Retry.
     """
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
     from headwater.sinks.operating.replay_span import address_options, recognized_options
@@ -110,7 +119,8 @@ def open_replay(
 
     if "://" in to:
         secrets = Secrets(entra_token(None), {_KEY: key or ""})
-        options = recognized_options(address_options(to, batch, {"env": _KEY} if key else None), secrets.reveal)
+        plain = address_options(to, batch, {"env": _KEY} if key else None)
+        options = recognized_options(plain, secrets.reveal, patience_s)
     else:
         options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
     if options.type in ("file", "delta"):

@@ -1,6 +1,7 @@
 """Which part of history a replay sends, and to whom: the same for a process of its own and for tasks of Spark."""
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,9 +12,13 @@ from pydantic import ValidationError
 
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.connecting.http_options import open_poster
+from headwater.sinks.connecting.http_post import Poster
 from headwater.sinks.contract.sink_options import Options, Reveal, Sink
 from headwater.sinks.targets.marquez_target import MarquezOptions, is_marquez
 from headwater.sinks.targets.openlineage_target import OpenLineageOptions
+
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -75,19 +80,33 @@ def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Opti
         ) from None
 
 
-def recognized_options(plain: Options, reveal: Reveal) -> Options:
+def recognized_options(plain: Options, reveal: Reveal, patience_s: float = 30.0) -> Options:
     """Return the options of the sink type `marquez` where a Marquez answers at the address, else those given.
 
-    Raises Retry where the address gives no answer by which it can be recognised: another type of target would be
-    another replay, which goes on elsewhere.
+    patience_s: for how long to ask again where the address gives no answer by which it can be recognised, such as 503
+    while the server starts. Raises Retry after that: another type of target would be another replay, which goes on
+    elsewhere.
     """
     endpoint = cast("OpenLineageOptions", plain)
-    try:
-        with closing(open_poster(endpoint, reveal)) as poster:
-            found = is_marquez(poster)
-    except Retry as error:
-        raise Retry(
-            f"Cannot tell whether {endpoint.url} is a Marquez server: {error} Start the replay again when it answers."
-        ) from error
+    with closing(open_poster(endpoint, reveal)) as poster:
+        try:
+            found = _ask_until_answered(poster, time.monotonic() + patience_s)
+        except Retry as error:
+            raise Retry(
+                f"Cannot tell whether {endpoint.url} is a Marquez server: {error} "
+                "Start the replay again when it answers."
+            ) from error
     known = {"type": "marquez", "url": endpoint.url, "key": endpoint.key}
     return MarquezOptions.model_validate(known) if found else plain
+
+
+def _ask_until_answered(poster: Poster, ends_s: float) -> bool:
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            return is_marquez(poster)
+        except Retry:
+            if time.monotonic() + wait_s > ends_s:
+                raise
+        time.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)

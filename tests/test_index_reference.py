@@ -102,6 +102,17 @@ def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_cle
                 assert bool(exposed(here, tagged=False)[1]) is is_clear
 
 
+@pytest.mark.parametrize(("keeps", "is_clear"), [("2h", True), ("1h", False)])
+def test_the_index_leaves_out_rows_that_a_dataset_no_longer_keeps(keeps: str, is_clear: bool) -> None:
+    clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
+    masked = done(2, 7200, writes("b", {"x": "a.x#"}), of=[table("a", "x")], job="etl")
+    world = deliver([clear, masked, tagging(3, "a.x")])
+    with indexed(world, Random(1), f"version: 1\nrewrites: [{{dataset: b, keeps: {keeps}}}]") as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
+            with open_views.look(moment) as here:
+                assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
 @contextmanager
 def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.

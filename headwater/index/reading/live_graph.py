@@ -71,7 +71,7 @@ class LiveGraph(Snapshot):
     def _begin(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
         self._names_in_time = SqliteNaming(self.sql, self.names)
-        super().__init__(self._names_in_time, remask)
+        super().__init__(self._names_in_time, remask, self._rules)
         self._schemas: dict[Name, str | None] = {}
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
         self._spellings: dict[Name, str] = {}

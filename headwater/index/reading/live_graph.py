@@ -11,6 +11,7 @@ from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
+from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.page_sums import check_pages
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
@@ -357,18 +358,19 @@ class LiveGraph(Snapshot):
         newest = 0
         rows = self.sql.execute(
             "SELECT e.number, e.generation, e.runs, e.last_us, e.live, e.latest, e.reading, e.explained, e.accounted, "
-            "g.layer, g.job, g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+            "g.layer, g.job, g.output, v.value, v.inputs FROM edge_sets e JOIN groups g ON g.id = e.grp "
             "LEFT JOIN edges v ON v.edge_set = e.number WHERE e.generation > ?",
             (self.generation,),
         )
-        for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value in rows:
+        lists = InputLists(self.sql)
+        for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value, inputs in rows:
             newest = max(newest, generation)
             self.graph.remove(number)
             self._count(number, False, False, False)
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                self._put(number, job_output, EdgeSet(unpack_edges(value), *counts, *told), last_us)
+                self._put(number, job_output, EdgeSet(unpack_edges(value, lists.get(inputs)), *counts, *told), last_us)
         return newest
 
     def _take_rewrites(self) -> int:

@@ -19,6 +19,7 @@ from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
@@ -89,6 +90,8 @@ class Snapshot(ABC):
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
             attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
+            declared = explained_by_jobs(graph, lambda number: any(m[number] for m in self._masks), self.columns)
+            graph.explained_by_job, graph.accounted_by_job = declared
             self._counted = CountedEdges(
                 *self._masks,
                 lifetimes.hidden,

@@ -1,6 +1,6 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ class CountedEdges:
     last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
     newest: what newest executions say, where earlier ones count, too; else empty.
     store: keeps what walks follow, for all views of a snapshot.
+    unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     """
 
     live: bytearray
@@ -31,6 +32,7 @@ class CountedEdges:
     lifetimes: Lifetimes
     nesting: Nesting
     store: EdgeStore
+    unlisted: Callable[[int], Sequence[str]]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""

@@ -39,10 +39,12 @@ class Reference:
         window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
         complete: Collection[str] = (),
+        keeps_us: Mapping[Name, int] | None = None,
     ) -> None:
         """window_us: earlier executions count, too: of use those that ended within this window.
 
         window_end_us: for events that share a lake with newer ones. complete: producers whose lists are complete.
+        keeps_us: how long datasets keep their rows.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.events = [without_ends_of_parts(event, canonical) for event in known]
@@ -69,6 +71,8 @@ class Reference:
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
         self.window_us = window_us
+        self.keeps_us = keeps_us or {}
+        self.newest_us = max((event.time_us for event in self.events if not event.is_ahead), default=None)
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     @cached_property
@@ -164,8 +168,15 @@ class Reference:
         return self.window_end_us is None or time_us >= self.window_end_us - self.window_us
 
     def is_replaced(self, writing: Writing) -> bool:
-        rewrite = self.newest_rewrite(writing.output)
-        return rewrite is not None and rewrite[0] > writing.time_us
+        return self.rows_until(writing.output, writing.time_us) is not None
+
+    def rows_until(self, output: Dataset, written_us: int) -> int | None:
+        """Return when rows were gone: replaced by a whole rewrite, or older than the dataset keeps them."""
+        rewrite, keeps_us = self.newest_rewrite(output), self.keeps_us.get(output[:2])
+        ends = [rewrite[1]] if rewrite is not None and rewrite[0] > written_us else []
+        if keeps_us is not None and self.newest_us is not None and written_us + keeps_us < self.newest_us:
+            ends.append(written_us + keeps_us)
+        return min(ends, default=None)
 
     def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
         """Return when the whole rewrite of a generation that began last began and ended."""

@@ -33,7 +33,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     ):
         """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write."""
         self.store, naming = MemoryStore(), Naming()
-        super().__init__(naming, remask)
+        super().__init__(naming, remask, rules)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
         self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)

@@ -10,8 +10,10 @@ from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.run_derivation import weight_of
@@ -75,6 +77,7 @@ class Snapshot(ABC):
         self._attempt_us: dict[int, int] = {}
         self._counted: CountedEdges | None = None
         self._earlier: dict[tuple[int | None, int | None], CountedEdges] = {}
+        self._display: tuple[NameRules, DisplayNames] | None = None
 
     # What follows
 
@@ -154,6 +157,18 @@ class Snapshot(ABC):
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean."""
         return {name: self.resolve(name) for name in self.naming.aliases()}
+
+    def display_names(self, rules: NameRules) -> DisplayNames:
+        """Return the display names of all datasets. rules: those in force, which name workspaces, items and aliases."""
+        if self._display is None or self._display[0] is not rules:
+            self._display = rules, DisplayNames(rules.onelake_names, rules.aliases)
+            self._name(self._display[1], (*self.datasets(), *self.names_in_events(), *self.naming.aliases()))
+        return self._display[1]
+
+    def _name(self, display: DisplayNames, names: Iterable[Name]) -> None:
+        """Let display names know names of datasets, in an order that does not depend on a set's."""
+        for name in sorted({name.plain for name in names}):
+            display.add(name, self.resolve(name))
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a dataset is there: it was not dropped, or was made again."""

@@ -33,18 +33,21 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
+from headwater.questions.answers.answer_parts import FormerLocation
+from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
+from headwater.questions.things import Narrowed, datasets
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, symlinks
 from tests.reference.worlds import random_world, worlds
-from tests.rule_cases.events import done, table, tagging, writes
+from tests.rule_cases.events import change, done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -137,6 +140,45 @@ def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: in
             found = open_views.now(partial(_unlisted, dataset, until_us))
             wanted = questions.not_listed(Reference(world, as_of_us=until_us), (*dataset.parts, ""), WINDOW_US)
             assert {each.column: (each.listed.time_us, each.since.time_us) for each in found} == wanted
+
+
+def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
+    overwritten = done(1, 1, table("t", "x y", **change("OVERWRITE")), job="app.overwrite_by_expression.t")
+    read = done(2, 2, writes("u", {"x": "t.x", "edge": "t.edge"}), of=[table("t", "x ghost")], job="read")
+    appended = done(3, 3, table("t", "x added"), job="append")
+    only_read = done(4, 4, writes("w", {"x": "v.x"}), of=[table("v", "x ghost")], job="read v")
+    with indexed(deliver([overwritten, read, appended, only_read]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
+            assert {each.column for each in found if each.readers_only} == {"ghost", "edge"}
+            assert {each.dataset for each in found if each.readers_only} == {"t"}
+
+
+def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() -> None:
+    old, new = (
+        done(number, number, writes(name, {"x": "a.x"}, symlinks=symlinks(("hive://meta", "db.t"))), of="a", job="load")
+        for number, name in enumerate(("old", "new"), 1)
+    )
+    former = FormerLocation("hive://meta", "db.t", at(2))
+    with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
+        with open_views.look(AsOf()) as here:
+            found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+            shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
+            assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": None}
+            asked = (here.snapshot, here.rules, here.counted)
+            listed = verdicts(*asked, asked=None, page=WHOLE)
+            assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
+            every = verdicts(*asked, asked=None, page=WHOLE, former=True)
+            assert {each.dataset: each.former for each in every.readers} == {"a": None, "new": None, "old": former}
+        for with_former, names in ((False, ["a", "new"]), (True, ["a", "new", "old"])):
+            answer = open_views.now(partial(_datasets, with_former))
+            assert [each.name for each in answer.items] == names
+            assert answer.former_hidden == 3 - len(names)
+
+
+def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
+    return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
 
 
 def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:

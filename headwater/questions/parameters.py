@@ -114,6 +114,7 @@ Granularity = Annotated[
 JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
 AnyJob = Annotated[str | None, Help("A job by its name, or NAMESPACE/NAME; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
+Former = Annotated[bool, Help("also former locations, which no name means any more.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
 OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]

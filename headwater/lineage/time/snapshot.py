@@ -150,6 +150,19 @@ class Snapshot(ABC):
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
 
+    def is_of_readers(self, dataset: Name, key: str) -> bool:
+        """Tell whether a dataset has a base list, and only lists of readers or edges name a column (rule 12.9)."""
+        every = self.naming.meanings(dataset.plain)
+        described = next((each for each in every if self.columns(each).names), None)
+        if described is None or self.base_us(described) is None:
+            return False
+        written = self.written_keys(described)
+        return written is not None and key not in written
+
+    def written_keys(self, _: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that others than readers list; None where that is not kept."""
+        return None
+
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means in the end, whatever its generation."""
         return self.naming.resolve(name, EVER_US).plain

@@ -89,6 +89,14 @@ class UnfinishedRun(AnswerStruct):
     time: Time | None
 
 
+class FormerLocation(AnswerStruct):
+    """The name that a location had last, and since when that means another one (rule 2.4)."""
+
+    namespace: str
+    name: str
+    since: Time
+
+
 class JobUnread(AnswerStruct):
     """Why nothing, or not all, follows from the SQL of a job."""
 

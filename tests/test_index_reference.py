@@ -40,6 +40,8 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.things import Narrowed, datasets
 from headwater.questions.verdicts import verdicts
+from headwater.runtime.indexes import open_rules
+from headwater.settings import Settings
 from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
@@ -177,6 +179,21 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
             assert answer.former_hidden == 3 - len(names)
 
 
+@pytest.mark.parametrize(("days", "verdict"), [(None, "used"), (0, "unused"), (1, "unused"), (3, "used")])
+def test_questions_without_a_window_have_that_of_the_settings(days: int | None, verdict: str) -> None:
+    first = done(1, -2 * 86_400, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load")
+    second = done(2, 0, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="load")
+    settings = Settings.model_validate({"window_days": days})
+    window_us = open_rules(settings).current().window_us
+    assert window_us == (None if days is None else days * 86_400 * SECOND)
+    with indexed(deliver([first, second]), Random(1), window_us=window_us) as open_views:
+        for as_of_us in (None, START_US):
+            for asked_us, expected in ((None, verdict), (5 * 86_400 * SECOND, "used"), (SECOND, "unused")):
+                with open_views.look(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
+                    found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+                assert [each.verdict for each in found.items] == [expected]
+
+
 def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
     return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
 
@@ -186,16 +203,18 @@ def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> li
 
 
 @contextmanager
-def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
+def indexed(
+    events: list[Delivered], chance: Random, rewrites: str = "", window_us: int | None = None
+) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
 
-    rewrites: the text of `rewrites.yaml`.
+    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
-        open_views = ViewOpener(home, RulesFiles(Path(folder)))
+        open_views = ViewOpener(home, RulesFiles(Path(folder), window_us))
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):

@@ -47,7 +47,15 @@ View = Annotated[
     Literal["current", "newest", "all"],
     Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
 ]
-Window = Annotated[int, Help("Days in which an earlier execution counts as use; 0: only newest ones do.", 0, 36_500)]
+Window = Annotated[
+    int | None,
+    Help(
+        "Days in which an earlier execution counts as use; 0: only newest ones do. Without it the setting "
+        "`window_days`, which is 92.",
+        0,
+        36_500,
+    ),
+]
 AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
 KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
 SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]

@@ -116,6 +116,10 @@ class Snapshot(ABC):
             )
         return self._earlier[key]
 
+    def usual_window(self) -> Window:
+        """Return the window of questions that name no other."""
+        return Window() if self.rules.window_us is None else Window(self.rules.window_us)
+
     def window_start(self, window: Window) -> int | None:
         """Return when a window begins (us), None if only newest executions count; without any event it has no begin."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()

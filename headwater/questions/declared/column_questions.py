@@ -52,8 +52,8 @@ def unused(
     with sources.open_views.look(as_of) as here:
         return verdicts(
             here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict,
-            hides=hides(here.rules, system), window=None if as_of.every or as_of.newest else as_of.window,
-            former=former,
+            hides=hides(here.rules, system), former=former,
+            window=None if as_of.every or as_of.newest else as_of.window(here.snapshot),
         )  # fmt: skip
 
 

@@ -97,8 +97,14 @@ class UserRules:
     def rules_hash(self) -> str:
         """The version of the rules in index, silver and gold: what changes with any rule or their code."""
         parts: tuple[object, ...] = (
-            self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants, self.rewrites
-        )  # fmt: skip
+            self.names.rules_hash,
+            self.tags,
+            self.masking,
+            self.consumers,
+            self.constants,
+            self.rewrites,
+        )
+        parts += (sorted(self.names.jobs.retired.items()),) if self.names.jobs.retired else ()
         parts += () if self.window_us is None else (self.window_us,)
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 

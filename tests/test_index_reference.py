@@ -48,7 +48,7 @@ from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, symlinks
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks
 from tests.reference.worlds import random_world, worlds
 from tests.rule_cases.events import change, done, table, tagging, writes
 
@@ -186,6 +186,20 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
             answer = open_views.now(partial(_datasets, with_former))
             assert [each.name for each in answer.items] == names
             assert answer.former_hidden == 3 - len(names)
+
+
+def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> None:
+    query = "WITH users AS (SELECT mail FROM raw) SELECT mail, mail AS copy FROM users"
+    told = {"mail": "users.mail", "copy": "raw.mail"}
+    sql = {"sql": facet(query=query, dialect="spark")}
+    written = done(1, 1, writes("b", told), of=[table("raw", "mail id")], job_facets=sql)
+    with indexed(deliver([written]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = reach(
+                    here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
+                )
+            assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", False)}
 
 
 @pytest.mark.parametrize(("days", "verdict"), [(None, "used"), (0, "unused"), (1, "unused"), (3, "used")])

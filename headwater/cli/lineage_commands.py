@@ -37,6 +37,7 @@ _HEADERS = {
     "read_before_recreation": "read before re-creation",
     "exposed_until": "in the clear until",
     "readers_only": "seen by readers only",
+    "via.doubtful": "doubtful",
     "former.name": "former location of",
     "former.since": "since",
 }
@@ -232,7 +233,8 @@ def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
     members = ("read_before_recreation", "earlier", "last_seen")
-    columns = (*_COLUMNS, *(each for member in members for each in _told(found["columns"], member)))
+    columns = [*_COLUMNS, *(each for member in members for each in _told(found["columns"], member))]
+    columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
     _show_stops(found, as_json)
 

@@ -60,11 +60,16 @@ class StepTransformation(AnswerStruct):
 
 
 class Via(Column):
-    """The last step to a column: from where, by which job, how, and who says so."""
+    """The last step to a column: from where, by which job, how, and who says so.
+
+    doubtful: the producer reports the step from a name that the SQL of its run explains otherwise (rule 4.10), so it
+    proves neither masking nor that a column is unused.
+    """
 
     job: Job
     transformation: StepTransformation
     origin: Origin
+    doubtful: bool = False
 
 
 class PathStep(Column):

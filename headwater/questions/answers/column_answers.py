@@ -33,6 +33,7 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     job: Job
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
+    doubtful: bool | UnsetType = UNSET
     unread: str | UnsetType = UNSET
     not_completed: list[UnfinishedRun] | UnsetType = UNSET
 

@@ -127,6 +127,12 @@ class GeneralSettings(BaseModel):
     bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
         0, ge=0, le=MOST_HOURS // 24, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
     )
+    window_days: int | None = Field(
+        None,
+        ge=0,
+        le=36_500,
+        description="Days in which an earlier execution counts as use, 92 unless set; 0: only newest executions do.",
+    )
     vacuum_hours: int = Field(
         24,
         ge=24,

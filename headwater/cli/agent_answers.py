@@ -126,6 +126,8 @@ def _exposed(item: Answer) -> str:
         + (f" by job {_job(by)}" if by else "")
         + (f", {known}" if known else "")
     )
+    former = item.get("former")
+    line += f", former location of {former['name']} since {former['since']}" if former else ""
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 

@@ -22,6 +22,7 @@ from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.attempts import unfinished_runs
+from headwater.questions.showing import former_location
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
@@ -240,7 +241,10 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
         via = SurfaceVia(
             job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
         )
-    return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier)
+    former = former_location(snapshot.naming, name)
+    return SurfaceItem(
+        *name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier, former
+    )
 
 
 _LEFT_OUT = "its job does not say what feeds this column"

@@ -60,11 +60,16 @@ class StepTransformation(AnswerStruct):
 
 
 class Via(Column):
-    """The last step to a column: from where, by which job, how, and who says so."""
+    """The last step to a column: from where, by which job, how, and who says so.
+
+    doubtful: the producer reports the step from a name that the SQL of its run explains otherwise (rule 4.10), so it
+    proves neither masking nor that a column is unused.
+    """
 
     job: Job
     transformation: StepTransformation
     origin: Origin
+    doubtful: bool = False
 
 
 class PathStep(Column):
@@ -87,6 +92,14 @@ class UnfinishedRun(AnswerStruct):
     job: Job
     state: str
     time: Time | None
+
+
+class FormerLocation(AnswerStruct):
+    """The name that a location had last, and since when that means another one (rule 2.4)."""
+
+    namespace: str
+    name: str
+    since: Time
 
 
 class JobUnread(AnswerStruct):

@@ -10,6 +10,7 @@ from headwater.questions.answers.answer_parts import (
     Column,
     Count,
     Dataset,
+    FormerLocation,
     Job,
     JobUnread,
     ListAnswer,
@@ -32,6 +33,7 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     job: Job
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
+    doubtful: bool | UnsetType = UNSET
     unread: str | UnsetType = UNSET
     not_completed: list[UnfinishedRun] | UnsetType = UNSET
 
@@ -41,7 +43,8 @@ class SurfaceItem(Column):
 
     tagged: the column has the tag itself, and `exposure` is the state of its own writes.
     exposed_until: newest executions do not write it in the clear, and rows that were written so up to then may still be
-    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced.
+    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced. former: the name that
+    meant its dataset, where no name does any more.
     """
 
     exposure: Literal["exposed", "once_exposed", "unknown", "masked"]
@@ -51,6 +54,7 @@ class SurfaceItem(Column):
     source: Column | None
     via: SurfaceVia | None
     earlier: bool
+    former: FormerLocation | None
 
 
 class Exposures(AnswerStruct):
@@ -91,6 +95,7 @@ class Verdict(Column):
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
     readers: position of its dataset in the answer's `readers`.
+    readers_only: its dataset has a complete list of columns, and only lists of readers or lineage name this one since.
     earlier: no newest execution uses it, but an earlier one within the window did. last_used: when a run last did,
     be it before the window; null where none is known. observed_since: since when runs are known that read it, or for
     an unused column its dataset.
@@ -108,6 +113,7 @@ class Verdict(Column):
     observed_since: Time | None
     last_used: Time | None
     earlier: bool
+    readers_only: bool
 
 
 class Verdicts(AnswerStruct):
@@ -131,6 +137,7 @@ class DatasetReaders(Dataset):
 
     shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
     not complete. unread: the readers whose SQL would tell more if it were read, with the reason why it is not.
+    former: the name that meant it, where no name does any more.
     """
 
     jobs: list[Job]
@@ -138,13 +145,14 @@ class DatasetReaders(Dataset):
     shown_by: list[Showing]
     not_completed: list[UnfinishedRun]
     unread: list[JobUnread]
+    former: FormerLocation | None
 
 
 class Unused(ListAnswer):
     """Columns with verdicts.
 
     readers: of each dataset that an item is of, once; reasons: the most frequent first; hidden: system tables that
-    were left out.
+    were left out; former_hidden: locations that no name means any more, which were.
     """
 
     items: list[Verdict]
@@ -152,6 +160,7 @@ class Unused(ListAnswer):
     verdicts: Verdicts
     reasons: list[Reason]
     hidden: Count
+    former_hidden: Count
 
 
 class NameStep(AnswerStruct):

@@ -10,6 +10,7 @@ from headwater.lineage.names.dataset_name import Name, split_location
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.nearest_names import NEAREST, nearest
+from headwater.questions.removed_events import removal
 
 
 class Subject(NamedTuple):
@@ -53,7 +54,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot)))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot)), note=removal(snapshot))
 
 
 def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:

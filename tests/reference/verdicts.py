@@ -156,7 +156,7 @@ class Verdicts:
 
     def _is_read(self, name: Name) -> bool:
         """Tell whether a run ever read the dataset, in any generation, to write another."""
-        writings = self.lineage.observed + self.lineage.declared
+        writings = self.lineage.observed + self.lineage.every_declared
         names = {name, *self.lineage.names.others(name, now=True)}
         return any(
             any(source[:2] in names and source[:2] != each.output[:2] for source in each.reads) for each in writings
@@ -167,6 +167,8 @@ class Verdicts:
         by_job = defaultdict(list)
         for account in self.lineage.working:
             content = account.content
+            if account.run and account.run.job_key in self.lineage.retired:
+                continue
             if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
                 by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
         newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}

@@ -73,6 +73,8 @@ class Snapshot(ABC):
         """Hold no edge yet; `naming` knows what names mean at that moment, `rules` how long datasets keep rows."""
         self.graph = Graph()
         self.naming = naming
+        self.removed_before_us: int | None = None
+        """Events that were received before this moment were removed from the lake: nothing here follows from them."""
         self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())

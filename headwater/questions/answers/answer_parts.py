@@ -109,7 +109,7 @@ class JobUnread(AnswerStruct):
     reason: str
 
 
-StopReason = Literal["no_columns", "no_input", "no_output", "not_completed"]
+StopReason = Literal["no_columns", "no_input", "no_output", "not_completed", "events_removed"]
 
 
 class Stop(Dataset):
@@ -117,7 +117,8 @@ class Stop(Dataset):
 
     reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
     no input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
-    complete, so it is not known what they did.
+    complete, so it is not known what they did; `events_removed`: events before `events_removed_before` (a day, UTC)
+    were removed, so more lineage may have existed.
     unread: why nothing, or not all, follows from a job's SQL; may_be_connected: where lineage may go on within an
     application.
     """
@@ -128,6 +129,7 @@ class Stop(Dataset):
     unread: list[str]
     may_be_connected: list[PossibleLink]
     runs: list[UnfinishedRun]
+    events_removed_before: str | UnsetType = UNSET
 
 
 class Error(AnswerStruct):

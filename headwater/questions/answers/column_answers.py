@@ -72,12 +72,17 @@ class Exposures(AnswerStruct):
 
 
 class Surface(ListAnswer):
-    """The masking surface."""
+    """The masking surface.
+
+    events_removed_before: the day (UTC) before which events were removed, so that columns may be missing and no column
+    is proven to be masked.
+    """
 
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
     exposures: Exposures
+    events_removed_before: str | UnsetType = UNSET
 
 
 class Showing(AnswerStruct):

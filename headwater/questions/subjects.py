@@ -125,7 +125,7 @@ def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[N
 
 
 def cut_name(text: str) -> Callable[[str], bool] | None:
-    """Return a test whether a name fits a text in which `…` or `...` stands for what was cut; None without one."""
+    """Return a test of names against a text in which `…` or `...` stands for a part that was cut; None without one."""
     parts = text.replace("...", "…").split("…")
     if len(parts) == 1 or not any(parts):
         return None

@@ -33,6 +33,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     return {
         "id": name.shown,
         **_type_and_name(name, facets),
+        **_display_name(asked, name),
         "createdAt": iso(span[0]),
         "updatedAt": iso(span[1]),
         "fields": fields_json(facets, tags),
@@ -57,6 +58,12 @@ def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
         "namespace": name.namespace,
         "sourceName": text_in(facets, "dataSource", "name") or name.namespace,
     }
+
+
+def _display_name(asked: Asked, name: Name) -> Answer:
+    """Return the display name where it is another than the canonical name."""
+    shown = asked.catalog.live.display_names(asked.view.rules.names).of(name)
+    return {} if shown == name.name else {"displayName": shown}
 
 
 def _own(tags: Sequence[Tag]) -> list[str]:
@@ -163,6 +170,7 @@ def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     return {
         "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
+        **_display_name(asked, name),
         "createdAt": iso(row.first_us),
         "version": text,
         "externalVersion": label,

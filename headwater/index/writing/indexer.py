@@ -61,7 +61,7 @@ class Indexer:
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
         runs = RunNumbers(self._sql)
-        self._store = SqliteStore(self._sql, self._names, runs)
+        self._store = SqliteStore(self._sql, self._names, runs, rules.onelake_names)
         self._relations = SqliteRelatedRuns(self._sql, self._store.edge_sets)
         self._recreated = Recreated(self._sql, self._names, self._store.candidates)
         self._tags = TagTable(self._sql, self._names)

@@ -30,8 +30,14 @@ class ListAnswer(AnswerStruct, kw_only=True):
     next: str | None
 
 
-class Dataset(AnswerStruct):
-    """A dataset by its canonical name."""
+class Displayed(AnswerStruct, kw_only=True):
+    """A thing that may be a dataset; display_name: its display name, left out where it is the canonical name."""
+
+    display_name: str | UnsetType = UNSET
+
+
+class Dataset(Displayed):
+    """A dataset by its canonical name; display_name: the name that people know, left out where it is the same."""
 
     namespace: str
     dataset: str

@@ -18,14 +18,19 @@ from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.edges.unlisted_columns import UnlistedColumn
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
 from headwater.questions.exposure import exposures, look_for
@@ -33,11 +38,12 @@ from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
+from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
-from tests.reference.solver import Column
-from tests.reference.world_events import RECEIPT_US, START_US, deliver
+from tests.reference.solver import Column, Reference
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver
 from tests.reference.worlds import random_world, worlds
 from tests.rule_cases.events import done, table, tagging, writes
 
@@ -109,6 +115,41 @@ def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_cle
         for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
             with open_views.look(moment) as here:
                 assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
+@pytest.mark.parametrize(("keeps", "is_clear"), [("2h", True), ("1h", False)])
+def test_the_index_leaves_out_rows_that_a_dataset_no_longer_keeps(keeps: str, is_clear: bool) -> None:
+    clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
+    masked = done(2, 7200, writes("b", {"x": "a.x#"}), of=[table("a", "x")], job="etl")
+    world = deliver([clear, masked, tagging(3, "a.x")])
+    with indexed(world, Random(1), f"version: 1\nrewrites: [{{dataset: b, keeps: {keeps}}}]") as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
+            with open_views.look(moment) as here:
+                assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: int) -> None:
+    chance, dataset = Random(seed), Name("s3://lake", "v")
+    events = []
+    for number in range(1, 15):
+        columns = " ".join(column for column in "abcd" if chance.random() < 0.6)
+        if chance.random() < 0.2:
+            events.append(dataset_event(at(number), table("v", columns or "a")))
+        else:
+            job = chance.choice(["one", "two", "three"])
+            read = [table("v", columns or "a")]
+            events.append(done(number, number, writes("w", {"a": "v.a"}), of=read, job=job))
+    world = deliver(events)
+    with indexed(world, chance) as open_views:
+        for until_us in (START_US + end * SECOND for end in (5, 9, 15)):
+            found = open_views.now(partial(_unlisted, dataset, until_us))
+            wanted = questions.not_listed(Reference(world, as_of_us=until_us), (*dataset.parts, ""), WINDOW_US)
+            assert {each.column: (each.listed.time_us, each.since.time_us) for each in found} == wanted
+
+
+def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:
+    return unlisted_by_readers(live, dataset, until_us)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from headwater.contracts.promise import promises_of
 from headwater.declarations.yaml_lines import YamlText, read_yaml
 from headwater.errors import WrongSetting
 from headwater.planning.contracts_held import called_by_contract
-from headwater.planning.planned_schema import PlannedColumn, PlannedSchema
+from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, beside
 
 
 class _Listed(BaseModel):
@@ -84,7 +84,7 @@ def _take_listed(value: Any, schema: PlannedSchema, file: str, read: YamlText, a
     elif isinstance(change, DropColumn):
         schema.drop_column(change.table, change.drop)
     elif isinstance(change, RenameColumn):
-        schema.change_column(change.table, change.rename, rename=change.to)
+        schema.change_column(change.table, change.rename, rename=beside(change.rename, change.to))
     else:
         schema.change_column(change.table, change.retype, kind=change.to)
 

@@ -185,6 +185,12 @@ class PlannedSchema:
             yield from _of_columns(called, now, then)
 
 
+def beside(path: str, name: str) -> str:
+    """Return a name in the struct of a column: `address.town` for `town` beside `address.city`."""
+    around = path.rpartition(".")[0]
+    return f"{around}.{name}" if around and "." not in name else name
+
+
 def _of_columns(called: str, now: PresentTable, then: PlannedTable) -> Iterator[PlannedChange]:
     left = {each.name.casefold(): each for each in then.columns or ()}
     renamed = {each.was.casefold(): each for each in then.columns or () if each.was is not None}
@@ -208,7 +214,11 @@ def _of_columns(called: str, now: PresentTable, then: PlannedTable) -> Iterator[
 
 def _is_other(before: str | None, after: str | None) -> bool:
     """Tell whether a type would differ; where the present one is not known, a type that is said may."""
-    return after is not None and (before is None or before.casefold() != after.casefold())
+    return after is not None and (before is None or _plain(before) != _plain(after))
+
+
+def _plain(kind: str) -> str:
+    return "".join(kind.casefold().split())
 
 
 def _lacks(table: PlannedTable | None, column: str) -> str | None:

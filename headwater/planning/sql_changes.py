@@ -2,14 +2,15 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
 
 from headwater.errors import WrongSetting
-from headwater.planning.planned_schema import PlannedColumn, PlannedSchema
+from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, beside
 from headwater.planning.selected_columns import selected_columns
 from headwater.planning.sql_names import name_of
 
@@ -32,18 +33,40 @@ def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
         raise WrongSetting(f"{file} has {len(text):,} characters. Split it: {MAX_CHARACTERS:,} are taken at most.")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot read is said in the answer
     if dialect == "tsql":
-        text = _BARE_PROCEDURE.sub(r"\1EXEC \2", _BATCH_END.sub(";", text))
+        text = _BARE_PROCEDURE.sub(r"\1EXEC \2", _HANDLER.sub(";", _BATCH_END.sub(";", text)))
+    text = _BARE_RENAME.sub(r"\1COLUMN \2", text)
     try:
-        statements = sqlglot.parse(_BARE_RENAME.sub(r"\1COLUMN \2", text), read=dialect)
-    except (SqlglotError, RecursionError) as error:
-        said = str(error).splitlines()[0] if str(error) else "it is nested too deeply"
+        statements: Sequence[exp.Expr | None] = sqlglot.parse(text, read=dialect)
+    except (SqlglotError, RecursionError):
+        _take_each(text, dialect, schema, file)
+    else:
+        for statement in statements:
+            if statement is not None:
+                _take(statement, dialect, schema)
+
+
+def _take_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
+    """Take the statements that the parser reads, and note the others."""
+    try:
+        tokens = sqlglot.tokenize(text, read=dialect)
+    except SqlglotError as error:
         raise WrongSetting(
-            f"{file} is no SQL of {dialect}: {said} Correct it, or name its dialect with --dialect: "
-            f"{', '.join(DIALECTS)}."
+            f"{file} is no SQL of {dialect}: {str(error).splitlines()[0]} Correct it, or name its dialect with "
+            f"--dialect: {', '.join(DIALECTS)}."
         ) from error
-    for statement in statements:
-        if statement is not None:
-            _take(statement, dialect, schema)
+    ends = [each.start for each in tokens if each.token_type == TokenType.SEMICOLON]
+    for start, end in zip([0, *(each + 1 for each in ends)], [*ends, len(text)], strict=True):
+        one = text[start:end]
+        try:
+            statements = sqlglot.parse(one, read=dialect)
+        except (SqlglotError, RecursionError):
+            schema.not_understood(
+                _table_in(one), f"{_NOT_UNDERSTOOD} as SQL of {dialect} (see --dialect): {_shown(one)}"
+            )
+        else:
+            for statement in statements:
+                if statement is not None:
+                    _take(statement, dialect, schema)
 
 
 def _take(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
@@ -64,11 +87,10 @@ def _take(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     elif isinstance(statement, exp.Execute):
         _execute(statement, dialect, schema)
     elif isinstance(statement, (exp.IfBlock, exp.Block)):
-        for each in _within(statement):
-            _take(each, dialect, schema)
+        _take_block(statement, dialect, schema)
     elif isinstance(statement, exp.Command):
         _command(statement, dialect, schema)
-    elif not isinstance(statement, _CHANGE_NO_SCHEMA):
+    elif not _changes_no_schema(statement):
         _not_understood(statement, dialect, schema)
 
 
@@ -76,7 +98,7 @@ _CHANGE_NO_SCHEMA = (
     exp.Query, exp.Insert, exp.MultitableInserts, exp.Update, exp.Delete, exp.Merge, exp.TruncateTable, exp.Grant,
     exp.Revoke, exp.Comment, exp.Use, exp.Set, exp.Declare, exp.Transaction, exp.Commit, exp.Rollback, exp.Analyze,
     exp.Describe, exp.Show, exp.Cache, exp.Uncache, exp.Refresh, exp.Pragma, exp.Semicolon, exp.Copy, exp.LoadData,
-    exp.Kill,
+    exp.Kill, exp.EndStatement,
 )  # fmt: skip
 """Statements that leave every table with the columns that it has; `docs/plan.md` lists them."""
 
@@ -86,15 +108,46 @@ _HARMLESS_COMMANDS = frozenset({
     "WAITFOR", "INVALIDATE",
 })  # fmt: skip
 _WITHOUT_COLUMNS = frozenset({
-    "INDEX", "SCHEMA", "DATABASE", "FUNCTION", "PROCEDURE", "SEQUENCE", "ROLE", "USER", "TRIGGER", "STATISTICS",
+    "INDEX", "SCHEMA", "DATABASE", "FUNCTION", "MACRO", "PROCEDURE", "SEQUENCE", "ROLE", "USER", "TRIGGER",
+    "STATISTICS",
 })  # fmt: skip
 """What CREATE and DROP may be about without changing a table. (DROP SCHEMA and DATABASE drop tables.)"""
 
-_PROPERTIES = re.compile(r"^\s*(?:TABLE|VIEW)\s+\S+\s+(?:UN)?SET\s+(?:TBLPROPERTIES|TAGS?|COMMENT)\b", re.IGNORECASE)
+_KEEPS_SCHEMA = re.compile(
+    r"""\s*(?:ICEBERG\s+)?(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?\S+\s+(?:
+        (?:UN)?SET\s+(?:TBLPROPERTIES|TAGS?|COMMENT)\b.*
+        | RENAME\s+CONSTRAINT\s+\S+\s+TO\s+\S+
+        | OWNER\s+TO\s+\S+
+        | (?:ENABLE|DISABLE|FORCE|NO\s+FORCE)\s+ROW\s+LEVEL\s+SECURITY
+        | (?:ENABLE|DISABLE)\s+TRIGGER\s+\S+
+        | RECOVER\s+PARTITIONS
+        | (?:ADD|DROP)\s+SEARCH\s+OPTIMIZATION
+        | WITH\s+(?:NO)?CHECK\s+ADD\s+CONSTRAINT\s+\S+\s+(?:CHECK|FOREIGN\s+KEY|UNIQUE|PRIMARY\s+KEY)\b[^,]*
+        | (?:WITH\s+(?:NO)?CHECK\s+)?(?:NO)?CHECK\s+CONSTRAINT\s+\S+
+        | (?:ALTER|MODIFY)\s+(?:COLUMN\s+)?\S+\s+(?:
+            (?:UN)?SET\s+(?:TAGS?|MASKING\s+POLICY|STORAGE|STATISTICS|COMPRESSION)\b[^,]*
+            | ADD\s+MASKED\b.*
+            | DROP\s+MASKED
+        )
+    )\s*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+"""What ALTER may do that the parser passes over, and that leaves every table with the columns that it has."""
+
+_HANDLER = re.compile(r"\b(?:BEGIN|END)\s+(?:TRY|CATCH)\b", re.IGNORECASE)
+"""Around what may fail in T-SQL: what stands within counts as if it ran."""
+
 _BARE_DROP = re.compile(r"^\s*(?:IF\s+EXISTS\s+)?([\w.`\"\[\]]+)\s*(?:CASCADE|RESTRICT)?\s*$", re.IGNORECASE)
 _NESTED_TYPE = re.compile(
     r"^\s*TABLE\s+(\S+)\s+(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?([\w.`]+)\s+TYPE\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL
 )
+
+
+def _take_block(statement: exp.IfBlock | exp.Block, dialect: str, schema: PlannedSchema) -> None:
+    if isinstance(statement.this, exp.Alias):  # the parser took the first word behind the condition for an alias
+        _not_understood(statement, dialect, schema)
+    for each in _within(statement):
+        _take(each, dialect, schema)
 
 
 def _within(block: exp.Expr) -> Iterator[exp.Expr]:
@@ -110,7 +163,7 @@ def _drop(statement: exp.Drop, schema: PlannedSchema) -> None:
     if _is_table(statement):
         for table in called:
             schema.drop(name_of(table))
-    elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"}:
+    elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"} or statement.args.get("cascade"):
         schema.not_understood("", f"It drops whatever belongs to it: {_shown(statement.sql())}")
 
 
@@ -143,13 +196,23 @@ def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> Non
         table, column = (_unquoted(each) for each in nested.groups()[:2])
         schema.change_column(table, column, kind=nested[3])
     elif _begins(statement) not in _HARMLESS_COMMANDS and not (
-        _begins(statement) == "ALTER" and _PROPERTIES.match(rest)
+        _begins(statement) == "ALTER" and _KEEPS_SCHEMA.fullmatch(rest)
     ):
-        found = re.search(
-            r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE
-        )
-        called = _unquoted(found[1]) if found else ""
-        schema.not_understood(called, f"{_NOT_UNDERSTOOD}: {_shown(text)}")
+        schema.not_understood(_table_in(text), f"{_NOT_UNDERSTOOD}: {_shown(text)}")
+
+
+def _table_in(text: str) -> str:
+    """Return what a statement that is not read calls its table, as far as its words show that."""
+    found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
+    return _unquoted(found[1]) if found else ""
+
+
+def _changes_no_schema(statement: exp.Expr) -> bool:
+    if isinstance(statement, exp.Column):  # a statement of one word, such as CHECKPOINT or THROW
+        return statement.name.upper() in _HARMLESS_COMMANDS
+    if isinstance(statement, exp.Copy) and isinstance(statement.this, exp.Select):  # COPY FROM DATABASE
+        return False
+    return isinstance(statement, _CHANGE_NO_SCHEMA)
 
 
 def _begins(statement: exp.Command) -> str:
@@ -209,7 +272,7 @@ def _change_column(called: str, action: exp.Expr, dialect: str, schema: PlannedS
     new = action.args.get("to") or action.args.get("rename_to")
     if kind is not None or new is not None:
         told = kind.sql(dialect=dialect) if kind is not None else None
-        schema.change_column(called, path, rename=_beside(path, new.name) if new else None, kind=told)
+        schema.change_column(called, path, rename=beside(path, new.name) if new else None, kind=told)
 
 
 def _replace_columns(called: str, action: exp.ReplaceColumns, dialect: str, schema: PlannedSchema) -> None:
@@ -220,7 +283,7 @@ def _replace_columns(called: str, action: exp.ReplaceColumns, dialect: str, sche
             PlannedColumn(
                 each.name, each.type, known[each.name.casefold()].was if each.name.casefold() in known else None
             )
-            for each in _defined(action.expressions, dialect)
+            for each in [*_defined(action.expressions, dialect), *_nested(action.expressions, "", dialect)]
         ]
 
 
@@ -238,12 +301,6 @@ def column_path(column: exp.Expr) -> str:
     if isinstance(column, exp.Dot):
         return ".".join(part.name for part in column.flatten())
     return column.name
-
-
-def _beside(path: str, name: str) -> str:
-    """Return a name in the struct of a column."""
-    around = path.rpartition(".")[0]
-    return f"{around}.{name}" if around else name
 
 
 def _rest(command: exp.Command) -> str:
@@ -286,6 +343,16 @@ def _defined(listed: list[exp.Expr], dialect: str) -> Iterator[PlannedColumn]:
     for each in listed:
         if isinstance(each, exp.ColumnDef):
             yield PlannedColumn(each.name, _type(each, dialect), None)
+
+
+def _nested(listed: list[exp.Expr], around: str, dialect: str) -> Iterator[PlannedColumn]:
+    """Yield the fields of structs by their paths."""
+    for each in listed:
+        kind = each.args.get("kind") if isinstance(each, exp.ColumnDef) else None
+        if isinstance(kind, exp.DataType) and kind.is_type(exp.DType.STRUCT):
+            path = f"{around}{each.name}."
+            yield from (field._replace(name=path + field.name) for field in _defined(kind.expressions, dialect))
+            yield from _nested(kind.expressions, path, dialect)
 
 
 def _type(column: exp.ColumnDef, dialect: str) -> str | None:

@@ -72,7 +72,7 @@ def look_for(
     Raises NotKnown for a tag or a column that is not there.
     """
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
-    writes = Writes(snapshot.seen, snapshot.rewritten)
+    writes = Writes(snapshot.seen, snapshot.rows_until)
     found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
     if source:
         return Exposed(sources, found.columns, found.ways, found.until)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
 from headwater.lineage.walks.walk import Mode as WalkMode
-from headwater.questions.answers.list_answers import ChangedThing
+from headwater.questions.answers.list_answers import ChangedThing, ChangeWord
 from headwater.questions.answers.picture_answers import Level
 from headwater.questions.answers.report_answers import FindingKind
 from headwater.questions.declaring import Help
@@ -62,6 +62,7 @@ Exposure = Annotated[
 ]
 Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
 Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]
+ChangeAsked = Annotated[ChangeWord | None, Help("Only these.")]
 Thing = Annotated[ChangedThing | None, Help("Only what changed of these.")]
 FindingKindAsked = Annotated[FindingKind | None, Help("Only findings of this kind.")]
 CoverageKind = Annotated[Literal["dataset", "job"] | None, Help("Only these.")]

@@ -248,9 +248,9 @@ class Past:
         return before != self.wrote
 
     def _until(self, node: Node) -> int:
-        """Return when a whole rewrite that began after the last clear write had ended."""
-        rewrite = self.lineage.newest_rewrite(node[:3])
-        return rewrite[1] if rewrite and rewrite[0] > self.wrote[node] else NEVER
+        """Return when the rows of the last clear write were gone."""
+        until_us = self.lineage.rows_until(node[:3], self.wrote[node])
+        return NEVER if until_us is None else until_us
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tests.reference.attempts import Attempts
-from tests.reference.generations import Dataset, Generations
+from tests.reference.gaps import WHOLE, Nested
+from tests.reference.generations import NEVER, Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
@@ -40,10 +41,12 @@ class Reference:
         window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
         complete: Collection[str] = (),
+        keeps_us: Mapping[Name, int] | None = None,
     ) -> None:
         """window_us: earlier executions count, too: of use those that ended within this window.
 
         window_end_us: for events that share a lake with newer ones. complete: producers whose lists are complete.
+        keeps_us: how long datasets keep their rows.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.events = [without_ends_of_parts(event, canonical) for event in known]
@@ -68,10 +71,14 @@ class Reference:
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
         self.opacity.is_known = self._known
+        self.opacity.declared = [writing for writing in self.declared if writing.job[0] and writing.carries]
+        self.opacity.accounts_for = self._accounts_for
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
         self.window_us = window_us
+        self.keeps_us = keeps_us or {}
+        self.newest_us = max((event.time_us for event in self.events if not event.is_ahead), default=None)
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     @cached_property
@@ -113,6 +120,19 @@ class Reference:
         newest = {job_key(e.event["job"]): e for e in self.events if "job" in e.event and "run" not in e.event}
         accounts = [self._declaration(event, job) for job, event in newest.items()]
         return [account for account in accounts if not account.content.is_self_loop]
+
+    def _accounts_for(self, writing: Writing, columns: set[str] | None) -> bool:
+        """Tell whether a declaration accounts for some columns of its output, None: for all that events list."""
+
+        def key(column: str) -> str:
+            return self.schemas.key(writing.output, column)
+
+        listed = self.schemas.paths_at(writing.output, NEVER)
+        every = {key(".".join(path)) for path in listed} if columns is None else columns
+        unclear = {key(each) for each in writing.unclear} | writing.left_out
+        accounted = {key(each) for each in writing.fed_or_empty} - unclear
+        nested = Nested(listed, key)
+        return bool(every) and WHOLE not in every and all(nested.is_among(each, accounted) for each in every)
 
     def _declared_by_datasets(self) -> list[Account]:
         told = defaultdict(list)
@@ -172,8 +192,15 @@ class Reference:
         return self.window_end_us is None or time_us >= self.window_end_us - self.window_us
 
     def is_replaced(self, writing: Writing) -> bool:
-        rewrite = self.newest_rewrite(writing.output)
-        return rewrite is not None and rewrite[0] > writing.time_us
+        return self.rows_until(writing.output, writing.time_us) is not None
+
+    def rows_until(self, output: Dataset, written_us: int) -> int | None:
+        """Return when rows were gone: replaced by a whole rewrite, or older than the dataset keeps them."""
+        rewrite, keeps_us = self.newest_rewrite(output), self.keeps_us.get(output[:2])
+        ends = [rewrite[1]] if rewrite is not None and rewrite[0] > written_us else []
+        if keeps_us is not None and self.newest_us is not None and written_us + keeps_us < self.newest_us:
+            ends.append(written_us + keeps_us)
+        return min(ends, default=None)
 
     def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
         """Return when the whole rewrite of a generation that began last began and ended."""
@@ -221,10 +248,12 @@ class Reference:
         """The edges as they were sent, before nesting is looked at, those of dropped generations included."""
         return self.edges_of(self.current)
 
-    def edges_of(self, writings: Iterable[Writing]) -> set[ColumnEdge]:
+    def edges_of(self, writings: Iterable[Writing], *, copies: bool = False) -> set[ColumnEdge]:
+        """Return the edges of writings; copies: only those that take a column over as it is."""
         seen: dict[ColumnEdge, int] = {}
         for writing in writings:
-            for source, column, output, kind, masked in writing.edges | writing.selecting:
+            told = {(*each, "DIRECT", False) for each in writing.copies} if copies else writing.edges
+            for source, column, output, kind, masked in told if copies else told | writing.selecting:
                 edge = (*self.node(source, column), *self.node(writing.output, output), kind, masked)
                 seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
         return {edge for edge, seen_us in seen.items() if self._is_recent(seen_us)}

@@ -39,6 +39,8 @@ class Verdicts:
         self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in readers]
         self.makers = [(lineage.opacity.accounts[writing.run], writing) for writing in alive]
         self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
+        self.reader_copies = lineage.edges_of(lineage.current_readers + lineage.declared, copies=True)
+        self.copies = lineage.edges_of(lineage.current, copies=True)
 
     @property
     def told(self) -> dict[Column, tuple[str, str]]:
@@ -82,8 +84,9 @@ class Verdicts:
         return spelt, found
 
     def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
-        edges = self._uses(name)
+        edges, copies = self._uses(name), self._uses(name, copies=True)
         using = [edge for edge in edges if self._is_about(edge[:4], column)]
+        using += [edge for edge in copies if self._is_nested(column, edge[:4])]
         if using:
             is_read_now = any(edge[:3] == self.lineage.generations.newest(name) for edge in using)
             return "used", "" if is_read_now else "read_before_recreation"
@@ -91,11 +94,13 @@ class Verdicts:
             return "unknown", "used_as_a_whole"
         return ("unknown", why_unknown) if why_unknown else ("unused", "")
 
-    def _uses(self, name: Name) -> list[ColumnEdge]:
-        """Return the edges that use columns of a dataset."""
+    def _uses(self, name: Name, *, copies: bool = False) -> list[ColumnEdge]:
+        """Return the edges that use columns of a dataset, or of these only those that copy one."""
+        current = self.copies if copies else self.lineage.column_edges
+        readers = self.reader_copies if copies else self.reader_edges
         newest, all_of = self.lineage.generations.newest(name), self.lineage.generations.of_name(name)
-        now = [edge for edge in self.lineage.column_edges if edge[:3] == newest and edge[4:7] in self._alive]
-        read = [edge for edge in self.reader_edges if edge[:3] in all_of]
+        now = [edge for edge in current if edge[:3] == newest and edge[4:7] in self._alive]
+        read = [edge for edge in readers if edge[:3] in all_of]
         return [edge for edge in now + read if edge[:4] != edge[4:8]]
 
     @cached_property
@@ -143,7 +148,7 @@ class Verdicts:
                 return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
             return "unaccounted"
-        if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
+        if any(opacity.hides_steps_of(account) & datasets for (account, _), datasets in asked):
             return "no_transformations"
         if self.lineage.attempts.reading(meant) or not self._is_read(name):
             return "attempted" if self.lineage.attempts.reading(meant) else "never_read"

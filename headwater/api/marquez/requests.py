@@ -13,6 +13,7 @@ from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
+from headwater.nearest_names import NEAREST
 from headwater.questions.declaring import read_as
 from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord
@@ -122,7 +123,27 @@ class Asked(NamedTuple):
         found = self.view.snapshot.resolve(self.view.rules.names.canonical(namespace, name))
         if self.view.snapshot.knows(found) or self.catalog.span(DATASET, self.names_of(found)):
             return found
-        return None
+        return self._by_display_name(namespace, name)
+
+    def _by_display_name(self, namespace: str, name: str) -> Name | None:
+        """Return the dataset of a namespace that has a display name, or that Spark SQL finds by a name of two parts.
+
+        A name of one part is never the end of another: clients ask for it to see whether it is free.
+        """
+        rules = self.view.rules.names
+        names = self.view.snapshot.display_names(rules)
+        spaces = {namespace, rules.canonical(namespace, name).namespace}
+        called = names.called(name)
+        if called is not None and called.namespace in spaces:
+            return called
+        if "." not in name and "/" not in name:
+            return None
+        meant = names.ending(name, spaces)
+        found = sorted(meant.own or meant.aliases or meant.in_any_case)
+        if len(found) > 1:
+            shown = ", ".join(map(names.shown, found[:NEAREST]))
+            raise Refused(400, {"code": 400, "message": f"'{name}' may be {len(found)} datasets: {shown}."})
+        return found[0] if found else None
 
     def find_job(self, namespace: str, name: str) -> JobRow | None:
         """Return a job by its name, or as Marquez names what has a parent: `PARENT.JOB`; None if there is none."""

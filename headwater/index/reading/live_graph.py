@@ -23,7 +23,9 @@ from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
@@ -72,7 +74,7 @@ class LiveGraph(Snapshot):
     def _begin(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
         self._names_in_time = SqliteNaming(self.sql, self.names)
-        super().__init__(self._names_in_time, remask)
+        super().__init__(self._names_in_time, remask, self._rules)
         self._schemas: dict[Name, str | None] = {}
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
         self._spellings: dict[Name, str] = {}
@@ -89,6 +91,8 @@ class LiveGraph(Snapshot):
         self._nests: set[Name] = set()
         self._rewrites: dict[Name, tuple[WholeRewrite | None, WholeRewrite | None]] = {}
         self.generation = 0
+        self._named = (0, 0, 0)
+        self._unnamed: set[Name] = set()
         self._seen = -1
         self.refresh()
 
@@ -164,6 +168,20 @@ class LiveGraph(Snapshot):
         query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
         numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
         return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
+
+    def display_names(self, rules: NameRules) -> DisplayNames:
+        """Return the display names of all datasets; new names are added to those of the generation before."""
+        at = self.generation, self.moved, len(self.graph.names)
+        if self._display is None or self._display[0] is not rules or self._named[1] != self.moved:
+            self._display, self._named, self._unnamed = None, at, set()
+            return super().display_names(rules)
+        if at != self._named:
+            display, (generation, _, nodes) = self._display[1], self._named
+            query = "SELECT name FROM entities WHERE kind = ? AND generation > ?"
+            sent = (self.names.name(number) for (number,) in self.sql.execute(query, (DATASET, generation)))
+            self._name(display, (*sent, *self._unnamed, *self.graph.names[nodes:]))
+            self._named, self._unnamed = at, set()
+        return self._display[1]
 
     def schema(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""
@@ -409,6 +427,7 @@ class LiveGraph(Snapshot):
             newest = max(newest, generation)
             name = self.names.name(number)
             self._schemas[name] = schema
+            self._unnamed.add(name)
             if spellings:
                 self._spellings[name] = spellings
             (self._nests.add if nests else self._nests.discard)(name)

@@ -297,8 +297,9 @@ class FactsReader:
         filters |= folder_columns(of.name) - folder_columns(use.name.name)
         if filters:
             use = structs.replace(use, filters=tuple(sorted(filters)))
-        if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
-            return structs.replace(use, schema=None)
+        columns = self._contents.schema(use.schema) if use.schema and use.schema != DELETED else ()
+        if is_of_metadata(columns):
+            return structs.replace(use, schema=None, metadata=tuple(".".join(path) for path in columns))
         return use
 
     def _schema(self, content_hash: str | None) -> str | None:

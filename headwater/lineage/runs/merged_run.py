@@ -50,6 +50,7 @@ class RunDataset(Struct, gc=False):
     """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
 
     aliases: other names by which the run's events know it, symlinks included.
+    metadata: columns of metadata tables that the run reads under its name.
     """
 
     name: Name
@@ -63,6 +64,7 @@ class RunDataset(Struct, gc=False):
     is_part: bool = False
     filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
+    metadata: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[Name]:
@@ -382,5 +384,7 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.symlinks or use.name != dataset.name:
         dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
+    if use.metadata:
+        dataset.metadata |= {*use.metadata}
     if use.filters:
         dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

@@ -1,6 +1,5 @@
 """Rule 12.9: the columns of a dataset that only edges name."""
 
-from headwater.lineage.edges.facet_contents import METADATA_COLUMNS
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.snapshot import Snapshot
@@ -20,8 +19,6 @@ def judged_columns(snapshot: Snapshot, dataset: Name) -> Columns:
         for generation in generations.meanings(location):
             own = snapshot.columns(generation)
             named = _unlisted(snapshot.graph, generation, own)
-            if own.names:  # a run that reads Iceberg's `t.snapshots` reports its columns as those of `t`
-                named = {key: said for key, said in named.items() if key not in METADATA_COLUMNS}
             base_us = snapshot.base_us(generation) if own.names and (named or others) else None
             newer = [key for key, said in named.items() if _is_newer(snapshot, said, base_us)]
             for key in (*own.by_key, *sorted(newer)):

@@ -10,6 +10,7 @@ from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
@@ -19,7 +20,7 @@ from headwater.lineage.time.whole_rewrites import WholeRewrite, newest_rewrite
 class SnapshotOfCandidates(Snapshot):
     """Everything in dictionaries; whoever makes it fills them and lets it `take` the candidates."""
 
-    def __init__(self, naming: Naming, remask: Remask):
+    def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
         """Hold nothing yet.
 
         schemas: columns by dataset in its generation; base_times: of their base lists, us;
@@ -28,7 +29,7 @@ class SnapshotOfCandidates(Snapshot):
         newest_us: time of the newest event that is not ahead of its receipt; retired: what was deleted or declared;
         spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
-        super().__init__(naming, remask)
+        super().__init__(naming, remask, rules)
         self.schemas: dict[Name, Columns] = {}
         self.base_times: dict[Name, int] = {}
         self.spellings: dict[Name, Mapping[str, str]] = {}

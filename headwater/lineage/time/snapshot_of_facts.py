@@ -43,7 +43,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         until_us: the moment that is asked for, None for the newest event.
         """
         self.store, naming = MemoryStore(), Naming()
-        super().__init__(naming, remask)
+        super().__init__(naming, remask, rules)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
         self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)

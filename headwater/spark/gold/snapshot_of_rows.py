@@ -44,7 +44,7 @@ class SnapshotOfRows(SnapshotOfCandidates):
 
     def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), parted: Set[Name] = frozenset()):
         """Take rows as `take_rows` does; parted: names of which events mention parts."""
-        super().__init__(naming, partial(remasked, rules))
+        super().__init__(naming, partial(remasked, rules), rules)
         self._parted = parted
         self._declared_as_retired = rules.names.jobs.retired
         self.take_rows(rows)

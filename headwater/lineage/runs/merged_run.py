@@ -377,8 +377,9 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:
-        if dataset.lineage not in NO_COLUMN_LINEAGE and dataset.lineage != use.lineage:
-            dataset.replaced = (*dataset.replaced, (dataset.lineage, dataset.lineage_us))
+        before = dataset.lineage
+        if before is not None and before not in NO_COLUMN_LINEAGE and before != use.lineage:
+            dataset.replaced = (*dataset.replaced, (before, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:
         dataset.declared = _accumulated(dataset.declared, use.declared, time_us)

@@ -144,10 +144,10 @@ def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> li
 
 
 @contextmanager
-def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
+def indexed(events: list[Delivered], chance: Random, rewrites: str = "", most_at_once: int = 4) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
 
-    rewrites: the text of `rewrites.yaml`.
+    rewrites: the text of `rewrites.yaml`; most_at_once: events of a batch.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
@@ -157,7 +157,7 @@ def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iter
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):
-            size = chance.randint(1, 4)
+            size = chance.randint(1, most_at_once)
             numbered = dict(enumerate(events[at : at + size], at + 1))
             batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
             bodies = {number: json.dumps(each.event) for number, each in numbered.items()}

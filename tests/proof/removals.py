@@ -320,15 +320,17 @@ def _stay_named(events: Sequence[Json], place: Place, column: str | None = None)
     if _is_contradicted(events, place) or _has_runs_below(events, place):
         return False
     lost: set[Name] = set()
-    named = _inputs(events, place.event)
+    named, bound = _inputs(events, place.event), bound_names(events)
     for each in _outputs(events, place.event):
         for output, entry in (each.column_lineage.get("fields") or {}).items():
-            goes = each.name == place.name and (column is None or folded_column(column) == folded_column(output))
+            goes = bound(each.name) == bound(place.name) and (
+                column is None or folded_column(column) == folded_column(output)
+            )
             (lost if goes else named).update(
                 (step["namespace"], step["name"]) for step in entry.get("inputFields") or []
             )
         whole = {(step["namespace"], step["name"]) for step in each.column_lineage.get("dataset") or []}
-        (lost if each.name == place.name and column is None else named).update(whole)
+        (lost if bound(each.name) == bound(place.name) and column is None else named).update(whole)
     return lost <= named
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Doubt, Edge, OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, Edge, Mention, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
 
@@ -65,6 +65,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     unaccounted: tuple[str, ...] = ()
     doubts: list[tuple[int, list[int], int | None]] = []
     attempt: str | None = None
+    mentions: list[tuple[int, tuple[str, ...]]] = []
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
@@ -185,6 +186,7 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
             (place(doubt.source), names.of(doubt.inputs), doubt.dataset and place(doubt.dataset))
             for doubt in said.doubts
         ],
+        "mentions": [(place(each.dataset), each.columns) for each in said.mentions],
     }
     return encode(
         PackedEdges(
@@ -225,6 +227,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
             for source, meant, known in packed.doubts
         ),
         attempt=packed.attempt,
+        mentions=tuple(Mention(names[dataset], columns) for dataset, columns in packed.mentions),
     )
 
 

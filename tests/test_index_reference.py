@@ -41,6 +41,7 @@ from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
+from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
 from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver
 from tests.reference.worlds import random_world, worlds
@@ -71,6 +72,14 @@ def test_worlds_of_which_the_index_once_knew_otherwise(seed: int) -> None:
     world = random_world(seed)
     with indexed(world, Random(seed)) as open_views:
         compare(open_views, world, AsOf())
+
+
+@pytest.mark.parametrize("seed", [1, 5, 9])
+def test_the_index_answers_like_the_rules_where_jobs_were_deleted(seed: int) -> None:
+    world = with_deletions(random_world(seed), seed)
+    with indexed(world, Random(seed)) as open_views:
+        compare(open_views, world, AsOf())
+        compare(open_views, world, AsOf(as_of_us=START_US + 20 * SECOND))
 
 
 def test_a_question_about_the_past_holds_up_none_about_now() -> None:

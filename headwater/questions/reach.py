@@ -221,7 +221,7 @@ def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
 def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
     """Tell whether the name of a source of one of these columns, none: of any column, may mean a dataset."""
     graph = snapshot.graph
-    if graph.names[source] in graph.accounted[number]:
+    if graph.is_accounted(number, graph.names[source]):
         return False
     lineage, name = graph.sets[number][1], graph.names[source]
     doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}

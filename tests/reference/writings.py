@@ -75,6 +75,8 @@ class Writing:
     """Sources that a `lineage` facet names without a column."""
     own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """`edges` without those that concern the whole output."""
+    copies: set[tuple[Dataset, str, str]] = field(default_factory=set)
+    """Of `own_edges`, those that take a column over as it is."""
     selecting: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """Edges from the columns that select rows: no column lineage, and nothing is covered by them."""
     shows_steps: bool = False
@@ -96,8 +98,8 @@ class Writing:
     def content(self) -> object:
         """What it says, whichever run says it."""
         sets: tuple[set[Any], ...] = (
-            self.edges, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read, self.tables,
-            self.inputs, self.bare, self.opaque, self.behind_view,
+            self.edges, self.copies, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read,
+            self.tables, self.inputs, self.bare, self.opaque, self.behind_view,
         )  # fmt: skip
         return self.job, self.output, self.shows_steps, self.is_inferred, tuple(frozenset(each) for each in sets)
 
@@ -386,7 +388,8 @@ class Reader:
         self._read_unlisted(writing, facet, said)
         for output, entry in (facet.get("fields") or {}).items():
             writing.named.add(output)
-            old = [{"masking": entry.get("transformationType") == "MASKED"}]
+            before = entry.get("transformationType")
+            old = [{"masking": before == "MASKED", "subtype": before if before == "IDENTITY" else ""}]
             for source in entry.get("inputFields") or []:
                 self._read_source(writing, source, output, old, said)
         for source in facet.get("dataset") or []:
@@ -446,6 +449,8 @@ class Reader:
                 kind = "INDIRECT" if step.get("type") == "INDIRECT" else "DIRECT"
                 writing.edges.add((dataset, source["field"], output, kind, masked))
                 writing.own_edges.add((dataset, source["field"], output, kind, masked))
+                if kind == "DIRECT" and step.get("subtype") == "IDENTITY":
+                    writing.copies.add((dataset, source["field"], output))
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
         """Make edges to every column of those that concern the whole output."""
@@ -467,6 +472,7 @@ def _read_inferred(writing: Writing, statement: Statement) -> None:
     writing.named |= set(statement.named)
     made = {output for _, _, output, _ in statement.columns}
     writing.empty |= set(statement.named) - made
+    writing.copies |= statement.copied
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)
         writing.edges.add((source, column, output, "DIRECT", masked))
@@ -486,6 +492,7 @@ def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> 
             edge = (source, column, output, "DIRECT", masked)
             writing.edges.add(edge)
             writing.own_edges.add(edge)
+            writing.copies |= {(source, column, output)} & statement.copied
 
 
 def _take_all(writing: Writing, statement: Statement) -> None:
@@ -501,6 +508,7 @@ def _take_unproven(writing: Writing, statement: Statement) -> None:
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)
         writing.edges.add((source, column, output, "DIRECT", masked))
+        writing.copies |= {(source, column, output)} & statement.copied
     _take_whole(writing, statement)
 
 

@@ -224,7 +224,8 @@ class ChangeHistory:
         rows = self._sql.execute(
             "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.shown = c.name "
             "JOIN entities e ON e.kind = ? AND e.name = j.key "
-            "WHERE c.mark = 'deleted' AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
+            "WHERE c.mark = 'deleted' AND c.detail = 'JOB' "
+            "AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
             (JOB, *self._between),
         )
         return ((self._names.name(number), at_us) for number, at_us in rows)

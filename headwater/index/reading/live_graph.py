@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
@@ -32,6 +32,7 @@ from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
@@ -326,6 +327,21 @@ class LiveGraph(Snapshot):
         if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
         return whole
+
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired."""
+        end_us = self.newest_event_us()
+        rows = self.sql.execute(
+            "SELECT name, time_us FROM changes WHERE mark = 'deleted' AND detail IN (?, ?) AND time_us <= ?",
+            (DELETED_JOB, DELETED_NAMESPACE, end_us),
+        )
+        deleted = [(self.names.name(number), time_us) for number, time_us in rows]
+        return newest_retirements([*deleted, *declared_until(self._rules.names.jobs.retired, end_us)])
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of a job."""
+        query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
+        return int(self.sql.execute(query, (self.names.known(job) or 0,)).fetchone()[0] or 0)
 
     def newest_event_us(self) -> int | None:
         """Return the time of the newest event that is not ahead of its receipt."""

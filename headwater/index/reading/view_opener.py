@@ -130,7 +130,10 @@ class ViewOpener:
                     self._live.rest()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
-        wanted = (self._home.current(), repr((rules.masking, rules.constants, rules.rewrites)))
+        wanted = (
+            self._home.current(),
+            repr((rules.masking, rules.constants, rules.rewrites, rules.names.jobs.retired)),
+        )
         if self._live is None or self._opened != wanted:
             self._close()
             published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules), rules))
@@ -157,7 +160,9 @@ class ViewOpener:
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
                 facts = facts if as_of.infers else without_sql(facts)
-                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules), rules)
+                found = self._past[key] = SnapshotOfFacts(
+                    facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
+                )
             while len(self._past) > _PAST_KEPT:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)

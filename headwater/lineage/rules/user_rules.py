@@ -94,7 +94,15 @@ class UserRules:
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules in index, silver and gold: what changes with any rule or their code."""
-        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants, self.rewrites)
+        parts: tuple[object, ...] = (
+            self.names.rules_hash,
+            self.tags,
+            self.masking,
+            self.consumers,
+            self.constants,
+            self.rewrites,
+        )
+        parts += (sorted(self.names.jobs.retired.items()),) if self.names.jobs.retired else ()
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:

@@ -51,6 +51,7 @@ class RunDataset(Struct, gc=False):
 
     replaced: (hash, time) of other lineage that events of the run report of it, which newer lineage replaces.
     aliases: other names by which the run's events know it, symlinks included.
+    metadata: columns of metadata tables that the run reads under its name.
     """
 
     name: Name
@@ -65,6 +66,7 @@ class RunDataset(Struct, gc=False):
     filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
     replaced: tuple[Declared, ...] = ()
+    metadata: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[Name]:
@@ -387,5 +389,7 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.symlinks or use.name != dataset.name:
         dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
+    if use.metadata:
+        dataset.metadata |= {*use.metadata}
     if use.filters:
         dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

@@ -42,6 +42,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     version: what its producer calls this state of the dataset.
     is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
     filters: of an input, the columns by which a `subset` facet or the folders of its name select rows.
+    metadata: of an input that is a metadata table under the name of its table, the columns that it lists.
     """
 
     name: Name
@@ -56,6 +57,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     version: str | None = None
     is_part: bool = False
     filters: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):

@@ -21,6 +21,7 @@ class CountedEdges:
     no whole rewrite began after the last of its runs had ended. Both are empty where only newest executions count.
     last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
     newest: what newest executions say, where earlier ones count, too; else empty.
+    retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
     store: keeps what walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     """
@@ -39,6 +40,7 @@ class CountedEdges:
     remaining: bytes = b""
     last_us: Sequence[int] = ()
     newest: bytes = b""
+    retired: frozenset[int] = frozenset()
 
     @property
     def has_earlier(self) -> bool:
@@ -55,7 +57,9 @@ class CountedEdges:
 
     @cached_property
     def _use(self) -> "CountedEdges":
-        return self._with(self.recent, is_read=True)
+        attempted = self.attempted - self.retired
+        used = self if attempted == self.attempted else replace(self, attempted=attempted)
+        return used._with(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
         """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""

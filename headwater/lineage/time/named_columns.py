@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from headwater.lineage.edges.facet_contents import METADATA_COLUMNS
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
@@ -25,7 +24,7 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
             own = snapshot.columns(generation)
             for key in (*own.by_key, *unlisted_columns(snapshot, generation)):
                 more.setdefault(columns.key(key), own.shown(key))
-            if own.names and (more.keys() > own.by_key.keys() or others) and snapshot.base_us(generation) is not None:
+            if own.names and others and snapshot.base_us(generation) is not None:
                 return columns.with_more(more)
             if own.names:
                 break
@@ -36,8 +35,6 @@ def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
     """Return the keys of the columns of a generation that no list has and lineage names, after its base list."""
     own = snapshot.columns(generation)
     named = _unlisted(snapshot.graph, generation, own)
-    if own.names:  # a run that reads Iceberg's `t.snapshots` reports its columns as those of `t`
-        named = {key: said for key, said in named.items() if key not in METADATA_COLUMNS}
     base_us = snapshot.base_us(generation) if own.names and named else None
     return sorted(key for key, said in named.items() if _is_newer(snapshot, said, base_us))
 

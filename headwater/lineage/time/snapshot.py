@@ -16,9 +16,11 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
 from headwater.lineage.time.named_columns import unlisted_columns
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
@@ -89,9 +91,13 @@ class Snapshot(ABC):
             lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
-            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
+            retired = self._retired()
+            masks = self._masks_without(retired)
+            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in masks)))
+            declared = explained_by_jobs(graph, lambda number: any(m[number] for m in self._masks), self.columns)
+            graph.explained_by_job, graph.accounted_by_job = declared
             self._counted = CountedEdges(
-                *self._masks,
+                *masks,
                 lifetimes.hidden,
                 lifetimes,
                 nesting,
@@ -99,9 +105,38 @@ class Snapshot(ABC):
                 lambda number: unlisted_columns(self, graph.names[number]),
                 attempted=attempted,
                 last_us=self._last_us,
+                retired=retired,
             )
             self._earlier.clear()
         return self._counted
+
+    def _retired(self) -> frozenset[int]:
+        """Return the edge sets of the jobs that are retired."""
+        retired = self.retired_jobs()
+        if not retired:
+            return frozenset()
+        of_job: dict[Name, list[int]] = {}
+        for number, (job_output, _) in self.graph.sets.items():
+            if job_output.has_job:
+                of_job.setdefault(job_output.job, []).append(number)
+        since = ((job, retired.since_us(job, self.job(job))) for job in of_job)
+        return frozenset(
+            number
+            for job, since_us in since
+            if since_us is not None and self.job_seen_us(job) <= since_us
+            for number in of_job[job]
+        )
+
+    def _masks_without(self, retired: Set[int]) -> tuple[bytearray, bytearray, bytearray]:
+        """Return how edge sets count if some do not, and note when those were said last."""
+        if not retired:
+            return self._masks
+        live, latest, reading = map(bytearray, self._masks)
+        for number in retired:
+            live[number] = latest[number] = reading[number] = 0
+            if self._last_us[number] != NEVER_US:
+                self._last_us[number] = self.seen(number).last_us
+        return live, latest, reading
 
     def counted_since(self, window: Window) -> CountedEdges:
         """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
@@ -114,7 +149,10 @@ class Snapshot(ABC):
             if since_us is not None:
                 attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
             self._earlier[key] = replace(
-                counted, recent=self._recent(since_us), remaining=self._remaining(counted), attempted=attempted
+                counted,
+                recent=self._recent(since_us, counted.retired),
+                remaining=self._remaining(counted),
+                attempted=attempted,
             )
         return self._earlier[key]
 
@@ -125,9 +163,14 @@ class Snapshot(ABC):
             return None
         return NEVER_US + 1 if end_us is None else end_us - window.length_us
 
-    def _recent(self, since_us: int | None) -> bytes:
-        """Return 1 for each edge set of an observed run that ended within the window."""
-        return bytes(len(self._last_us)) if since_us is None else bytes(at >= since_us for at in self._last_us)
+    def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
+        """Return 1 for each edge set of an observed run that ended within the window, unless its job is retired."""
+        if since_us is None:
+            return bytes(len(self._last_us))
+        found = bytearray(at >= since_us for at in self._last_us)
+        for number in retired:
+            found[number] = 0
+        return bytes(found)
 
     def _remaining(self, counted: CountedEdges) -> bytes:
         """Return 1 for each edge set whose output no whole rewrite has replaced since."""
@@ -267,6 +310,14 @@ class Snapshot(ABC):
     @abstractmethod
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
+
+    @abstractmethod
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired (rule 6.11), whether they ran later or not."""
+
+    @abstractmethod
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of a job, as far as that is known."""
 
     @abstractmethod
     def newest_event_us(self) -> int | None:

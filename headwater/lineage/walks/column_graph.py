@@ -34,6 +34,9 @@ class Graph:
         mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
         read_only: edge sets of runs that report no output; unsourced: of writers that report no input.
+        declared: edge sets of JobEvents with column lineage; explained_by_job: the inputs that the one in force
+        explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
+        for.
         attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
         a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
@@ -57,6 +60,9 @@ class Graph:
         self.veiled: set[int] = set()
         self.read_only: set[int] = set()
         self.unsourced: set[int] = set()
+        self.declared: set[int] = set()
+        self.explained_by_job: dict[int, tuple[Name, ...]] = {}
+        self.accounted_by_job: set[int] = set()
         self.attempted: set[int] = set()
         self.attempts_on: dict[int, set[int]] = {}
         self.attempts_at: dict[int, set[int]] = {}
@@ -109,14 +115,14 @@ class Graph:
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
         name = self.names[source]
-        if name in self.explained[number]:
+        if self._is_explained(number, name):
             return False
         return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
         """Return the columns that an edge set makes of a dataset whose name may mean `source` (rule 4.10)."""
         name = self.names[source]
-        if name in self.accounted[number]:
+        if self.is_accounted(number, name):
             return set()
         lineage = self.sets[number][1]
         return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
@@ -144,19 +150,30 @@ class Graph:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
         lineage, name = self.sets[number][1], self.names[source]
         writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
-        return not lineage.carries and writes and name not in self.accounted[number]
+        return not lineage.carries and writes and not self.is_accounted(number, name)
 
     def leaves_open(self, number: int, source: int) -> bool:
         """Tell whether an edge set reads `source` and does not say what feeds all columns of its output."""
-        return self._leaves_open(number, source) and self.names[source] not in self.explained[number]
+        return self._leaves_open(number, source) and not self._is_explained(number, self.names[source])
 
     def may_fill(self, number: int, source: int) -> bool:
         """Tell whether columns of `source` may be in the unaccounted columns of the output of an edge set."""
-        return self._leaves_open(number, source) and self.names[source] not in self.accounted[number]
+        return self._leaves_open(number, source) and not self.is_accounted(number, self.names[source])
+
+    def is_accounted(self, number: int, name: Name) -> bool:
+        """Tell whether other runs or a declaration say what the output of an edge set is made of from a dataset."""
+        return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
+
+    def _is_explained(self, number: int, name: Name) -> bool:
+        return name in self.explained[number] or name in self.explained_by_job.get(number, ())
 
     def _leaves_open(self, number: int, source: int) -> bool:
         lineage, name = self.sets[number][1], self.names[source]
-        return bool(lineage.unaccounted) and (name in lineage.tables or name in lineage.also_read)
+        return (
+            bool(lineage.unaccounted)
+            and number not in self.accounted_by_job
+            and (name in lineage.tables or name in lineage.also_read)
+        )
 
     def may_use(self, number: int, source: int) -> bool:
         """Tell whether an attempt may have used any column of `source`, which it reads."""
@@ -225,6 +242,8 @@ class Graph:
                     place.setdefault(dataset, set()).add(number)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
+        if job_output.layer == "declared" and job_output.has_job and lineage.carries:
+            self.declared.add(number)
         if lineage.asks or not lineage.carries:
             self.veiled.add(number)
         if lineage.output is None:
@@ -241,6 +260,9 @@ class Graph:
             for source, target, transformation in self._edges(number, output, lineage):
                 self.out.add(source, target, transformation, number)
                 self.into.add(target, source, transformation, number)
+        self._take_names(number, lineage)
+
+    def _take_names(self, number: int, lineage: OutputLineage) -> None:
         for node in self._named(lineage):
             self.named.setdefault(node, set()).add(number)
 
@@ -264,7 +286,7 @@ class Graph:
             del self.explained[number], self.accounted[number]
             return
         self.of_job[job_output.job].discard(number)
-        for kind in (self.veiled, self.read_only, self.unsourced):
+        for kind in (self.veiled, self.read_only, self.unsourced, self.declared):
             kind.discard(number)
         del self.explained[number], self.accounted[number]
         if lineage.output is not None:

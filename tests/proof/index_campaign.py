@@ -1,4 +1,4 @@
-"""Runs operators over worlds of which many lie in one index: an index for each would cost most of the time."""
+"""Runs operators over worlds and judges many variants by one index, which costs less than an index for each."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
@@ -22,7 +22,7 @@ MOST_AT_ONCE = 120
 
 
 class _Placed(NamedTuple):
-    """A variant, and where its world lies before and after the operator."""
+    """A variant, and the prefix of its world before and after the operator."""
 
     variant: Variant
     before: str
@@ -67,7 +67,7 @@ def _judge(variants: Sequence[Variant], tally: Tally) -> None:
 
 
 def _placed(variants: Sequence[Variant]) -> Iterator[_Placed]:
-    """Yield variants with places of their own, those of one world with one place before the operator."""
+    """Give each variant a prefix; variants of one world share the prefix of the world before the operator."""
     places: dict[int, str] = {}
     for number, variant in enumerate(variants):
         before = places.setdefault(variant.number, prefix(2 * number))

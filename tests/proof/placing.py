@@ -1,4 +1,4 @@
-"""Puts worlds into one lake or index, each into namespaces of its own, and reads answers back out of it."""
+"""Prefixes the namespaces of worlds that share a lake or index, and removes the prefix from answers."""
 
 import json
 import re
@@ -18,7 +18,7 @@ PLACED = ("arn:", "oracle:", "jdbc:")
 
 
 def portable_variants(numbers: Iterable[int], each: int = EACH) -> Iterator[Variant]:
-    """Yield variants that can lie in namespaces of their own."""
+    """Yield the variants whose namespaces can have a prefix."""
     return (_portable(variant) for variant in variants(numbers, each) if not _is_placed(variant))
 
 
@@ -75,12 +75,12 @@ def _bucket(namespace: str) -> str:
 
 
 def bodies_in(events: Iterable[Json], world: str) -> list[bytes]:
-    """Return the events of a world in namespaces of its own, as they are sent."""
+    """Return the events of a world with prefixed namespaces, as a producer sends them."""
     return [json.dumps(event).encode() for event in moved_events(events, world)]
 
 
 def moved_events(events: Iterable[Json], world: str) -> list[Json]:
-    """Return the events of a world in namespaces of its own."""
+    """Return the events of a world with prefixed namespaces and run ids."""
     placed: list[Json] = json.loads(json.dumps(list(events)))
     for event in placed:
         _on_members(event, "namespace", lambda namespace: prefixed(namespace, world))

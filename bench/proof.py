@@ -7,7 +7,8 @@
 import argparse
 import sys
 
-from tests.proof.campaign import EACH, JUDGES, campaign, smallest_of_each
+from tests.proof.campaign import EACH, JUDGES, smallest_of_each
+from tests.proof.index_campaign import campaign_of
 from tests.proof.open_points import open_pairs
 from tests.proof.reports import report
 
@@ -22,7 +23,7 @@ def main() -> int:
     given = parser.parse_args()
     unexpected: set[tuple[str, str]] = set()
     for name in given.judges:
-        tally = campaign(range(given.first, given.first + given.worlds), JUDGES[name], given.each)
+        tally = campaign_of(name, range(given.first, given.first + given.worlds), given.each)
         print(f"{name}: {given.worlds} worlds\n{tally}", flush=True)
         for violation in smallest_of_each(tally.violations, JUDGES[name]) if given.examples else ():
             print(f"\n{report(violation)}", flush=True)

@@ -1,7 +1,6 @@
 """A lake with many small worlds, each in namespaces of its own, and gold's rows as the reference states them."""
 
 import json
-import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -36,7 +35,7 @@ from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.solver import Column, Reference, TableEdge
 from tests.reference.world_events import START
-from tests.reference.worlds import random_world, world_in_namespace
+from tests.reference.worlds import prefix, random_world, world_in, world_in_namespace
 from tests.running import headwater
 
 RULES = UserRules()
@@ -128,10 +127,6 @@ def bodies(seeds: Iterable[int]) -> Iterator[list[bytes]]:
     """Yield the events of each world in its own namespaces; other answers than their order's must not follow."""
     for seed in seeds:
         yield [json.dumps(each.event).encode() for each in world_in_namespace(random_world(seed), prefix(seed))]
-
-
-def prefix(seed: int) -> str:
-    return f"w{seed:04d}x"
 
 
 class References:
@@ -241,12 +236,6 @@ def world_of(text: str) -> str:
     found = world_in(text)
     assert found, text
     return found
-
-
-def world_in(text: str) -> str | None:
-    """Return the first world that a text names, None where it is of others that share the lake."""
-    found = re.search(r"w\d{4}x", text)
-    return found[0] if found else None
 
 
 EDGES = (COLUMN_EDGES, TABLE_EDGES)

@@ -227,11 +227,15 @@ def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> li
 
 @contextmanager
 def indexed(
-    events: list[Delivered], chance: Random, rewrites: str = "", window_us: int | None = None
+    events: list[Delivered],
+    chance: Random,
+    rewrites: str = "",
+    window_us: int | None = None,
+    most_at_once: int = 4,
 ) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
 
-    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other.
+    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other; most_at_once: events of a batch.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
@@ -241,7 +245,7 @@ def indexed(
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):
-            size = chance.randint(1, 4)
+            size = chance.randint(1, most_at_once)
             numbered = dict(enumerate(events[at : at + size], at + 1))
             batch = [BronzeEvent(each.event_id, each.received_us, number, None) for number, each in numbered.items()]
             bodies = {number: json.dumps(each.event) for number, each in numbered.items()}

@@ -445,6 +445,13 @@ def test_rule_06_the_newest_snapshot_of_a_stream_says_all(mode: str, sources: st
     assert lineage.tables == {(one, "c", "opaque") for one in sources}
 
 
+def test_rule_06_without_lineage_the_newest_snapshot_with_inputs_and_outputs_says_all() -> None:
+    pattern = facet(processingType="STREAMING", emissionPattern={"eventContentMode": "COMPLETE_SNAPSHOT"})
+    both = run(1, 1, dataset(C), kind="RUNNING", reads=[dataset(A)], job_facets={"jobType": pattern})
+    lineage = world(both, run(1, 2, dataset(C), kind="RUNNING"))
+    assert lineage.tables == {("a", "c", "opaque")}
+
+
 def test_rule_06_two_appends_of_one_execution_both_stay() -> None:
     appends = [run(n, n, x_from(table, C), run_facets=session(1)) for n, table in ((1, A), (2, B))]
     assert world(*appends).edges == {x("a", "c"), x("b", "c")}

@@ -10,7 +10,6 @@ from typing import Any
 from tests.proof.event_edits import (
     Mutation,
     Operator,
-    Place,
     bound_names,
     changed,
     changed_datasets,
@@ -46,7 +45,7 @@ def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Replace the name of an output by that of one of its partitions."""
     found = [place for place in places(events, "outputs") if is_path(place.name) and "=" not in place.name[1]]
     found = [place for place in found if not is_own_table(place.name[1]) and "." not in place.name[1]]
-    found = [place for place in found if _change(place) != "RENAME"]  # that would rename the partition alone
+    found = [place for place in found if changes_nothing(place.named)]  # that would be about the partition alone
     if not found:
         return None
     place = chance.choice(found)
@@ -184,10 +183,6 @@ def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: N
         place.facets.get("schema") or {} for place in places(events, "inputs", "outputs") if bound(place.name) == name
     ]
     return {".".join(path) for each in told for path in schema_paths(each.get("fields") or [])}
-
-
-def _change(place: Place) -> str | None:
-    return (place.facets.get("lifecycleStateChange") or {}).get("lifecycleStateChange")
 
 
 def _link(named: Json, catalog: Name) -> None:

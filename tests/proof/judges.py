@@ -102,7 +102,9 @@ def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, aske
     used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
         folded(((column_of(each), each.verdict) for each in used), USE_FIRST),
-        folded(((column_of(each), exposure_of(each)) for each in _exposures(snapshot, rules, counted)), SURFACE_FIRST),
+        folded(
+            ((column_of(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST
+        ),
         [reached(snapshot, counted, column, asked.mode, forward=True) for column in asked.impact],
         [reached(snapshot, counted, column, asked.mode, forward=False) for column in asked.upstream],
     )
@@ -122,7 +124,8 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
     )
 
 
-def _exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> Sequence[Any]:
+def all_exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> Sequence[Any]:
+    """Return the surface of the tag; nothing if no column has it."""
     try:
         looked = look_for(snapshot, rules, counted, tag=TAG, source=None)
     except NotKnown:

@@ -229,7 +229,7 @@ def _unsafe_surface(
         datasets = {column[:2], moved.get(column[:2], column[:2])}
         same = {each: answer for each, answer in after.items() if each[:2] in datasets}
         is_named = any((*each, column[2]) in now.columns for each in datasets)
-        if exposure == "tagged" and not is_named:
+        if not is_named and (exposure == "tagged" or any(map(now.of_dataset, datasets))):
             continue  # no event names the column any more
         if is_named:
             same = {each: answer for each, answer in same.items() if each[2] in (column[2], None)}
@@ -247,7 +247,7 @@ def _lost(
     for column in sorted(before.columns - after.columns, key=repr):
         new = (*moved.get(column[:2], column[:2]), column[2])
         is_named = bool({new, column} & now.columns)
-        if was.is_alias(column[:2]):
+        if was.is_alias(column[:2]) or was.is_end_of_a_name(column[:2]):
             continue
         if new in after.columns or (not is_named and now.of_dataset(new[:2])):
             continue

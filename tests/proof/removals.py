@@ -315,20 +315,22 @@ def _stay_named(events: Sequence[Json], place: Place, column: str | None = None)
     """Tell whether a run still names the sources of an output without its lineage, or without one column of it.
 
     A source that nothing else of the run names is lost with it: no rule can know that there was one. SQL that is about
-    other columns proves nothing beside lineage, but alone it does, and so does what a run below reports.
+    other columns proves nothing beside lineage, but alone it does, and so does what a run below or a JobEvent reports.
     """
-    if _is_contradicted(events, place) or _has_runs_below(events, place):
+    if _is_contradicted(events, place) or _has_runs_below(events, place) or _is_declared(events, place):
         return False
     lost: set[Name] = set()
-    named = _inputs(events, place.event)
+    named, bound = _inputs(events, place.event), bound_names(events)
     for each in _outputs(events, place.event):
         for output, entry in (each.column_lineage.get("fields") or {}).items():
-            goes = each.name == place.name and (column is None or folded_column(column) == folded_column(output))
+            goes = bound(each.name) == bound(place.name) and (
+                column is None or folded_column(column) == folded_column(output)
+            )
             (lost if goes else named).update(
                 (step["namespace"], step["name"]) for step in entry.get("inputFields") or []
             )
         whole = {(step["namespace"], step["name"]) for step in each.column_lineage.get("dataset") or []}
-        (lost if each.name == place.name and column is None else named).update(whole)
+        (lost if bound(each.name) == bound(place.name) and column is None else named).update(whole)
     return lost <= named
 
 
@@ -369,6 +371,12 @@ def _has_runs_below(events: Sequence[Json], place: Place) -> bool:
     run_id = events[place.event]["run"]["runId"].lower()
     parents = [facets_of(event["run"]).get("parent") or {} for event in events if "run" in event]
     return any(((parent.get("run") or {}).get("runId") or "").lower() == run_id for parent in parents)
+
+
+def _is_declared(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether a JobEvent is about the job of a run: it explains a run that reports no column lineage."""
+    job = events[place.event]["job"]["name"]
+    return any("job" in event and "run" not in event and event["job"]["name"] == job for event in events)
 
 
 def _names(role: str, events: Sequence[Json]) -> set[Name]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from tests.proof.additions import backfill
 from tests.proof.event_edits import places
 from tests.proof.ranks import Asked, Column, is_end_of_a_name, lineage_sources
 from tests.reference.names import Name
@@ -31,6 +32,7 @@ RECORDED = {
 }
 """What producers sent, as other tests have it; the cases of `cases/` come beside it."""
 LONGEST = 16  # events of a part of a recorded stream
+BACKFILLED = 0.1  # of worlds in which a job may run again for an older period
 QUESTIONS = 3  # of impact, and of upstream, about a world
 
 
@@ -50,7 +52,13 @@ def stream(number: int) -> Stream:
     """Return the world of a number, always the same."""
     chance = Random(number)
     found = recorded(chance) if number % 2 else generated(number // 2, chance)
-    return Stream(found.name, untied(found.events))
+    return Stream(found.name, _with_backfill(untied(found.events), Random(f"backfill {number}")))
+
+
+def _with_backfill(events: list[Json], chance: Random) -> list[Json]:
+    """Let a job of some worlds run again for an older period: without its `nominalTime` it is the newest."""
+    again = backfill(events, chance) if chance.random() < BACKFILLED else None
+    return again.after if again else events
 
 
 def untied(events: Sequence[Json]) -> list[Json]:

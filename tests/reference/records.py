@@ -181,12 +181,12 @@ class Run:
         return _run_named((self.facets.get("parent") or {}).get("root") or {}) or self.parent or self.key
 
     def _telling_event(self) -> Delivered | None:
-        with_datasets = [
-            event
-            for event in self.events
-            if any(not is_own_table(each["name"]) for each in event.datasets("inputs", "outputs"))
-        ]
-        return next(reversed([e for e in self.events if event_has_lineage(e)] or with_datasets), None)
+        def lists(event: Delivered, role: str) -> bool:
+            return any(not is_own_table(each["name"]) for each in event.datasets(role))
+
+        part = [event for event in self.events if lists(event, "inputs") or lists(event, "outputs")]
+        whole = [event for event in part if lists(event, "inputs") and lists(event, "outputs")]
+        return next(reversed([e for e in self.events if event_has_lineage(e)] or whole or part), None)
 
 
 def attempts_of(events: list[Delivered]) -> list[list[Delivered]]:

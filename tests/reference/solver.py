@@ -329,7 +329,7 @@ class Reference:
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        told = [self.node(*named) for each in self.observed + self.declared for named in each.mentions]
+        told = [self.node(*named) for each in self.observed + self.every_declared for named in each.mentions]
         ends = [end for edge in self.every_edge for end in (edge[:4], edge[4:8])]
         return Nesting(self.schemas, [*nodes, *told, *ends])
 

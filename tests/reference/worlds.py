@@ -4,6 +4,7 @@ Written once: Hypothesis draws (and shrinks) it, `random.Random` draws it for ba
 """
 
 import random
+import re
 import zlib
 from dataclasses import replace
 from typing import Any
@@ -75,6 +76,17 @@ def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:
     prefix: lower-case letters, digits and dashes. Run ids and event ids keep their order.
     """
     return [replace(each, event=_moved(each.event, prefix), event_id=prefix + each.event_id) for each in world]
+
+
+def prefix(seed: int) -> str:
+    """Return how the namespaces of a world begin that lies beside others."""
+    return f"w{seed:04d}x"
+
+
+def world_in(text: str) -> str | None:
+    """Return the first world that a text names, None where it is of others that share the lake."""
+    found = re.search(r"w\d{4}x", text)
+    return found[0] if found else None
 
 
 def _moved(value: Any, prefix: str) -> Any:

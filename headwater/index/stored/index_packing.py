@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Doubt, Edge, OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, Edge, Mention, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
 
@@ -66,6 +66,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     doubts: list[tuple[int, list[int], int | None]] = []
     attempt: str | None = None
     doubtful: list[int] = []
+    mentions: list[tuple[int, tuple[str, ...]]] = []
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
@@ -187,6 +188,7 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
             for doubt in said.doubts
         ],
         "doubtful": names.of(said.doubtful),
+        "mentions": [(place(each.dataset), each.columns) for each in said.mentions],
     }
     return encode(
         PackedEdges(
@@ -228,6 +230,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
         ),
         attempt=packed.attempt,
         doubtful=_names(names, packed.doubtful),
+        mentions=tuple(Mention(names[dataset], columns) for dataset, columns in packed.mentions),
     )
 
 

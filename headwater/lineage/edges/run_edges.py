@@ -318,6 +318,8 @@ def _with_mentions(
             found.setdefault(source, set()).add(rules.column_key(source, line.column))
     if not found:
         return lineage
+    for name, columns in _metadata_columns(run, rules).items():
+        found.get(name, set()).difference_update(columns)
     for edge in lineage.edges:
         found.get(edge.source, set()).discard(edge.column)
         found.get(output, set()).difference_update(lineage.columns if edge.target is None else (edge.target,))
@@ -517,15 +519,21 @@ def _of_rows(run: Run, edges: tuple[Edge, ...], rules: EdgeRules) -> tuple[Edge,
 
     A column that the run lists for the table as well is one of the table.
     """
+    metadata = _metadata_columns(run, rules)
+    if not metadata:
+        return edges
+    return tuple(edge for edge in edges if edge.column not in metadata.get(edge.source, ()))
+
+
+def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
+    """Return by input the keys of the columns of metadata tables that the run reads under its name."""
     metadata: dict[Name, Set[str]] = {}
     for name, dataset in run.inputs.items():
         if dataset.metadata:
             own = rules.contents.schema(dataset.schema) if dataset.schema else ()
             listed = {rules.column_key(name, ".".join(path)) for path in own}
             metadata[name] = {rules.column_key(name, column) for column in dataset.metadata} - listed
-    if not metadata:
-        return edges
-    return tuple(edge for edge in edges if edge.column not in metadata.get(edge.source, ()))
+    return metadata
 
 
 def _filters(run: Run, rules: EdgeRules) -> tuple[Edge, ...]:

@@ -65,8 +65,8 @@ class RunDataset(Struct, gc=False):
     is_part: bool = False
     filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
-    metadata: frozenset[str] = frozenset()
     replaced: tuple[Declared, ...] = ()
+    metadata: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[Name]:
@@ -311,8 +311,9 @@ def _carries(fact: RunFacts) -> bool:
 
 
 def _snapshot(ordered: Sequence[RunFacts]) -> Sequence[RunFacts]:
-    """Return the one event that says all: the newest with lineage, else with datasets."""
-    for says in (_carries, lambda fact: bool(fact.inputs or fact.outputs)):
+    """Return the one event that says all: the newest with lineage, else with inputs and outputs, else with either."""
+    whole, part = (lambda fact: bool(fact.inputs and fact.outputs)), (lambda fact: bool(fact.inputs or fact.outputs))
+    for says in (_carries, whole, part):
         found = [fact for fact in ordered if says(fact)]
         if found:
             return found[-1:]
@@ -377,9 +378,8 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:
-        before = dataset.lineage
-        if before is not None and before not in NO_COLUMN_LINEAGE and before != use.lineage:
-            dataset.replaced = (*dataset.replaced, (before, dataset.lineage_us))
+        if dataset.lineage and dataset.lineage != use.lineage:  # neither None nor `DELETED`, which is empty
+            dataset.replaced = (*dataset.replaced, (dataset.lineage, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:
         dataset.declared = _accumulated(dataset.declared, use.declared, time_us)

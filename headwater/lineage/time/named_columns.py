@@ -24,7 +24,7 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
             own = snapshot.columns(generation)
             for key in (*own.by_key, *unlisted_columns(snapshot, generation)):
                 more.setdefault(columns.key(key), own.shown(key))
-            if own.names and (more.keys() > own.by_key.keys() or others) and snapshot.base_us(generation) is not None:
+            if own.names and others and snapshot.base_us(generation) is not None:
                 return columns.with_more(more)
             if own.names:
                 break

@@ -263,6 +263,9 @@ class Graph:
             for source, target, transformation in self._edges(number, output, lineage):
                 self.out.add(source, target, transformation, number)
                 self.into.add(target, source, transformation, number)
+        self._take_names(number, lineage)
+
+    def _take_names(self, number: int, lineage: OutputLineage) -> None:
         for node in self._named(lineage):
             self.named.setdefault(node, set()).add(number)
 

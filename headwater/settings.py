@@ -40,6 +40,11 @@ class GeneralSettings(BaseModel):
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    marquez_strict: bool = Field(
+        False,
+        description="Answer `POST /api/v1/lineage` like Marquez: 201 once questions see the event, 422 where a member "
+        "is missing that Marquez requires. Of `headwater up` only.",
+    )
     stations: tuple[Station, ...] = Field(
         ("receiver", "parser", "api", "sinks"),
         description="What `headwater up` runs; fewer than all where others run the rest on the same log and lake.",

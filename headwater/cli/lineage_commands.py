@@ -52,6 +52,10 @@ _STOPS = {
         "Runs that did not complete; wait for their end, or run the jobs again",
         (ITSELF, "onward", "runs"),
     ),
+    "events_removed": (
+        "Events were removed by retention before the index was built from the lake, so more lineage may have existed",
+        (ITSELF, "events_removed_before"),
+    ),
 }
 """By the reason of a stop: the title and the columns of its table."""
 

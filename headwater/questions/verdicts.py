@@ -33,6 +33,7 @@ from headwater.questions.answers.column_answers import (
     Word,
 )
 from headwater.questions.attempts import told_runs, unfinished_runs
+from headwater.questions.removed_events import removed_day
 from headwater.questions.showing import former_location
 from headwater.questions.subjects import Subject, find_dataset
 
@@ -126,7 +127,9 @@ def dataset_verdicts(
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
     locations = (dataset, *snapshot.naming.moved.others_now(dataset))
-    subject = VerdictSubject(numbers, newest, columns, consumers, any(map(snapshot.was_read, locations)), strict)
+    ever_read = any(map(snapshot.was_read, locations))
+    removed_before = removed_day(snapshot)
+    subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before)
     return column_verdicts(snapshot.graph, subject, counted)
 
 

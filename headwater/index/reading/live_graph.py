@@ -110,6 +110,7 @@ class LiveGraph(Snapshot):
             taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
             newest = max(*taken, self._newest_entity(), self.generation)
         self.moved, self.acted = newest if moved else self.moved, self._newest_act()
+        self.removed_before_us = self._removed_before_us()
         self._tags = self._counted = None
         self._jobs.clear()
         self.forget()
@@ -396,6 +397,10 @@ class LiveGraph(Snapshot):
     def close(self) -> None:
         """Close the file."""
         self.sql.close()
+
+    def _removed_before_us(self) -> int | None:
+        row = self.sql.execute("SELECT max(before_us) FROM removed_events").fetchone()
+        return row[0] if row else None
 
     def _newest_entity(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)

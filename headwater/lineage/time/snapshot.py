@@ -22,6 +22,7 @@ from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
+from headwater.lineage.time.named_columns import unlisted_columns
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.followed_edges import EdgeStore
@@ -72,6 +73,8 @@ class Snapshot(ABC):
         """Hold no edge yet; `naming` knows what names mean at that moment, `rules` how long datasets keep rows."""
         self.graph = Graph()
         self.naming = naming
+        self.removed_before_us: int | None = None
+        """Events that were received before this moment were removed from the lake: nothing here follows from them."""
         self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
@@ -101,6 +104,7 @@ class Snapshot(ABC):
                 lifetimes,
                 nesting,
                 EdgeStore(graph),
+                lambda number: unlisted_columns(self, graph.names[number]),
                 attempted=attempted,
                 last_us=self._last_us,
                 retired=retired,

@@ -10,6 +10,7 @@ from headwater.questions.answers.answer_parts import (
     Column,
     Count,
     Dataset,
+    Displayed,
     FormerLocation,
     Job,
     JobUnread,
@@ -20,7 +21,7 @@ from headwater.questions.answers.answer_parts import (
 )
 
 
-class SurfaceVia(AnswerStruct, kw_only=True):
+class SurfaceVia(Displayed, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage.
 
     unread: why nothing, or not all, follows from the SQL of that job. not_completed: the run that may have written the
@@ -72,12 +73,17 @@ class Exposures(AnswerStruct):
 
 
 class Surface(ListAnswer):
-    """The masking surface."""
+    """The masking surface.
+
+    events_removed_before: the day (UTC) before which events were removed, so that columns may be missing and no column
+    is proven to be masked.
+    """
 
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
     exposures: Exposures
+    events_removed_before: str | UnsetType = UNSET
 
 
 class Showing(AnswerStruct):
@@ -192,7 +198,7 @@ class Rules(AnswerStruct):
     problems: list[str]
 
 
-class Found(AnswerStruct):
+class Found(Displayed):
     """Something that is called so."""
 
     kind: Literal["job", "dataset", "alias", "column", "tag"]
@@ -201,7 +207,7 @@ class Found(AnswerStruct):
     column: str | None
     tag: str | None
     means: Dataset | None
-    match: Literal["exact", "prefix", "word", "part", "parent", "similar"]
+    match: Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
     uses: Count
     last_seen: Time | None
 

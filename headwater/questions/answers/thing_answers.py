@@ -1,6 +1,14 @@
 """Answers that list what there is: datasets, jobs, runs."""
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, FormerLocation, Job, ListAnswer, Time
+from headwater.questions.answers.answer_parts import (
+    AnswerStruct,
+    Count,
+    Displayed,
+    FormerLocation,
+    Job,
+    ListAnswer,
+    Time,
+)
 
 
 class LastRun(AnswerStruct):
@@ -28,7 +36,7 @@ class JobInList(Job):
     original_names: list[str]
 
 
-class DatasetInList(AnswerStruct):
+class DatasetInList(Displayed):
     """A dataset, who owns it, and when it was written last, by which job and how that fared last.
 
     tags: its own and those of its columns; columns: how many, null where nobody says. former: the name that meant it,

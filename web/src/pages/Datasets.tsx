@@ -20,7 +20,7 @@ export function Datasets() {
         question="datasets" asked={{ ...asked, ...(system && { system }), ...(former && { former }) }} usual="name"
         empty={narrowed ? 'No dataset is so. Take a filter back.' : <NothingYet>No event named a dataset yet.</NothingYet>}
         columns={[
-          { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <><DatasetLink id={row} /><Former of={row.former} /></> },
+          { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.display_name ?? row.name, width: 'minmax(14rem, 3fr)', show: (row) => <><DatasetLink id={row} /><Former of={row.former} /></> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },
           { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
           { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },

@@ -217,6 +217,29 @@ def test_questions_without_a_window_have_that_of_the_settings(days: int | None, 
                 assert [each.verdict for each in found.items] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("change_or_keeps", "shown"),
+    [("", {"old", "new"}), ("TRUNCATE", {"new"}), ("ALTER", {"old", "new"}), ("1h", {"new"}), ("4h", {"old", "new"})],
+)
+def test_a_former_location_without_rows_is_not_on_the_surface(change_or_keeps: str, shown: set[str]) -> None:
+    """Its last write is two hours older than the newest event."""
+    links = symlinks(("hive://meta", "db.t"))
+    old, new = (
+        done(number, second, writes(name, {"x": "a.x"}, symlinks=links), of="a", job="load")
+        for number, second, name in ((1, 0, "old"), (2, 7200, "new"))
+    )
+    after = "" if change_or_keeps.endswith("h") else change_or_keeps
+    more = [done(3, 100, table("old", "x", **change(after)), job="app.after.old")] if after else []
+    keeps = f"version: 1\nrewrites: [{{dataset: old, keeps: {change_or_keeps}}}]" if not after else ""
+    rules = keeps if change_or_keeps else ""
+    with indexed(deliver([old, *more, new, tagging(3, "a.x")]), Random(1), rules) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
+            with open_views.look(moment) as here:
+                found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+                answer = exposures(here.snapshot, found, tag="pii", page=WHOLE)
+            assert {each.dataset for each in answer.items if not each.tagged} == shown
+
+
 def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
     return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
 

@@ -8,9 +8,12 @@ from msgspec import UNSET, structs
 
 from headwater.errors import NotKnown
 from headwater.events.times import iso
+from headwater.lineage.edges.current_candidates import SILENT
+from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import has_tag
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.walks.exposed_until import Writes
@@ -76,11 +79,15 @@ def look_for(
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
     writes = Writes(snapshot.seen, snapshot.rows_until)
     found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
+    emptied = _emptied(snapshot, counted)
+    if emptied:
+        found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
     if source:
         return Exposed(sources, _known(snapshot, found.columns), found.ways, found.until)
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
+    own = [each for each in own if each.dataset not in emptied]
     own_until = tagged_until(snapshot.graph, own, writes)
     columns = _known(snapshot, [*own, *found.columns])
     return Exposed(sources, columns, found.ways, {**found.until, **own_until})
@@ -88,6 +95,28 @@ def look_for(
 
 def _known(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
     return columns if snapshot.removed_before_us is None else list(doubted(columns))
+
+
+def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
+    """Return the former locations of which no write has left rows (rule 8): they are not on the surface."""
+    graph, moved = snapshot.graph, snapshot.naming.moved
+    return {
+        number
+        for location in (moved.former_locations() if moved.any else ())
+        for number in graph.generations.get(location, ())
+        if _is_emptied(snapshot, counted, number)
+    }
+
+
+def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
+    graph, name = snapshot.graph, snapshot.graph.names[number]
+    writers = [each for each in graph.fed_by.get(number, ()) if weight_of(graph.sets[each][1]) > SILENT]
+    if not writers or counted.attempted.intersection(graph.attempts_at.get(number, ())):
+        return False
+    return all(
+        graph.sets[each][0].layer == "observed" and snapshot.rows_until(name, snapshot.seen(each).last_us) != EVER_US
+        for each in writers
+    )
 
 
 def exposures(

@@ -13,6 +13,7 @@ import pytest
 from bench.hostile_sql import CROWDED, HOSTILE, WIDE, Script
 from headwater.lineage.inferring.column_steps import Made
 from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
+from headwater.lineage.inferring.sql_bounds import MOST_STEPS, most_steps
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_script import read_script
 from headwater.lineage.inferring.sql_text import PARSER
@@ -423,6 +424,15 @@ def test_a_script_is_read_in_linear_work_or_refused(
     else:
         small, large = (calls(made(each)) for each in (50, 100))
         assert large < small * 2.5
+
+
+@pytest.mark.slow
+def test_a_short_script_may_take_few_steps() -> None:
+    script = CROWDED["fields of a function"][0](3900)
+    columns = sum(len(table.columns) for table in script.tables)
+    most = most_steps(script.sql, columns)
+    assert most < MOST_STEPS / 4
+    assert f"takes more than {most:,} steps" in answer(read_script, script.sql, script.dialect, script.tables)
 
 
 def calls(script: Script) -> int:

@@ -11,7 +11,7 @@ from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
 from headwater.lineage.inferring.made_output import MadeOutput, named, placed, size_of
 from headwater.lineage.inferring.query_reader import QueryReader
 from headwater.lineage.inferring.several_inserts import inserts_of
-from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget
+from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget, most_steps
 from headwater.lineage.inferring.sql_text import parsed_script, statements_of
 from headwater.lineage.inferring.stray_words import StrayWord
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
@@ -28,10 +28,11 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
 
     Raises UnreadSql where nothing can be told of any.
     """
-    if sum(len(table.columns) for table in tables) > MOST_COLUMNS:
+    columns = sum(len(table.columns) for table in tables)
+    if columns > MOST_COLUMNS:
         raise UnreadSql(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
     try:
-        return _written(*parsed_script(sql, dialect), tables, dialect)
+        return _written(*parsed_script(sql, dialect), tables, dialect, Budget(most_steps(sql, columns)))
     except RecursionError as error:
         raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
 
@@ -64,10 +65,14 @@ def _defined(statement: exp.Expr) -> Iterator[str]:
 
 
 def _written(
-    statements: Sequence[exp.Expr], words: Sequence[StrayWord], tables: Sequence[KnownTable], dialect: str
+    statements: Sequence[exp.Expr],
+    words: Sequence[StrayWord],
+    tables: Sequence[KnownTable],
+    dialect: str,
+    budget: Budget,
 ) -> dict[int, MadeOutput | str]:
     mentioned = {name_of(table) for statement in statements for table in statement.find_all(exp.Table)}
-    script = _SqlScript(KnownTables(tables, mentioned), dialect)
+    script = _SqlScript(KnownTables(tables, mentioned), dialect, budget)
     script.account_for_words(words)
     if len(statements) == 1 and script.take_model(statements[0]):
         return script.found()
@@ -80,10 +85,10 @@ def _written(
 class _SqlScript:
     """What the statements so far have written."""
 
-    def __init__(self, tables: KnownTables, dialect: str):
+    def __init__(self, tables: KnownTables, dialect: str, budget: Budget):
         self.written: dict[int, MadeOutput | str] = {}
         self._tables = tables
-        self._budget = Budget()
+        self._budget = budget
         self._reader = QueryReader(tables, self._budget, dialect)
         self._own: dict[str, Relation] = {}
         self._doubtful: set[int] = set()

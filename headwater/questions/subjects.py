@@ -11,6 +11,7 @@ from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_s
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.nearest_names import NEAREST, nearest
+from headwater.questions.removed_events import removal
 
 _MOST_MEANT = 20
 """Datasets of one text that search puts among its hits."""
@@ -61,7 +62,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal(snapshot))
 
 
 def datasets_meant(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:

@@ -283,7 +283,7 @@ class Reference:
 
     @cached_property
     def named_us(self) -> dict[Dataset, dict[str, int]]:
-        """When edges last named columns, of whatever run or declaration."""
+        """When lineage last named columns, of whatever run or declaration."""
         told = [(each, each.time_us) for each in self.observed + self.every_declared]
         for attempt in self.attempts.every:
             run = attempt.account.run
@@ -295,7 +295,20 @@ class Reference:
                 for dataset, name in ((source, column), (writing.output, output)):
                     key, named = self.schemas.key(dataset, name), found[dataset]
                     named[key] = max(time_us, named.get(key, time_us))
+            for dataset, name in writing.mentions:
+                key, named = self.schemas.key(dataset, name), found[dataset]
+                named[key] = max(time_us, named.get(key, time_us))
         return found
+
+    def all_columns(self, dataset: Dataset) -> set[str]:
+        """Return the keys of the columns of a generation, none if no list is known of it."""
+        listed = self.schemas.columns(dataset)
+        return listed | self.named_columns(dataset) if listed else set()
+
+    def named_columns(self, dataset: Dataset) -> set[str]:
+        """Return the keys of the columns that lineage names after the base list of a generation."""
+        base_us, told = self.schemas.base_us(dataset), self.named_us.get(dataset, {})
+        return {key for key, us in told.items() if base_us is None or us > base_us}
 
     @cached_property
     def mentioned(self) -> set[Dataset]:
@@ -316,7 +329,9 @@ class Reference:
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        return Nesting(self.schemas, [*nodes, *(end for edge in self.every_edge for end in (edge[:4], edge[4:8]))])
+        told = [self.node(*named) for each in self.observed + self.declared for named in each.mentions]
+        ends = [end for edge in self.every_edge for end in (edge[:4], edge[4:8])]
+        return Nesting(self.schemas, [*nodes, *told, *ends])
 
     @cached_property
     def nesting(self) -> Nesting:

@@ -28,7 +28,6 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
-        self.named_us = lineage.named_us
         lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
         there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
@@ -74,10 +73,9 @@ class Verdicts:
         found = set[str]()
         for generations in locations:
             for dataset in generations:
-                base_us, told = schemas.base_us(dataset), self.named_us.get(dataset, {})
-                named = {key for key, us in told.items() if base_us is None or us > base_us}
+                named = self.lineage.named_columns(dataset)
                 found |= {schemas.key(spelt, key) for key in named | schemas.columns(dataset)}
-                if base_us is not None:
+                if schemas.base_us(dataset) is not None:
                     return spelt, found
                 if schemas.columns(dataset):
                     break

@@ -127,6 +127,14 @@ class Indexer:
         self._sql.execute("COMMIT")
         self._sums.checkpoint(least_frames=MANY_FRAMES)
 
+    def note_removed(self, before_us: int) -> None:
+        """Note that events received before a moment (us) were removed before the index could take them."""
+        known = self._sql.execute("SELECT max(before_us) FROM removed_events").fetchone()[0]
+        if known is None or known < before_us:
+            self._sql.execute("BEGIN IMMEDIATE")
+            self._sql.execute("INSERT OR REPLACE INTO removed_events VALUES (1, ?)", (before_us,))
+            self._sql.execute("COMMIT")
+
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Let who follows the feed know of rejections."""
         self._generation += 1

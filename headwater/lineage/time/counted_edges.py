@@ -1,6 +1,6 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ class CountedEdges:
     newest: what newest executions say, where earlier ones count, too; else empty.
     retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
     store: keeps what walks follow, for all views of a snapshot.
+    unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     """
 
     live: bytearray
@@ -32,6 +33,7 @@ class CountedEdges:
     lifetimes: Lifetimes
     nesting: Nesting
     store: EdgeStore
+    unlisted: Callable[[int], Sequence[str]]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""

@@ -40,6 +40,7 @@ class Graph:
         attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
         a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
+        named: by column the edge sets that only name it: what they say has no edge with it.
         """
         self.names: list[Name] = []
         self.columns: list[ColumnNode] = []
@@ -67,6 +68,7 @@ class Graph:
         self.attempts_at: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
+        self.named: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
         self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
@@ -103,8 +105,12 @@ class Graph:
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the columns of a dataset that edges mention, without those that were only asked about."""
-        return [node for node in self._nodes[dataset].values() if self.out.get(node) or self.into.get(node)]
+        """Return the columns of a dataset that lineage names, without those that were only asked about."""
+        return [node for node in self._nodes[dataset].values() if self.is_there(node)]
+
+    def is_there(self, node: int) -> bool:
+        """Tell whether lineage names a column."""
+        return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
@@ -192,6 +198,9 @@ class Graph:
                 if lineage.output == name:
                     targets = (edge.target,) if edge.target is not None else lineage.columns
                     yield from ((number, key) for key in targets)
+            for mention in lineage.mentions:
+                if mention.dataset == name:
+                    yield from ((number, key) for key in mention.columns)
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""
@@ -207,6 +216,12 @@ class Graph:
             and self.sets[other][1].proven == lineage.proven
             for other in self.of_job.get(job_output.job, ())
         )
+
+    def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
+        self.attempted.add(number)
+        for place, datasets in self._places_of_attempt(lineage):
+            for dataset in datasets:
+                place.setdefault(dataset, set()).add(number)
 
     def put(
         self,
@@ -227,10 +242,7 @@ class Graph:
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         if lineage.attempt:
-            self.attempted.add(number)
-            for place, datasets in self._places_of_attempt(lineage):
-                for dataset in datasets:
-                    place.setdefault(dataset, set()).add(number)
+            self._put_attempt(number, lineage)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
         if job_output.layer == "declared" and job_output.has_job and lineage.carries:
@@ -251,6 +263,13 @@ class Graph:
             for source, target, transformation in self._edges(number, output, lineage):
                 self.out.add(source, target, transformation, number)
                 self.into.add(target, source, transformation, number)
+        for node in self._named(lineage):
+            self.named.setdefault(node, set()).add(number)
+
+    def _named(self, lineage: OutputLineage) -> Iterator[int]:
+        for mention in lineage.mentions:
+            dataset = self._dataset_id(mention.dataset)
+            yield from (self._node(dataset, key) for key in mention.columns)
 
     def remove(self, number: int) -> None:
         """Take an edge set out, if it is there."""
@@ -276,6 +295,8 @@ class Graph:
             touched = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
             self.out.remove({source for source, _ in touched}, number)
             self.into.remove({target for _, target in touched}, number)
+        for node in self._named(lineage):
+            self.named[node].discard(number)
         for name in (*lineage.tables, *lineage.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 

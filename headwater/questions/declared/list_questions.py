@@ -17,11 +17,14 @@ from headwater.questions.subjects import datasets_meant
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, page: ListPage
+    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, former: p.Former = False,
+    page: ListPage,
 ) -> thing_answers.Datasets:  # fmt: skip
     """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system))
+    return sources.open_views.now(
+        lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system, former=former)
+    )
 
 
 @question("jobs")

@@ -6,16 +6,19 @@ from random import Random
 from typing import Any
 
 import pytest
-from msgspec import to_builtins
+from msgspec import UNSET, to_builtins
 
+from headwater.index.reading.run_history import RunHistory
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import link_to, read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.run_details import run_details
+from headwater.questions.run_failures import RunWords
+from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
-from tests.reference.small_events import CLEAR, made, run
+from tests.reference.small_events import CLEAR, made, run, with_schema
 from tests.reference.world_events import Json, at, dataset, deliver, event_id, facet, run_event, source, uuid
 from tests.test_index_reference import indexed
 
@@ -114,6 +117,10 @@ def test_what_is_a_link() -> None:
         ("snowflake://org-acct", "SHOP.INFORMATION_SCHEMA.COLUMNS", True),
         ("mysql://db", "information_schema.tables", True),
         ("unitycatalog://w", "system.access.audit", True),
+        ("bigquery", "p.d._bqc_0f3a5d7c9b1e4f6a8c2d4e6f8a0b1c2d", True),
+        ("bigquery", "p.d._sbc_0f3a5d7c9b1e4f6a8c2d4e6f8a0b1c2d", True),
+        ("bigquery", "p._0f3a5d7c9b1e4f6a8c2d4e6f8a0b1c2d3e4f5a6b.anon1234", True),
+        ("bigquery", "p.d.bqc_orders", False),
         ("bigquery", "p._0a1b2c3d4e5f.anon0a1b2c3d", True),
         ("gs://staging", ".spark-bigquery-local-1700000000000-0f8a15c6/part-00000.avro", True),
         ("gs://staging", "tmp/.spark-bigquery-application_1_1-0f8a15c6", True),
@@ -202,3 +209,25 @@ def test_rules_files_are_read(tmp_path: Path) -> None:
     files = RulesFiles(tmp_path)
     assert link_to(files.current().links, "https://a.b/") == "https://a.b/"
     assert "sytem" in files.problems[0]
+
+
+@pytest.mark.parametrize(("count", "shown"), [(20, 20), (21, 1)])
+def test_many_files_of_one_folder_extension_and_schema_are_one_entry_with_their_count(count: int, shown: int) -> None:
+    files = [with_schema(("s3://lake", f"raw/country{number:02}_list.csv"), "id") for number in range(count)]
+    others = [with_schema(("s3://lake", "raw/zones.csv"), "id zone"), dataset(("s3://lake", "raw/readme.md"))]
+    loaded = run(1, 0, *files, job="export")
+    event = run(2, 10, made(("s3://lake", "out"), {"x": [source(ORIGIN, "x", CLEAR)]}), reads=[*files, *others])
+    with indexed(deliver([loaded, event]), Random(1)) as views:
+        found = views.now(
+            lambda live, _: run_lineage(RunHistory(live), RunHistory(live).key(uuid(2)), RunWords({}, {}, [], []), [])
+        )
+        wrote = views.now(
+            lambda live, _: run_lineage(RunHistory(live), RunHistory(live).key(uuid(1)), RunWords({}, {}, [], []), [])
+        )
+    reads = [(each.dataset, each.files) for each in found.reads if each.dataset.startswith("raw/")]
+    assert len(reads) == shown + 2
+    assert (("raw/*.csv", 21) in reads) == (shown == 1)
+    assert {("raw/zones.csv", UNSET), ("raw/readme.md", UNSET)} <= {*reads}
+    (written, *more) = wrote.writes
+    assert (len(more) + 1, [each.id for each in written.read_by]) == (shown, [uuid(2)])
+    assert all(each.written_by is None or each.written_by.id == uuid(1) for each in found.reads)

@@ -60,7 +60,7 @@ _STOPS = {
 """By the reason of a stop: the title and the columns of its table."""
 
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
-_OTHER_RUN = (ITSELF, "run.id", "run.time", "run.job")
+_OTHER_RUN = (ITSELF, "files", "run.id", "run.time", "run.job")
 _HEALTH = (
     "status",
     "kind",

@@ -1,5 +1,11 @@
 """Which run read what which run wrote."""
 
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import UNSET, UnsetType
+
 from headwater.events.times import iso
 from headwater.index.reading.run_history import RunBeside, RunHistory
 from headwater.lineage.names.dataset_name import Name
@@ -18,6 +24,10 @@ from headwater.questions.answers.lineage_answers import (
 from headwater.questions.run_failures import RunWords
 
 _CHILDREN = 200
+_FILES = 20
+"""Files of one folder, extension and schema that are shown one by one."""
+
+_FILE = re.compile(r"(.*/)[^/]+?((?:\.[A-Za-z][A-Za-z0-9]{0,7}){1,3})", re.DOTALL)
 
 
 def run_lineage(runs: RunHistory, key: str, words: RunWords, left: list[NotRefreshed]) -> RunLineage:
@@ -35,23 +45,46 @@ def run_lineage(runs: RunHistory, key: str, words: RunWords, left: list[NotRefre
         words.sql,
         about_of({**words.job, "tags": words.run.get("tags")}),
         left,
-        [ReadByRun(*name.parts, _writer(runs, name, run)) for name in sorted({*run.inputs, *runs.read_by(run.key)})],
-        [
-            WrittenByRun(
-                *name.parts,
-                [OtherRun(*_shown(each)) for each in runs.read_after(name, run.time_us)],
-                unread.get(name.plain),
-            )
-            for name in sorted(run.outputs)
-        ],
+        [_read(runs, names, run) for names in files_together({*run.inputs, *runs.read_by(run.key)}, runs.schema)],
+        [_written(runs, names, run, unread) for names in files_together(run.outputs, runs.schema)],
         children[:_CHILDREN],
         len(children) > _CHILDREN,
     )
 
 
-def _writer(runs: RunHistory, dataset: Name, run: Run) -> OtherRun | None:
-    found = runs.written_before(dataset, run.time_us, run.key)
-    return OtherRun(*_shown(found)) if found else None
+def files_together(names: Iterable[Name], schema: Callable[[Name], str | None]) -> list[tuple[Name, ...]]:
+    """Return datasets in order, more than 20 files of one folder, extension and schema together. schema: its hash."""
+    found: defaultdict[tuple[str, ...], list[Name]] = defaultdict(list)
+    for name in sorted(names):
+        file = _FILE.fullmatch(name.name)
+        key = (name.namespace, file[1], file[2], schema(name) or "") if file else (*name.parts, name.generation)
+        found[key].append(name)
+    whole = (tuple(each) for each in found.values() if len(each) > _FILES)
+    single = ((name,) for each in found.values() if len(each) <= _FILES for name in each)
+    return sorted([*whole, *single])
+
+
+def _read(runs: RunHistory, names: tuple[Name, ...], run: Run) -> ReadByRun:
+    writers = [found for name in names if (found := runs.written_before(name, run.time_us, run.key))]
+    newest = max(writers, key=lambda each: (each.time_us, each.key), default=None)
+    return ReadByRun(*_called(names), OtherRun(*_shown(newest)) if newest else None, files=_count(names))
+
+
+def _written(runs: RunHistory, names: tuple[Name, ...], run: Run, unread: Mapping[Name, str]) -> WrittenByRun:
+    readers = {each.key: each for name in names for each in runs.read_after(name, run.time_us)}
+    why = next((unread[name.plain] for name in names if name.plain in unread), None)
+    return WrittenByRun(
+        *_called(names), [OtherRun(*_shown(each)) for each in readers.values()], why, files=_count(names)
+    )
+
+
+def _called(names: tuple[Name, ...]) -> tuple[str, str]:
+    file = _FILE.fullmatch(names[0].name) if len(names) > 1 else None
+    return (names[0].namespace, f"{file[1]}*{file[2]}") if file else names[0].parts
+
+
+def _count(names: tuple[Name, ...]) -> int | UnsetType:
+    return len(names) if len(names) > 1 else UNSET
 
 
 def _shown(run: RunBeside) -> tuple[str, str | None, Job]:

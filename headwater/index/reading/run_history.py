@@ -94,6 +94,10 @@ class RunHistory:
         )
         return [key for (key,) in self._sql.execute(query, (text.lower(), no_uuid, _NEAR))]
 
+    def schema(self, dataset: Name) -> str | None:
+        """Return the content hash of a dataset's newest schema."""
+        return self._live.schema(dataset)
+
     def places(self, key: str, limit: int) -> set[Place]:
         """Return where bronze has the newest events of a run."""
         rows = self._sql.execute(

@@ -125,7 +125,9 @@ class DisplayNames:
                 yield name
 
     def _is_free(self, form: str, dataset: Name) -> bool:
-        return self._owners.get(form) == dataset and self._user_aliases.get(form.casefold(), dataset) == dataset
+        return (
+            self._owners.get(form, dataset) == dataset and self._user_aliases.get(form.casefold(), dataset) == dataset
+        )
 
     def _written(self, name: Name) -> Name:
         """Return a name with the names of workspace and item in place of their ids."""

@@ -1,8 +1,8 @@
 """Answers about edges: what reaches what, why, since when, and what of it is not known."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from headwater.questions.answers.answer_parts import (
     AnswerStruct,
@@ -170,13 +170,19 @@ class ChildRun(OtherRun):
     state: str
 
 
-class ReadByRun(Dataset):
-    """What a run read, and the run that had written it."""
+class FilesOfRun(Dataset, kw_only=True):
+    """A dataset, or files of one folder, extension and schema under one name such as `raw/*.csv`; files: how many."""
+
+    files: Annotated[int, Meta(gt=1)] | UnsetType = UNSET
+
+
+class ReadByRun(FilesOfRun):
+    """What a run read, and the run that had written it: of files the newest of these runs."""
 
     written_by: OtherRun | None
 
 
-class WrittenByRun(Dataset):
+class WrittenByRun(FilesOfRun):
     """What a run wrote, and the runs that read it before the next write.
 
     unread: why nothing, or not all, follows from the run's SQL, where its lineage leaves columns open.

@@ -5,7 +5,7 @@ import { part, queryText, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { marquez, type Run as Described, type RunFacets } from '../api/marquez';
 import { Code, Facets } from '../parts/Facets';
-import { duration, time } from '../parts/format';
+import { count, duration, time } from '../parts/format';
 import { AboutList, NotRefreshed } from '../parts/HealthSection';
 import { Chip, DatasetLink, JobLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
@@ -40,8 +40,9 @@ export function Run() {
                 {reads.length ? (
                   <ul className="plain">
                     {reads.map((each) => (
-                      <li key={each.namespace + each.dataset}>
-                        <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                      <li key={`${each.namespace}/${each.dataset} ${each.files ?? ''}`}>
+                        {each.files ? <bdi title={`${each.namespace}/${each.dataset}`}>{each.dataset} ({count(each.files)} files)</bdi>
+                          : <DatasetLink id={{ namespace: each.namespace, name: each.dataset, display_name: each.display_name }} />}
                         {each.written_by && <> written by <JobLink id={each.written_by.job} /> <RunLink id={each.written_by.id} /></>}
                       </li>
                     ))}
@@ -52,8 +53,9 @@ export function Run() {
                 {writes.length ? (
                   <ul className="plain">
                     {writes.map((each) => (
-                      <li key={each.namespace + each.dataset}>
-                        <DatasetLink id={{ namespace: each.namespace, name: each.dataset }} />
+                      <li key={`${each.namespace}/${each.dataset} ${each.files ?? ''}`}>
+                        {each.files ? <bdi title={`${each.namespace}/${each.dataset}`}>{each.dataset} ({count(each.files)} files)</bdi>
+                          : <DatasetLink id={{ namespace: each.namespace, name: each.dataset, display_name: each.display_name }} />}
                         {each.unread && <div className="sub">SQL not read: {each.unread}</div>}
                         {each.read_by.map((other) => <div key={other.id} className="sub">read by <JobLink id={other.job} /> <RunLink id={other.id} /></div>)}
                       </li>

@@ -17,9 +17,9 @@ from headwater.access import Caller, Identity, Role
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity import oidc_tokens
 from headwater.identity.callers import Access
-from headwater.identity.oidc_sign_in import SIGNING_IN, Client, SignIn
+from headwater.identity.oidc_sign_in import Client, SignIn
 from headwater.identity.oidc_tokens import Issuer, TokenCheck
-from headwater.identity.sessions import Sessions
+from headwater.identity.sessions import SIGNING_IN, Sessions
 from tests.oidc_server import AUDIENCE, CLIENT, OidcServer, SigningKey
 
 T = TypeVar("T")

@@ -1,5 +1,7 @@
 """`/auth/…`: a browser signs in at the issuer and out again; who it is, it may ask."""
 
+from typing import TYPE_CHECKING
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -8,8 +10,10 @@ from headwater.access import Caller
 from headwater.api.refusing import error_response, json_response
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity.callers import CSRF_HEADER, Access
-from headwater.identity.oidc_sign_in import SIGNING_IN, TAKES_S, SignIn
-from headwater.identity.sessions import LIFETIME_S, SESSION, cookie
+from headwater.identity.sessions import LIFETIME_S, SESSION, SIGNING_IN, TAKES_S, cookie
+
+if TYPE_CHECKING:
+    from headwater.identity.oidc_sign_in import SignIn
 
 _NEVER_KEPT = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 
@@ -17,7 +21,7 @@ _NEVER_KEPT = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 class SignInRoutes:
     """The routes of one sign-in, or, without one, the answer that there is none."""
 
-    def __init__(self, access: Access, sign_in: SignIn | None):
+    def __init__(self, access: Access, sign_in: "SignIn | None"):
         """Ask for nothing yet."""
         self._access = access
         self._sign_in = sign_in

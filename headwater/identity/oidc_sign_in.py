@@ -15,11 +15,7 @@ import msgspec
 from headwater.access import Caller
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity.oidc_tokens import TokenCheck
-from headwater.identity.sessions import LIFETIME_S, Sessions
-
-SIGNING_IN = "headwater_signing_in"
-TAKES_S = 600
-"""Seconds in which somebody must have signed in at the issuer."""
+from headwater.identity.sessions import LIFETIME_S, SIGNING_IN, TAKES_S, Sessions
 
 _TIMEOUT = httpx.Timeout(10.0)
 _AGAIN = "Sign in again."

@@ -12,6 +12,12 @@ from headwater.access import Caller, Identity, Role
 SESSION = "headwater_session"
 LIFETIME_S = 8 * 3600
 
+SIGNING_IN = "headwater_signing_in"
+"""The cookie between the way to the issuer and the way back."""
+
+TAKES_S = 600
+"""Seconds in which somebody must have signed in at the issuer."""
+
 
 class _Session(msgspec.Struct, frozen=True, array_like=True):
     name: str

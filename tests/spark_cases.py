@@ -13,8 +13,8 @@ from headwater.errors import LakeUnavailable
 from tests import hostile_names, newest_cases, spark_driver, test_lost_runs, test_reconcile_gold, test_spark_rule_cases
 from tests.proof import spark_judge
 from tests.reference.records import Delivered
-from tests.reference.worlds import FEW
-from tests.spark_lake import SparkLake, bodies, world_in, world_of
+from tests.reference.worlds import FEW, world_in
+from tests.spark_lake import SparkLake, bodies, world_of
 from tests.test_freshness import Place, gold_lacks_s
 
 PROOF = range(20)

@@ -18,11 +18,11 @@ from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.silver_names import LearntNames
 from headwater.tables import BINDINGS, DATASETS
 from tests.reference.world_events import Json, deliver
-from tests.reference.worlds import world_in_namespace
+from tests.reference.worlds import prefix, world_in_namespace
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE
 from tests.rule_cases.judges import column_of, linked, spelt_by, told_hit, told_links, told_verdict
-from tests.spark_lake import RULES, SparkLake, prefix, world_of
+from tests.spark_lake import RULES, SparkLake, world_of
 from tests.spark_noise import SPARK_NOISE
 from tests.test_index_reference import FAR
 from tests.test_rule_cases import CASES, differences, shuffled, tagged

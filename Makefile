@@ -139,6 +139,7 @@ torture: setup-test  ## the long tests; 500 kills, then 1,000 amid faults of eve
 	$(BIN)/python -m bench.instances --kills 20
 	$(BIN)/python -m bench.fuzz --seconds 600
 	$(BIN)/python -m bench.slowest
+	$(BIN)/python -m bench.named_sql
 	$(BIN)/python -m bench.worlds
 	$(BIN)/python -m bench.spark_worlds
 

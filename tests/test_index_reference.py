@@ -33,19 +33,24 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
+from headwater.questions.answers.answer_parts import FormerLocation
+from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
+from headwater.questions.things import Narrowed, datasets
 from headwater.questions.verdicts import verdicts
+from headwater.runtime.indexes import open_rules
+from headwater.settings import Settings
 from tests.lineage_world import LineageWorld
 from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks
 from tests.reference.worlds import random_world, worlds
-from tests.rule_cases.events import done, table, tagging, writes
+from tests.rule_cases.events import change, done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -148,21 +153,95 @@ def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: in
             assert {each.column: (each.listed.time_us, each.since.time_us) for each in found} == wanted
 
 
+def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
+    overwritten = done(1, 1, table("t", "x y", **change("OVERWRITE")), job="app.overwrite_by_expression.t")
+    read = done(2, 2, writes("u", {"x": "t.x", "edge": "t.edge"}), of=[table("t", "x ghost")], job="read")
+    appended = done(3, 3, table("t", "x added"), job="append")
+    only_read = done(4, 4, writes("w", {"x": "v.x"}), of=[table("v", "x ghost")], job="read v")
+    with indexed(deliver([overwritten, read, appended, only_read]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
+            assert {each.column for each in found if each.readers_only} == {"ghost", "edge"}
+            assert {each.dataset for each in found if each.readers_only} == {"t"}
+
+
+def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() -> None:
+    old, new = (
+        done(number, number, writes(name, {"x": "a.x"}, symlinks=symlinks(("hive://meta", "db.t"))), of="a", job="load")
+        for number, name in enumerate(("old", "new"), 1)
+    )
+    former = FormerLocation("hive://meta", "db.t", at(2))
+    with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
+        with open_views.look(AsOf()) as here:
+            found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+            shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
+            assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": None}
+            asked = (here.snapshot, here.rules, here.counted)
+            listed = verdicts(*asked, asked=None, page=WHOLE)
+            assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
+            every = verdicts(*asked, asked=None, page=WHOLE, former=True)
+            assert {each.dataset: each.former for each in every.readers} == {"a": None, "new": None, "old": former}
+        for with_former, names in ((False, ["a", "new"]), (True, ["a", "new", "old"])):
+            answer = open_views.now(partial(_datasets, with_former))
+            assert [each.name for each in answer.items] == names
+            assert answer.former_hidden == 3 - len(names)
+
+
+def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> None:
+    query = "WITH users AS (SELECT mail FROM raw) SELECT mail, mail AS copy FROM users"
+    told = {"mail": "users.mail", "copy": "raw.mail"}
+    sql = {"sql": facet(query=query, dialect="spark")}
+    written = done(1, 1, writes("b", told), of=[table("raw", "mail id")], job_facets=sql)
+    with indexed(deliver([written]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = reach(
+                    here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
+                )
+            assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", False)}
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(None, "used"), (0, "unused"), (1, "unused"), (3, "used")])
+def test_questions_without_a_window_have_that_of_the_settings(days: int | None, verdict: str) -> None:
+    first = done(1, -2 * 86_400, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load")
+    second = done(2, 0, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="load")
+    settings = Settings.model_validate({"window_days": days})
+    window_us = open_rules(settings).current().window_us
+    assert window_us == (None if days is None else days * 86_400 * SECOND)
+    with indexed(deliver([first, second]), Random(1), window_us=window_us) as open_views:
+        for as_of_us in (None, START_US):
+            for asked_us, expected in ((None, verdict), (5 * 86_400 * SECOND, "used"), (SECOND, "unused")):
+                with open_views.look(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
+                    found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+                assert [each.verdict for each in found.items] == [expected]
+
+
+def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
+    return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
+
+
 def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:
     return unlisted_by_readers(live, dataset, until_us)
 
 
 @contextmanager
-def indexed(events: list[Delivered], chance: Random, rewrites: str = "", most_at_once: int = 4) -> Iterator[ViewOpener]:
+def indexed(
+    events: list[Delivered],
+    chance: Random,
+    rewrites: str = "",
+    window_us: int | None = None,
+    most_at_once: int = 4,
+) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
 
-    rewrites: the text of `rewrites.yaml`; most_at_once: events of a batch.
+    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other; most_at_once: events of a batch.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
-        open_views = ViewOpener(home, RulesFiles(Path(folder)))
+        open_views = ViewOpener(home, RulesFiles(Path(folder), window_us))
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):

@@ -98,6 +98,8 @@ ACCOUNTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
      {"a": "amount~ customer_id~ day~ id~", "*": "customer_id? id?"}),
     ("a whole row as an object", "snowflake", "INSERT INTO out (a) SELECT OBJECT_CONSTRUCT(*) FROM customers",
      {"a": "country~ email~ id~ name~"}),
+    ("an arrow to a field in a function", "postgres",
+     "INSERT INTO out (a) SELECT coalesce(c.email, name -> 'first', 'x') FROM customers c", {"a": "email~ name~"}),
     ("a whole row by the alias of its table", "postgres", "INSERT INTO out (a) SELECT row_to_json(c) FROM customers c",
      {"a": "country~ email~ id~ name~"}),
     ("a whole row of the query around", "postgres",
@@ -201,6 +203,26 @@ ACCOUNTED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 )  # fmt: skip
 """Forms in which a reference was missed silently: what the statement makes of columns."""
 
+STRAY: tuple[tuple[str, str, str], ...] = (
+    ("duckdb", "SELECT date_trunc(name, day) FROM customers, orders", "name"),
+    ("duckdb", "SELECT email.upper() FROM customers", "email"),
+    ("duckdb", "SELECT c.email.upper() FROM customers c", "email"),
+    ("postgres", "SELECT @id FROM customers", "id"),
+    ("postgres", "SELECT convert(int, email) FROM customers", "email"),
+    ("spark", "SELECT map {email: 1} FROM customers", "email"),
+    ("spark", "SELECT id FROM customers TABLESAMPLE (BUCKET 1 OUT OF 4 ON email)", "email"),
+    ("spark", "SELECT trunc(day, name) FROM customers, orders", "name"),
+)
+"""Statements in which the parser takes a column for something else: dialect, query, column."""
+
+FUNCTIONS: tuple[tuple[str, str], ...] = (
+    ("duckdb", "CREATE MACRO f(p) AS (SELECT max(email) FROM customers); INSERT INTO out (a) SELECT f(id) FROM orders"),
+    ("bigquery", "CREATE TEMP FUNCTION f(p INT64) AS ((SELECT max(email) FROM customers)); "
+                 "INSERT INTO out (a) SELECT f(id) FROM orders"),
+    ("postgres", "CREATE FUNCTION f(p INT) RETURNS INT AS $$ SELECT max(email) FROM customers $$ LANGUAGE sql; "
+                 "INSERT INTO out (a) SELECT f(id) FROM orders"),
+)  # fmt: skip
+
 NOT_FOLLOWED: tuple[tuple[str, str], ...] = (
     ("bigquery", "SET v = (SELECT max(email) FROM customers); INSERT INTO out (a) SELECT 1"),
     ("bigquery", "DECLARE v INT64 DEFAULT (SELECT max(email) FROM customers); INSERT INTO out (a) SELECT 1"),
@@ -265,6 +287,62 @@ def test_a_table_is_opaque_whose_column_is_used_in_a_way_that_is_not_followed(di
     said = read_script(sql, dialect, TABLES)[OUT]
     assert not isinstance(said, str), said
     assert 0 in said.behind_views or "email?" in text(said.whole)
+
+
+@pytest.mark.parametrize(("dialect", "query", "column"), STRAY)
+def test_a_column_is_used_that_the_parser_takes_for_something_else(dialect: str, query: str, column: str) -> None:
+    said = read_script(f"INSERT INTO out (a) {query}", dialect, TABLES)[OUT]
+    assert not isinstance(said, str), said
+    assert column in {name for made in (*said.columns.values(), said.whole) for _, name in made}
+    unlisted = [table if table.is_output else KnownTable(table.names, (), True, False) for table in TABLES]
+    unknown = read_script(f"INSERT INTO out (a) {query}", dialect, unlisted)[OUT]
+    assert isinstance(unknown, str) or unknown.behind_views
+
+
+@pytest.mark.parametrize(("dialect", "sql"), FUNCTIONS)
+def test_what_a_function_of_the_script_reads_is_opaque(dialect: str, sql: str) -> None:
+    said = read_script(sql, dialect, TABLES)[OUT]
+    assert not isinstance(said, str), said
+    assert 0 in said.behind_views
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "columns"),
+    [
+        ("duckdb", "CREATE TABLE out AS SELECT q.id FROM (SELECT * FROM customers ORDER BY 2 LIMIT 3) q", "email"),
+        ("duckdb", "CREATE TABLE out AS SELECT q.id FROM "
+                   "(SELECT * FROM customers UNION BY NAME SELECT id FROM orders) q", "email name country"),
+        ("duckdb", "CREATE TABLE out AS SELECT name AS email FROM customers ORDER BY email || 'x'", "email name"),
+        ("duckdb", "CREATE TEMP TABLE customers AS SELECT id AS email FROM orders; DROP TABLE customers; "
+                   "CREATE TABLE out AS SELECT email FROM customers", "email"),
+    ],
+)  # fmt: skip
+def test_a_column_that_decides_by_its_place_or_name_is_used(dialect: str, sql: str, columns: str) -> None:
+    said = read_script(sql, dialect, TABLES)[OUT]
+    assert not isinstance(said, str), said
+    used = {name for made in (*said.columns.values(), said.whole) for place, name in made if place == 0}
+    assert used >= {*columns.split()}
+
+
+@pytest.mark.parametrize(
+    ("whens", "is_read"),
+    [
+        ("WHEN NOT MATCHED THEN INSERT *", True),
+        ("WHEN MATCHED THEN UPDATE SET *", True),
+        ("WHEN NOT MATCHED THEN INSERT VALUES (c.id, c.name)", False),
+    ],
+)
+def test_a_merge_with_lists_that_lack_columns_proves_nothing_of_the_others(whens: str, is_read: bool) -> None:
+    part = [KnownTable(each.names, each.columns, each.is_input, each.is_output, is_part=True) for each in TABLES]
+    said = read_script(f"MERGE INTO out USING customers c ON out.a = c.id {whens}", "spark", part)[OUT]
+    assert isinstance(said, str) != is_read
+    assert isinstance(said, str) or 0 in said.behind_views
+
+
+def test_an_insert_by_place_into_a_list_that_lacks_columns_is_not_read() -> None:
+    part = [*TABLES[:2], KnownTable(("dw.out",), ("a", "b"), False, True, is_part=True)]
+    said = read_script("INSERT INTO out SELECT id, name FROM customers", "spark", part)[OUT]
+    assert said == "it lists no columns, and no event of the run lists all columns of the output"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Rule 13 against what is known to be true: edges that people wrote down, recorded lineage, the queries of TPC."""
 
+from collections import Counter
+
 import pytest
 
 from bench.dialect_truth import TrueStatement, true_statements
 from bench.executed_sql import Campaign
 from bench.inference import PRECISION, RECALL, edges_of, like_with_like, measure
+from bench.named_sql import outcome, some_statements
 from bench.statements import statements
 from bench.tpc_queries import tpc_inserts
 from headwater.lineage.inferring.sql_script import read_script
@@ -37,6 +40,14 @@ def test_the_queries_of_tpc_are_read_as_inserts() -> None:
         assert not isinstance(said, str), f"{name}: {said}"
         assert [each.casefold() for each in said.columns] == [each.casefold() for each in tables[-1].columns], name
         assert said.places, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_column_that_a_statement_names_is_used_whatever_names_it(is_listed: bool) -> None:
+    found = Counter(outcome(each, is_listed=is_listed) for each in some_statements())
+    assert found["missed"] == 0
+    assert found["used"] > found.total() * 0.75
 
 
 @pytest.mark.slow

@@ -47,7 +47,15 @@ View = Annotated[
     Literal["current", "newest", "all"],
     Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
 ]
-Window = Annotated[int, Help("Days in which an earlier execution counts as use; 0: only newest ones do.", 0, 36_500)]
+Window = Annotated[
+    int | None,
+    Help(
+        "Days in which an earlier execution counts as use; 0: only newest ones do. Without it the setting "
+        "`window_days`, which is 92.",
+        0,
+        36_500,
+    ),
+]
 AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
 KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
 SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]
@@ -114,6 +122,7 @@ Granularity = Annotated[
 JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
 AnyJob = Annotated[str | None, Help("A job by its name, or NAMESPACE/NAME; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
+Former = Annotated[bool, Help("also former locations, which no name means any more.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
 OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]

@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_name import Name, split_location
+from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
 from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.nearest_names import NEAREST, nearest
+from headwater.questions.removed_events import removal
+
+_MOST_MEANT = 20
+"""Datasets of one text that search puts among its hits."""
 
 
 class Subject(NamedTuple):
@@ -34,7 +38,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
     default that raises NeverWritten: without lineage most questions would answer as if nothing were behind it.
     """
-    for name in _candidates(rules, asked):
+    for name in whole_names(rules, asked):
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
@@ -58,18 +62,33 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal(snapshot))
+
+
+def datasets_meant(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
+    """Return the datasets that a text may mean as a whole name, in the order of candidates; none for a part of one."""
+    if len(text) > LONGEST:
+        return []
+    asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
+    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
+    exact = next((name for name in named if snapshot.knows(name)), names.called(text.strip()))
+    if exact is not None:
+        return [exact] if snapshot.knows(exact) else []
+    meant = names.ending(text.strip().strip("/"))
+    return sorted(name for name in meant.own or meant.aliases or meant.in_any_case if snapshot.knows(name))[
+        :_MOST_MEANT
+    ]
 
 
 def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
     """Return the datasets that are meant of those that events name and no lineage knows."""
-    named = (snapshot.resolve(name) for name in _candidates(rules, asked))
+    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
         return [exact]
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
     found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
-    meant = snapshot.display_names(rules).ending(text, namespaces)
+    meant = snapshot.display_names(rules).ending(text, frozenset(namespaces))
     return sorted(found or meant.own or meant.aliases or meant.in_any_case)
 
 
@@ -79,7 +98,9 @@ def _fitting(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tup
     A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
     only that leads to datasets, those with an alias that ends so are candidates, too.
     """
-    meant = Meant(*({each for each in found if snapshot.knows(each)} for found in names.ending(text, namespaces)))
+    meant = Meant(
+        *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
+    )
     own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
     fitting = own | meant.own
     if not own:
@@ -120,7 +141,8 @@ def _accepted(snapshot: Snapshot, names: DisplayNames) -> set[str]:
     return labels.union("/".join(name.parts) for name in (*snapshot.datasets(), *aliases))
 
 
-def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
+def whole_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
+    """Yield the canonical names that a text may be as a whole: an alias, or an address, also in SQL."""
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
         return

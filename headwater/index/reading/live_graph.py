@@ -18,6 +18,7 @@ from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
+from headwater.lineage.edges.complete_lists import READ
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
@@ -109,6 +110,7 @@ class LiveGraph(Snapshot):
             taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
             newest = max(*taken, self._newest_entity(), self.generation)
         self.moved, self.acted = newest if moved else self.moved, self._newest_act()
+        self.removed_before_us = self._removed_before_us()
         self._tags = self._counted = None
         self._jobs.clear()
         self.forget()
@@ -139,13 +141,27 @@ class LiveGraph(Snapshot):
         return self.remembered(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
+        base = self._known_lists(dataset).base
+        return base.time_us if base else None
+
+    def written_keys(self, dataset: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that others than readers list."""
+        return self.remembered(("written", dataset), lambda: self._written_keys(dataset))
+
+    def _written_keys(self, dataset: Name) -> frozenset[str]:
+        columns = self.columns(dataset)
+        lists = [seen for seen in self._known_lists(dataset).lists if seen.authority > READ]
+        paths = (path for seen in lists for path in self.contents.schema(seen.schema))
+        return frozenset(columns.key(".".join(path)) for path in paths)
+
+    def _known_lists(self, dataset: Name) -> KnownLists:
         lists = KnownLists(by_parts=self.is_written_by_parts(dataset.plain))
         for name in self.naming.names_of(dataset.plain):
             rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
             for seen in map(seen_of, rows):
                 if seen.dataset(name, self.naming) == dataset:
                     lists.take(seen)
-        return lists.base.time_us if lists.base else None
+        return lists
 
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""
@@ -381,6 +397,10 @@ class LiveGraph(Snapshot):
     def close(self) -> None:
         """Close the file."""
         self.sql.close()
+
+    def _removed_before_us(self) -> int | None:
+        row = self.sql.execute("SELECT max(before_us) FROM removed_events").fetchone()
+        return row[0] if row else None
 
     def _newest_entity(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)

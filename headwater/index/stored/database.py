@@ -86,6 +86,7 @@ CREATE TABLE rewrites(
   output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX rewrites_changed ON rewrites(generation);
+CREATE TABLE removed_events(id INTEGER PRIMARY KEY, before_us INTEGER NOT NULL);
 CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
 CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;

@@ -65,6 +65,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     unaccounted: tuple[str, ...] = ()
     doubts: list[tuple[int, list[int], int | None]] = []
     attempt: str | None = None
+    doubtful: list[int] = []
     mentions: list[tuple[int, tuple[str, ...]]] = []
 
 
@@ -186,6 +187,7 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
             (place(doubt.source), names.of(doubt.inputs), doubt.dataset and place(doubt.dataset))
             for doubt in said.doubts
         ],
+        "doubtful": names.of(said.doubtful),
         "mentions": [(place(each.dataset), each.columns) for each in said.mentions],
     }
     return encode(
@@ -227,6 +229,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
             for source, meant, known in packed.doubts
         ),
         attempt=packed.attempt,
+        doubtful=_names(names, packed.doubtful),
         mentions=tuple(Mention(names[dataset], columns) for dataset, columns in packed.mentions),
     )
 

@@ -79,6 +79,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
     doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
+    doubtful: datasets that its producer names and its SQL explains otherwise (rule 4.10a): their edges prove nothing.
     attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     mentions: columns that its lineage, or lineage that a newer event of the run replaced, names without an edge.
     """
@@ -100,6 +101,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     doubts: tuple[Doubt, ...] = ()
     attempt: str | None = None
     mentions: tuple[Mention, ...] = ()
+    doubtful: tuple[Name, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -266,13 +268,14 @@ class _Unlisted(NamedTuple):
     """The lines of an output where the run does not list all that they name.
 
     lines: with the inputs that names mean; ends: these inputs. doubtful: names that the SQL explains; doubts: names
-    that may mean inputs.
+    that may mean inputs. explained: the datasets that the doubtful names would mean.
     """
 
     lines: list[Dated]
     doubtful: frozenset[Name] = frozenset()
     doubts: tuple[Doubt, ...] = ()
     ends: tuple[Name, ...] = ()
+    explained: tuple[Name, ...] = ()
 
 
 def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
@@ -281,6 +284,8 @@ def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run
     A name that is the end of one input may also mean an input of which the run reports no column.
     """
     names = unlisted.get(lineage.output) if lineage.output else None
+    if names is not None and names.explained:
+        lineage = replace(lineage, doubtful=names.explained)
     if names is None or not (names.doubts or names.ends):
         return lineage
     hidden = tuple(name for name in lineage.opaque if name in run.inputs)
@@ -344,7 +349,8 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules:
         every = tuple(sorted(run.inputs))
         unclear = {meant[name]: found or every for name, found in ended.items() if len(found) != 1}
         doubts = [Doubt(name, unclear[name], name) for name in sorted(unclear)]
-    return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))))
+    explained = tuple(sorted({meant[name] for name in doubtful}))
+    return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))), explained)
 
 
 def _marked(

@@ -108,6 +108,7 @@ class ChangedRows:
         elif isinstance(then, (exp.Update, exp.Insert)):
             names = source.names or target.names
             self._reader.references.read_all(then)
+            self._reader.left_open |= source.more_of
             if not names:
                 raise UnreadSql("no event of the run says which columns a table has of which it takes `*`")
             self._reader.budget.copy(len(names) + size_of(made for _, made in source.columns))
@@ -132,6 +133,8 @@ def columns_of(target: Relation) -> Sequence[str]:
     """Return the columns of an output in their order; raises UnreadSql where nobody says them."""
     if not target.columns:
         raise UnreadSql("it lists no columns, and no event of the run says which the output has")
+    if target.more_of:
+        raise UnreadSql("it lists no columns, and no event of the run lists all columns of the output")
     return target.names
 
 

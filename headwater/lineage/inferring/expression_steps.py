@@ -149,6 +149,8 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget
     elif isinstance(one, exp.Filter):
         yield one.this, how, bound
         yield one.expression, condition, bound
+    elif isinstance(one, exp.Lambda) and _is_path(one):
+        yield exp.column(one.expressions[0].name), how.after(CHANGED), bound
     elif isinstance(one, exp.Lambda):
         names = bound.union(each.name.casefold() for each in one.expressions)
         yield one.this, how.after(CHANGED), names
@@ -157,6 +159,11 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget
     else:
         done = _does(one)
         yield from ((each, how.after(done), bound) for each in one.iter_expressions())
+
+
+def _is_path(one: exp.Lambda) -> bool:
+    """Recognise `doc -> 'a'` as an argument, which the parser takes for a lambda."""
+    return len(one.expressions) == 1 and isinstance(one.this, (exp.Literal, exp.Neg))
 
 
 def _branches(one: exp.Expr, how: ColumnStep, condition: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:

@@ -33,8 +33,16 @@ def is_harmless(statement: exp.Expr) -> bool:
 def reads_columns(statement: exp.Expr) -> bool:
     """Tell whether the columns that a statement names are read: an ALTER names them, and an index of the output."""
     if isinstance(statement, exp.Create):
-        return statement.kind in ("TABLE", "VIEW")
+        return statement.kind not in ("INDEX", "TRIGGER")
     return isinstance(statement, _READING)
+
+
+def has_query_as_text(statement: exp.Expr) -> bool:
+    """Recognise a function or a procedure whose body is a text with a query in it."""
+    if not isinstance(statement, exp.Create) or statement.kind in ("TABLE", "VIEW"):
+        return False
+    texts = statement.find_all(exp.Literal, exp.Heredoc, exp.RawString, exp.Command)
+    return any(_QUERY.search(str(each.args.get("expression") or each.this)) for each in texts)
 
 
 def kind_of(statement: exp.Expr) -> str:

@@ -80,7 +80,7 @@ def named(relation: Relation, target: Relation | None) -> MadeOutput:
         return MadeOutput(known, relation.whole, relation.more_of, is_part=True, unread=_STAR_OF_PART)
     if all(name for name, _ in relation.columns):
         return MadeOutput(united(relation.columns), relation.whole)
-    columns = target.names if target is not None else ()
+    columns = target.names if target is not None and not target.more_of else ()
     if len(columns) != len(relation.columns):
         return MadeOutput(united([each for each in relation.columns if each[0]]), relation.whole, is_part=True)
     return MadeOutput(placed(relation, columns), relation.whole)

@@ -1,6 +1,7 @@
 """A query to what its columns are made of."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from sqlglot import exp
 
@@ -213,9 +214,13 @@ class QueryReader:
                 if _is_all(plain):
                     self._add_each(whole, columns, step)
                 elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(columns):
+                    self._name_all(columns[: int(plain.name)])
                     self._add(whole, columns[int(plain.name) - 1][1], step)
                 else:
                     self._add(whole, self.steps(each, named, scope, step, own_names=own_names), COPIED)
+                    if own_names and not isinstance(plain, exp.Column):  # dialects differ about names in expressions
+                        with suppress(UnreadSql):
+                            self._add(whole, self.steps(each, named, scope, step), COPIED)
 
     def _projected(self, each: exp.Expr, named: Named, scope: Scope) -> Iterator[tuple[str, Made]]:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
@@ -345,6 +350,8 @@ class QueryReader:
             if not each.args.get("by_name"):  # each column is at its place because of all those before it
                 self._name_all(other.columns if is_named else (*found.columns, *other.columns))
                 is_named = True
+            elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # all columns decide which rows remain
+                self._name_all((*found.columns, *other.columns))
             unite(found, other, each, self.budget)
         return self._sorted(node, found, named)
 
@@ -362,6 +369,7 @@ class QueryReader:
             if _is_all(plain):
                 self._add_each(whole, relation.columns, SORT)
             elif isinstance(plain, exp.Literal) and plain.is_int and 0 < int(plain.name) <= len(relation.columns):
+                self._name_all(relation.columns[: int(plain.name)])
                 self._add(whole, relation.columns[int(plain.name) - 1][1], SORT)
             else:
                 self._add(whole, self.steps(each, named, scope, SORT), COPIED)

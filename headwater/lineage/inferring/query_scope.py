@@ -126,8 +126,17 @@ class Scope:
                 found = _within(relation, parts[at:])
                 if found is not None and relation.is_open and not relation.has(parts[at]):
                     return {**found, **self._qualified_around(parts)}
-                return found
+                return {**found, **self._fields(parts, at)} if found is not None and at > 1 else found
         return None
+
+    def _fields(self, parts: list[str], at: int) -> Made:
+        """Return the fields that a name means if less of it is a table: `t.s.x`, where `s` is another table, too."""
+        made: Made = {}
+        for fewer in range(at - 1, 0, -1):
+            relation = self.sources.get(parts[fewer - 1].casefold())
+            if relation is not None and relation.has(parts[fewer]):
+                made.update(_within(relation, parts[fewer:]) or {})
+        return made
 
     def _qualified_around(self, parts: list[str]) -> Made:
         """Return the column of a table around that has the same alias: the table here may lack the column."""

@@ -15,7 +15,7 @@ class References:
         datasets that were named, not only taken by a star. patterns: how many expressions stand for the columns whose
         names match a pattern.
         """
-        self._read: set[int] = set()
+        self._read: dict[int, exp.Expr] = {}
         self.origins: set[Origin] = set()
         self.patterns = 0
         self.has_places = dialect == "snowflake"
@@ -27,13 +27,13 @@ class References:
 
     def read(self, reference: exp.Expr) -> None:
         """Note a reference that was followed."""
-        self._read.add(id(reference))
+        self._read[id(reference)] = reference  # kept, so that no other gets its id
 
     def read_all(self, node: object) -> None:
         """Note all references in a part of a statement, or in a list of parts."""
         for each in node if isinstance(node, list) else [node]:
             if isinstance(each, exp.Expr):
-                self._read.update(id(one) for one in each.find_all(exp.Column, exp.Star))
+                self._read.update((id(one), one) for one in each.find_all(exp.Column, exp.Star))
 
     def unread(self, statement: exp.Expr) -> bool:
         """Tell whether a statement has a reference that was not followed."""

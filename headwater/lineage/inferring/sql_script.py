@@ -1,18 +1,19 @@
 """The statements of a script to what each dataset that they write is made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
 from headwater.lineage.inferring.changed_rows import ChangedRows, columns_of, meant_by_update
 from headwater.lineage.inferring.column_steps import COPIED, FILTER, Relation, add
-from headwater.lineage.inferring.harmless_sql import is_harmless, kind_of, reads_columns
+from headwater.lineage.inferring.harmless_sql import has_query_as_text, is_harmless, kind_of, reads_columns
 from headwater.lineage.inferring.known_tables import KnownTable, KnownTables
 from headwater.lineage.inferring.made_output import MadeOutput, named, placed, size_of
 from headwater.lineage.inferring.query_reader import QueryReader
 from headwater.lineage.inferring.several_inserts import inserts_of
 from headwater.lineage.inferring.sql_bounds import DEEPEST, MOST_COLUMNS, Budget
-from headwater.lineage.inferring.sql_text import statements_of
+from headwater.lineage.inferring.sql_text import parsed_script, statements_of
+from headwater.lineage.inferring.stray_words import StrayWord
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 from headwater.lineage.inferring.written_parts import fixed, listed, name_of, rows, table_of
 
@@ -30,7 +31,7 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
     if sum(len(table.columns) for table in tables) > MOST_COLUMNS:
         raise UnreadSql(f"the datasets of the run have more than {MOST_COLUMNS:,} columns")
     try:
-        return _written(statements_of(sql, dialect), tables, dialect)
+        return _written(*parsed_script(sql, dialect), tables, dialect)
     except RecursionError as error:
         raise UnreadSql(f"it is nested more than {DEEPEST} deep") from error
 
@@ -62,9 +63,12 @@ def _defined(statement: exp.Expr) -> Iterator[str]:
             yield name_of(table)
 
 
-def _written(statements: Sequence[exp.Expr], tables: Sequence[KnownTable], dialect: str) -> dict[int, MadeOutput | str]:
+def _written(
+    statements: Sequence[exp.Expr], words: Sequence[StrayWord], tables: Sequence[KnownTable], dialect: str
+) -> dict[int, MadeOutput | str]:
     mentioned = {name_of(table) for statement in statements for table in statement.find_all(exp.Table)}
     script = _SqlScript(KnownTables(tables, mentioned), dialect)
+    script.account_for_words(words)
     if len(statements) == 1 and script.take_model(statements[0]):
         return script.found()
     for statement in statements:
@@ -109,6 +113,9 @@ class _SqlScript:
             self._delete(statement)
         elif isinstance(statement, exp.Cache) and statement.expression is not None:
             self._keep_own(name_of(statement.this).casefold(), self._named(self._query(statement.expression), None))
+        elif isinstance(statement, exp.Drop):
+            for table in statement.find_all(exp.Table):
+                self._own.pop(name_of(table).casefold(), None)  # from here on, the name means a dataset again
         elif not is_harmless(statement):
             raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
 
@@ -117,7 +124,14 @@ class _SqlScript:
 
         Any of their columns may be the one, whatever the script writes.
         """
-        if not reads_columns(statement) or not self._reader.references.unread(statement):
+        if has_query_as_text(statement):
+            self._doubt_all("it has a function whose body is not followed")
+        if not reads_columns(statement):
+            names = {column.name.casefold() for column in statement.find_all(exp.Column)}
+            places = (self._tables.read(name_of(table)) for table in statement.find_all(exp.Table) if names)
+            self._name_columns(names, {place for place in places if place is not None})
+            return
+        if not self._reader.references.unread(statement):
             return
         ctes = {each.alias.casefold() for each in statement.find_all(exp.CTE)}
         for table in statement.find_all(exp.Table):
@@ -138,12 +152,36 @@ class _SqlScript:
                 self._unread = self._unread or f"it uses columns of {shown(name)} in a way that is not followed"
             self._doubtful |= doubtful
 
+    def account_for_words(self, words: Sequence[StrayWord]) -> None:
+        """Count the columns that a word of the script names although no reference in its tree does."""
+        names = {word.name.casefold() for word in words}
+        likely = next((word.name for word in words if word.is_likely), None)
+        hidden = set(self._tables.hidden()) if likely is not None else set()
+        for place, table in enumerate(self._tables.tables if names else ()):
+            self._name_columns(names, [place])
+            is_open = table.is_input and place not in hidden and (table.is_part or not table.columns)
+            if likely is not None and is_open:
+                self._unread = self._unread or f"it uses {shown(likely)} in a way that is not followed"
+                self._doubtful.add(place)
+
+    def _name_columns(self, names: Container[str], places: Iterable[int]) -> None:
+        """Count the columns of datasets that have one of these casefolded names."""
+        for place in places:
+            columns = self._tables.tables[place].columns
+            self._budget.copy(len(columns))
+            self._reader.references.origins.update((place, each) for each in columns if each.casefold() in names)
+
+    def _doubt_all(self, reason: str) -> None:
+        self._unread = self._unread or reason
+        self._doubtful.update(place for place, table in enumerate(self._tables.tables) if table.is_input)
+
     def found(self) -> dict[int, MadeOutput | str]:
         """Return what is written, and of which datasets more may be read than that shows.
 
         A column that the script names without making anything of it is used as well: without it the script fails.
         """
         inputs = {place for place, table in enumerate(self._tables.tables) if table.is_input}
+        self._name_columns(self._unlisted(), range(len(self._tables.tables)))
         read = [made for made in self.written.values() if not isinstance(made, str)]
         told = {origin for made in read for each in (*made.columns.values(), made.whole) for origin in each}
         named = {origin: {FILTER} for origin in self._reader.references.origins - told if origin[0] in inputs}
@@ -154,6 +192,23 @@ class _SqlScript:
             place: made if isinstance(made, str) else self._left_open(made, self._doubtful & inputs)
             for place, made in self.written.items()
         }
+
+    def _unlisted(self) -> set[str]:
+        """Return the names that were taken for columns of tables whose lists, which are complete, lack them.
+
+        A list may be older than the statement, or the name may mean a column of another table.
+        """
+        lists: dict[int, set[str]] = {}
+        found: set[str] = set()
+        for place, name in self._reader.references.origins:
+            table = self._tables.tables[place]
+            if table.columns and not table.is_part:
+                if place not in lists:
+                    self._budget.copy(len(table.columns))
+                    lists[place] = {each.casefold() for each in table.columns}
+                if name.casefold() not in lists[place]:
+                    found.add(name.casefold())
+        return found
 
     def _left_open(self, made: MadeOutput, doubtful: set[int]) -> MadeOutput:
         """Say of what more may be read than an output shows, and why."""

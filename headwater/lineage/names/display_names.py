@@ -1,11 +1,13 @@
 """Display names: the short names by which people know datasets, and the datasets that a typed name may mean."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, islice
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
 
+_ONELAKE_HOST = "@onelake.dfs.fabric.microsoft.com"
 _ONELAKE = re.compile(r"abfss://([^/@]++)@onelake\.dfs\.fabric\.microsoft\.com")
 _GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ITEM_TYPE = re.compile(r"\.(?:lakehouse|warehouse|kqldatabase|sqldatabase|mirroreddatabase)\Z", re.IGNORECASE)
@@ -14,6 +16,9 @@ _PLAIN = re.compile(r"[^\s.`/\"\[\]]+")
 _SESSION_CATALOGS = ("spark_catalog", "hive_metastore")
 _UNITY = "unitycatalog://"
 _QUOTES = re.compile('[`"\\[\\]]')
+_SLASHES = 8
+"""Slashes of a text at which its namespace may end."""
+
 _SCHEMA_OF_ALL = "dbo"
 """The schema under which SQL endpoints show the tables of a lakehouse without schemas."""
 
@@ -52,7 +57,7 @@ class DisplayNames:
         """Take a name of a dataset, its own or another."""
         if self._means.get(name) == dataset:
             return
-        if name not in self._means and (last := self._last(name)):
+        if name not in self._means and (last := _last_part(name.name)):
             self._by_last.setdefault(last, []).append(name)
         self._means[name] = dataset
         if name != dataset:
@@ -66,7 +71,7 @@ class DisplayNames:
     def of(self, dataset: Name) -> str:
         """Return the display name of a dataset."""
         unity = self._in_unity.get(dataset)
-        forms = [*(self._forms(unity) if unity else ()), *self._forms(dataset)]
+        forms = chain(self._forms(unity) if unity else (), self._forms(dataset))
         return next((form for form in forms if self._is_free(form, dataset)), _whole(dataset))
 
     def shown(self, dataset: Name) -> str:
@@ -75,22 +80,30 @@ class DisplayNames:
         return self.of(dataset) if own else _whole(dataset)
 
     def called(self, text: str) -> Name | None:
-        """Return the dataset that alone has a text as a form of its name."""
-        return self._owners.get(text)
+        """Return the dataset that alone has a text as a form of its name, or as its whole canonical name."""
+        found = self._owners.get(text)
+        return found if found is not None or text in self._owners else self._by_whole_name(text)
 
-    def ending(self, text: str, namespaces: Collection[str] = ()) -> Meant:
+    def _by_whole_name(self, text: str) -> Name | None:
+        """Return the dataset of a canonical name behind its namespace, if it can be read in one way alone."""
+        ends = islice(re.finditer("/", text), _SLASHES)
+        names = (Name(text[: end.start()], text[end.end() :]) for end in ends)
+        found = {self._means[name] for name in names if name in self._means}
+        return found.pop() if len(found) == 1 else None
+
+    def ending(self, text: str, namespaces: Set[str] = frozenset()) -> Meant:
         """Return the datasets whose name ends as a text does, with `.` or `/` between parts, quoted or not.
 
-        namespaces: only names in these; none means any.
+        namespaces: only of datasets with a name in these; none means any.
         """
         found = Meant(set(), set(), set())
         for parts in _spellings(text):
             folded = _folded(parts)
             for name in self._by_last.get(folded[-1], ()):
-                if namespaces and name.namespace not in namespaces:
+                dataset = self._means[name]
+                if namespaces and namespaces.isdisjoint((name.namespace, dataset.namespace)):
                     continue
                 ends = [known[-len(parts) :] for known in self._parts(name)]
-                dataset = self._means[name]
                 if parts in ends:
                     (found.own if name == dataset else found.aliases).add(dataset)
                 elif folded in map(_folded, ends):
@@ -108,7 +121,7 @@ class DisplayNames:
 
     def _differing(self) -> Iterator[Name]:
         for name, dataset in self._means.items():
-            if name == dataset and (dataset in self._in_unity or _ONELAKE.fullmatch(name.namespace)):
+            if name == dataset and (dataset in self._in_unity or _onelake(name)):
                 yield name
 
     def _is_free(self, form: str, dataset: Name) -> bool:
@@ -116,7 +129,7 @@ class DisplayNames:
 
     def _written(self, name: Name) -> Name:
         """Return a name with the names of workspace and item in place of their ids."""
-        found = _ONELAKE.fullmatch(name.namespace)
+        found = _onelake(name)
         if found is None:
             return name
         workspace = self._labels.get(found[1].lower(), found[1])
@@ -125,9 +138,9 @@ class DisplayNames:
         return Name(namespace, f"{self._labels.get(item.lower(), item)}{slash}{path}")
 
     def _forms(self, name: Name) -> Iterator[str]:
-        """Yield the forms of a name, the shortest first."""
+        """Yield the forms of a name that are shorter than the whole name, the shortest first."""
         written = self._written(name)
-        onelake = _ONELAKE.fullmatch(written.namespace)
+        onelake = _onelake(written)
         table = _table_in_onelake(written.name) if onelake else None
         if onelake and table:
             yield _joined(table)
@@ -136,9 +149,6 @@ class DisplayNames:
             yield written.name
             place = onelake[1] if onelake else written.namespace.partition("://")[2] or written.namespace
             yield f"{place}/{written.name.lstrip('/')}"
-        yield _whole(written)
-        if written != name:
-            yield _whole(name)
 
     def _parts(self, name: Name) -> Iterator[Parts]:
         """Yield the parts of a name, in each way to write it."""
@@ -146,18 +156,33 @@ class DisplayNames:
         written = self._written(name)
         if written != name:
             yield _parts_of(_whole(written))
-        onelake = _ONELAKE.fullmatch(written.namespace)
+        onelake = _onelake(written)
         table = _table_in_onelake(written.name) if onelake else None
         if onelake:
-            yield (onelake[1], *_parts_of(written.name))
+            item, slash, path = written.name.partition("/")
+            for each in dict.fromkeys((item, _ITEM_TYPE.sub("", item))):
+                yield (onelake[1], *_parts_of(f"{each}{slash}{path}"))
         if onelake and table:
             yield (onelake[1], *table)
             if len(table) == 2:
                 yield (onelake[1], table[0], _SCHEMA_OF_ALL, table[1])
 
-    def _last(self, name: Name) -> str:
-        parts = _parts_of(name.name)
-        return parts[-1].casefold() if parts else ""
+
+def _onelake(name: Name) -> re.Match[str] | None:
+    return _ONELAKE.fullmatch(name.namespace) if name.namespace.endswith(_ONELAKE_HOST) else None
+
+
+def _last_part(name: str) -> str:
+    """Return the last part of a name, casefolded; names without quotes, which most are, are not read whole."""
+    if _QUOTES.search(name):
+        return (_parts_of(name) or ("",))[-1].casefold()
+    text = name.rstrip("./")
+    return text[max(text.rfind("/"), text.rfind(".")) + 1 :].casefold()
+
+
+def display_form(name: Name, labels: Mapping[str, str]) -> str:
+    """Return the shortest form of a name, whether other datasets have it or not. labels: as for `DisplayNames`."""
+    return next(DisplayNames(labels, {})._forms(name))
 
 
 def _table_in_onelake(path: str) -> Parts | None:

@@ -65,8 +65,8 @@ class RunDataset(Struct, gc=False):
     is_part: bool = False
     filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
-    replaced: tuple[Declared, ...] = ()
     metadata: frozenset[str] = frozenset()
+    replaced: tuple[Declared, ...] = ()
 
     @property
     def names(self) -> frozenset[Name]:
@@ -378,8 +378,9 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:
-        if dataset.lineage and dataset.lineage != use.lineage:  # neither None nor `DELETED`, which is empty
-            dataset.replaced = (*dataset.replaced, (dataset.lineage, dataset.lineage_us))
+        before = dataset.lineage
+        if before is not None and before not in NO_COLUMN_LINEAGE and before != use.lineage:
+            dataset.replaced = (*dataset.replaced, (before, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:
         dataset.declared = _accumulated(dataset.declared, use.declared, time_us)

@@ -73,6 +73,8 @@ class Snapshot(ABC):
         """Hold no edge yet; `naming` knows what names mean at that moment, `rules` how long datasets keep rows."""
         self.graph = Graph()
         self.naming = naming
+        self.removed_before_us: int | None = None
+        """Events that were received before this moment were removed from the lake: nothing here follows from them."""
         self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
@@ -156,6 +158,10 @@ class Snapshot(ABC):
             )
         return self._earlier[key]
 
+    def usual_window(self) -> Window:
+        """Return the window of questions that name no other."""
+        return Window() if self.rules.window_us is None else Window(self.rules.window_us)
+
     def window_start(self, window: Window) -> int | None:
         """Return when a window begins (us), None if only newest executions count; without any event it has no begin."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
@@ -194,6 +200,19 @@ class Snapshot(ABC):
         every = self.naming.meanings(dataset.plain)
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
+
+    def is_of_readers(self, dataset: Name, key: str) -> bool:
+        """Tell whether a dataset has a base list, and only lists of readers or edges name a column (rule 12.9)."""
+        every = self.naming.meanings(dataset.plain)
+        described = next((each for each in every if self.columns(each).names), None)
+        if described is None or self.base_us(described) is None:
+            return False
+        written = self.written_keys(described)
+        return written is not None and key not in written
+
+    def written_keys(self, _: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that others than readers list; None where that is not kept."""
+        return None
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means in the end, whatever its generation."""

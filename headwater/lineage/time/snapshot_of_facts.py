@@ -55,6 +55,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
         bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
         self.base_times = {dataset: base.time_us for dataset, base in bases if base}
+        self._written = {dataset: derivation.schemas.written_keys(dataset) for dataset in self.base_times}
         sent: dict[Name, set[str]] = {}
         for fact in facts:
             for name, column in derivation.shapes.traits(fact).spellings:
@@ -72,6 +73,10 @@ class SnapshotOfFacts(SnapshotOfCandidates):
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def written_keys(self, dataset: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset with a base list that others than readers list."""
+        return self._written.get(dataset)
 
     def _has_ended(self, run: Run) -> bool:
         above = (self.store.runs.get(key) for key in {run.parent or run.key, run.execution} - {run.key})

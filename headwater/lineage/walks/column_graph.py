@@ -217,6 +217,12 @@ class Graph:
             for other in self.of_job.get(job_output.job, ())
         )
 
+    def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
+        self.attempted.add(number)
+        for place, datasets in self._places_of_attempt(lineage):
+            for dataset in datasets:
+                place.setdefault(dataset, set()).add(number)
+
     def put(
         self,
         number: int,
@@ -236,10 +242,7 @@ class Graph:
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         if lineage.attempt:
-            self.attempted.add(number)
-            for place, datasets in self._places_of_attempt(lineage):
-                for dataset in datasets:
-                    place.setdefault(dataset, set()).add(number)
+            self._put_attempt(number, lineage)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
         if job_output.layer == "declared" and job_output.has_job and lineage.carries:

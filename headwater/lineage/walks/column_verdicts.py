@@ -21,6 +21,7 @@ UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
 ATTEMPT = "a run that did not complete reads this dataset (wait for its end, or run the job again)"
 NO_READER = "no reader of this dataset reports"
+REMOVED = "events before {} were removed"
 SHOWN = "a job read this dataset to show it, and does not say which columns"
 UNUSED = "every reader reports its columns, and none reads this one"
 
@@ -34,6 +35,7 @@ class VerdictSubject(NamedTuple):
     consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
     ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
     strict: to be shown to somebody is to be used, perhaps.
+    removed_before: the day before which events were removed that nothing is known of.
     """
 
     numbers: Sequence[int]
@@ -42,6 +44,7 @@ class VerdictSubject(NamedTuple):
     consumers: Mapping[str | None, Collection[str]]
     ever_read: bool
     strict: bool = False
+    removed_before: str | None = None
 
 
 class ColumnVerdict(NamedTuple):
@@ -166,6 +169,8 @@ class _VerdictRules:
         for why, numbers in reasons:
             if numbers:
                 return ColumnVerdict(key, "unknown", why, numbers, ())
+        if subject.removed_before:
+            return ColumnVerdict(key, "unknown", REMOVED.format(subject.removed_before), (), ())
         if not subject.ever_read:
             return ColumnVerdict(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:

@@ -1,0 +1,99 @@
+"""Compare inferred lineage with the text of statements: a column that a statement names is used, whatever names it.
+
+`python -m bench.named_sql`: each expression of `named_expressions.txt` stands at positions of `named_positions.txt`, in
+five dialects. The column `mk` belongs to one table only, and each statement fails without it. So `mk` must be used, or
+the table opaque, or the statement not read. Goal: none is missed. Many forms are no SQL of a dialect: those are not
+read. Printed: what is missed, and how many statements have each outcome.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from headwater.lineage.inferring.known_tables import KnownTable
+from headwater.lineage.inferring.sql_script import read_script
+from headwater.lineage.inferring.unread_sql import UnreadSql
+
+DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "snowflake")
+EXPRESSIONS = Path(__file__).with_name("named_expressions.txt").read_text().splitlines()
+POSITIONS = Path(__file__).with_name("named_positions.txt").read_text().splitlines()
+
+_FREQUENT = 15
+"""The first positions, in which every expression stands when all are compared."""
+
+_T = ("a", "b", "c", "mk", "s", "s.x", "s.y", "xs", "j", "ts")
+_OUT = KnownTable(("db.out",), ("o1", "o2"), is_input=False, is_output=True)
+
+
+class NamedStatement(NamedTuple):
+    """A statement that names the column `mk`, and its dialect."""
+
+    dialect: str
+    text: str
+
+
+def some_statements() -> Iterator[NamedStatement]:
+    """Yield each expression once and each position once, in one dialect each."""
+    for at, expression in enumerate(EXPRESSIONS):
+        yield _statement(expression, POSITIONS[at % _FREQUENT], at)
+    for at, position in enumerate(POSITIONS):
+        yield _statement("abs({c}) + 1", position, at)
+
+
+def all_statements() -> Iterator[NamedStatement]:
+    """Yield each expression at all frequent positions, and three at all others, in all dialects."""
+    pairs = [(expression, position) for expression in EXPRESSIONS for position in POSITIONS[:_FREQUENT]]
+    three = ("{c}", "abs({c}) + 1", "(SELECT max(k) FROM u WHERE k = {c})")
+    pairs += [(expression, position) for expression in three for position in POSITIONS[_FREQUENT:]]
+    for expression, position in pairs:
+        for at, _ in enumerate(DIALECTS):
+            yield _statement(expression, position, at)
+
+
+def _statement(expression: str, position: str, at: int) -> NamedStatement:
+    column = "t.mk" if at % 3 == 2 else "mk"
+    return NamedStatement(DIALECTS[at % len(DIALECTS)], position.format(e=expression.format(c=column)))
+
+
+def outcome(statement: NamedStatement, *, is_listed: bool = True) -> str:
+    """Return `used`, `opaque`, `unread` or `missed`; is_listed: events list the columns of the table."""
+    tables = (
+        KnownTable(("db.t",), _T if is_listed else (), is_input=True, is_output=False),
+        KnownTable(("db.u",), ("k", "b", "d"), is_input=True, is_output=False),
+        _OUT,
+    )
+    try:
+        said = read_script(statement.text, statement.dialect, tables).get(2)
+    except UnreadSql:
+        return "unread"
+    if said is None or isinstance(said, str):
+        return "unread"
+    if 0 in said.behind_views:
+        return "opaque"
+    every = (*said.columns.values(), said.whole)
+    return (
+        "used"
+        if any((place, name.partition(".")[0]) == (0, "mk") for made in every for place, name in made)
+        else "missed"
+    )
+
+
+def main() -> int:
+    """Compare all statements; returns 1 if a column is missed."""
+    outcomes: Counter[str] = Counter()
+    for statement in all_statements():
+        for is_listed in (True, False):
+            found = outcome(statement, is_listed=is_listed)
+            outcomes[found] += 1
+            if found == "missed":
+                print(
+                    f"missed ({statement.dialect}{'' if is_listed else ', not listed'}): {statement.text}", flush=True
+                )
+    print(dict(outcomes), "goal: none missed")
+    return 1 if outcomes["missed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

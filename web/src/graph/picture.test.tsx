@@ -106,7 +106,7 @@ test('two moments laid over each other mark what came and what went', () => {
 test('a way is drawn with its ends, masked from the first step that masks on', () => {
   const [from, mid, to] = ['a', 'b', 'c'].map((name) => ({ namespace: 'n', dataset: name, column: 'x' })) as [Step, Step, Step];
   const step = (at: Step, before: Step, masking: boolean) => ({
-    ...at, via: { ...before, job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking, description: null }, origin: 'observed' as const },
+    ...at, via: { ...before, job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking, description: null }, origin: 'observed' as const, doubtful: false },
   }); // prettier-ignore
   const picture = pathPicture({ from, to, mode: 'value', reaches: true, path: [step(mid, from, true), step(to, mid, false)], stops: [] });
   expect(picture.tables.map((each) => [each.name, each.columns[0]?.maskedOnTheWay])).toEqual([['a', false], ['b', true], ['c', true]]);
@@ -115,7 +115,7 @@ test('a way is drawn with its ends, masked from the first step that masks on', (
 
 test('the source of a way is not rated by what comes after it, asked with a column or without', () => {
   const [from, to] = [{ namespace: 'n', dataset: 'a', column: null }, { namespace: 'n', dataset: 'b', column: 'hash' }];
-  const via = { ...from, column: 'mail', job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking: true, description: null }, origin: 'observed' as const };
+  const via = { ...from, column: 'mail', job: { namespace: 'j', name: 'job' }, transformation: { type: 'DIRECT' as const, subtype: null, masking: true, description: null }, origin: 'observed' as const, doubtful: false };
   const picture = pathPicture({ from, to, mode: 'value', reaches: true, path: [{ ...to, via }], stops: [] });
   expect(picture.tables.map((each) => each.columns.map((column) => [column.name, column.maskedOnTheWay]))).toEqual([[['mail', false]], [['hash', true]]]);
 });

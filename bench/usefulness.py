@@ -1,16 +1,23 @@
 """How many verdicts about columns are `unknown`, by reason, and how many after the remedies that the answers name.
 
 `python -m bench.usefulness [FILE ...]`: files of events, one JSON object a line; without any the recorded stream of
-Spark's listener. The remedies are the rules files in `bench/remedies` and `demo/rules`.
+Spark's listener and that of the demo. The remedies are the rules files in `bench/remedies` and `demo/rules`, and the
+declarations in `bench/remedies/demo.yml`. `bench/remedies/unused.yaml` lists columns of the demo that nothing reads.
 """
 
 import argparse
 import json
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import yaml
+
 from bench.figures import Figure, show
+from headwater.declarations.declaration import resolved
+from headwater.declarations.declaration_events import job_event
+from headwater.declarations.declaration_file import read_declaration_file
 from headwater.events.times import parse_time
 from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
@@ -25,8 +32,15 @@ from headwater.questions.verdicts import dataset_verdicts
 MOST_UNKNOWN = 10.0
 """Goal of the demo, in percent of all verdicts."""
 
+MOST_UNPROVEN = 5.0
+"""Goal of the columns that nothing reads, in percent that stay `unknown` after the remedies."""
+
 _OWN = Path(__file__).resolve().parent
-_RECORDED = _OWN.parent / "tests" / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
+_TESTS = _OWN.parent / "tests"
+_RECORDED = _TESTS / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
+_DEMO = _TESTS / "fixtures" / "listener" / "demo.ndjson"
+_DECLARED = _OWN / "remedies" / "demo.yml"
+_UNUSED = _OWN / "remedies" / "unused.yaml"
 
 
 class Verdicts(Counter[tuple[str, str]]):
@@ -39,21 +53,45 @@ class Verdicts(Counter[tuple[str, str]]):
         return 100 * found / max(1, sum(counted.values()))
 
 
-def verdicts_of(events: Path, rules: UserRules) -> Verdicts:
+ColumnVerdicts = dict[tuple[str, str], tuple[str, str]]
+"""Verdict and reason by dataset and column."""
+
+
+def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
     """Judge all columns of all datasets that some events name."""
     contents = ContentsInMemory()
     reader = FactsReader(rules.names.canonical, contents)
     facts = []
-    for number, line in enumerate(events.read_text().splitlines()):
+    for number, line in enumerate(lines):
         received_us = parse_time(json.loads(line).get("eventTime", ""))[0] or 0
         facts.append(reader.read(f"{number:032x}", received_us, line))
     snapshot = SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)
     counted = snapshot.counted_since(Window())
-    return Verdicts(
-        (each.verdict, each.reason)
+    return {
+        (dataset.name, each.key): (each.verdict, each.reason)
         for dataset in snapshot.own_names()
         for each in dataset_verdicts(snapshot, rules, counted, dataset)
-    )
+    }
+
+
+def declarations(lines: Sequence[str]) -> list[str]:
+    """Return the events of the declarations for jobs that some events name."""
+    declared = resolved(read_declaration_file(_DECLARED.read_bytes(), _DECLARED.name), _DECLARED.stem)
+    jobs = {json.loads(line).get("job", {}).get("name") for line in lines}
+    newest = max(json.loads(line).get("eventTime", "") for line in lines)
+    return [json.dumps(job_event(job, newest)) for job in declared.jobs if job.name.name in jobs]
+
+
+def unproven(found: ColumnVerdicts) -> tuple[int, list[str]]:
+    """Return how many of the columns that nothing reads are judged, and those of them that are `unknown`."""
+    listed: dict[str, list[str]] = yaml.safe_load(_UNUSED.read_text())
+    judged = {
+        f"{dataset}.{column}": verdict
+        for (dataset, column), (verdict, _) in found.items()
+        for end, columns in listed.items()
+        if dataset == end and column in columns
+    }
+    return len(judged), sorted(name for name, verdict in judged.items() if verdict == "unknown")
 
 
 def remedies() -> UserRules:
@@ -69,7 +107,9 @@ def run(files: list[Path]) -> list[Figure]:
     """Measure each stream before and after the remedies."""
     figures = []
     for file in files:
-        before, after = verdicts_of(file, UserRules()), verdicts_of(file, remedies())
+        lines = file.read_text().splitlines()
+        told = verdicts_of(lines, UserRules()), verdicts_of([*lines, *declarations(lines)], remedies())
+        before, after = (Verdicts(each.values()) for each in told)
         for name, found in ((f"{file.stem}: {before.total()} columns, unknown", before), ("  with remedies", after)):
             figures.append(Figure(name, found.share("unknown"), "%", MOST_UNKNOWN))
             figures.append(Figure("  of datasets that a run reads", found.share("unknown", read=True), "%"))
@@ -78,6 +118,12 @@ def run(files: list[Path]) -> list[Figure]:
                 for (verdict, reason), number in found.most_common()
                 if verdict == "unknown"
             )
+        for when, judged in zip(("before", "after"), told, strict=True):
+            if (count := unproven(judged))[0]:
+                share = 100 * len(count[1]) / count[0]
+                figures.append(
+                    Figure(f"  of {count[0]} that nothing reads, {when} remedies", share, "%", MOST_UNPROVEN)
+                )
     return figures
 
 
@@ -85,7 +131,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    show("Usefulness", run(parser.parse_args().files or [_RECORDED]))
+    show("Usefulness", run(parser.parse_args().files or [_RECORDED, _DEMO]))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ class Opacity:
         self.accounts = {account.key: account for account in accounts}
         self.parents = {run.key: run.parent for run in runs}
         self.is_known: Callable[[Dataset], bool] = lambda _: False
+        self.name_of: Callable[[tuple[str, str]], tuple[str, str]] = lambda job: job
         self.declared: list[Writing] = []
         """What JobEvents in force say."""
         self.accounts_for: Callable[[Writing, set[str] | None], bool] = lambda *_: False
@@ -147,7 +148,8 @@ class Opacity:
     def _declared_for(self, writing: Writing) -> list[Writing]:
         """Return what declarations of the job of an observed run say of its output."""
         run = self.accounts[writing.run].run
-        return [each for each in self.declared if run and (each.job, each.output) == (writing.job, writing.output)]
+        names = {writing.job, self.name_of(writing.job)} if run else set()
+        return [each for each in self.declared if each.job in names and each.output == writing.output]
 
     def below(self, account: Account) -> list[Account]:
         """Return the runs below a run, as far as they count."""

@@ -73,6 +73,8 @@ class Reference:
         self.opacity.is_known = self._known
         self.opacity.declared = [writing for writing in self.declared if writing.job[0] and writing.carries]
         self.opacity.accounts_for = self._accounts_for
+        names = {run.job_key: job_key(run.events[-1].event["job"]) for run in sorted(self.runs, key=_newness)}
+        self.opacity.name_of = lambda job: names.get(job, job)
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
@@ -359,6 +361,10 @@ class Reference:
 
     def _is_recent(self, seen_us: int) -> bool:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
+
+
+def _newness(run: Run) -> tuple[int, str]:
+    return run.time_us or run.last_us, run.key
 
 
 def _with_facets(events: list[Delivered]) -> Delivered:

@@ -21,15 +21,24 @@ class Explanations(NamedTuple):
 
 
 def explained_by_jobs(
-    graph: Graph, in_force: Callable[[int], bool], columns_of: Callable[[Name], Columns]
+    graph: Graph,
+    in_force: Callable[[int], bool],
+    columns_of: Callable[[Name], Columns],
+    name_of: Callable[[Name], Name],
 ) -> Explanations:
-    """Look at the edge sets of jobs that have a declaration, for the outputs that the declaration is about."""
+    """Look at the edge sets of jobs that have a declaration, for the outputs that the declaration is about.
+
+    name_of: returns the name of a job; users declare by that, and the key of a job may be the id of an artifact.
+    """
     found = Explanations({}, set())
     for number in filter(in_force, graph.declared):
         job_output, lineage = graph.sets[number]
-        observed = job_output._replace(layer="observed")
-        same = [each for each in graph.of_job[job_output.job] if graph.sets[each][0] == observed]
-        if not same or lineage.output is None:
+        if lineage.output is None:
+            continue
+        writers = [(each, graph.sets[each][0]) for each in graph.fed_by.get(graph.dataset(lineage.output) or 0, ())]
+        observed = [(each, by.job) for each, by in writers if by.layer == "observed" and by.output == lineage.output]
+        same = [each for each, key in observed if job_output.job in (key, name_of(key))]
+        if not same:
             continue
         columns = columns_of(lineage.output)
         listed = ColumnList(frozenset(columns.by_key), columns.top_level)

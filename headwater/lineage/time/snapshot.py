@@ -96,7 +96,9 @@ class Snapshot(ABC):
             retired = self._retired()
             masks = self._masks_without(retired)
             attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in masks)))
-            declared = explained_by_jobs(graph, lambda number: any(m[number] for m in self._masks), self.columns)
+            declared = explained_by_jobs(
+                graph, lambda number: any(m[number] for m in self._masks), self.columns, self.job
+            )
             graph.explained_by_job, graph.accounted_by_job = declared
             self._counted = CountedEdges(
                 *masks,

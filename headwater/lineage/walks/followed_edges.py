@@ -1,7 +1,7 @@
 """The edges of a node that walks of one kind follow, chosen once for each node: many walks come by the same nodes."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress
 from typing import NamedTuple
 
@@ -140,25 +140,38 @@ class FollowedEdges:
                 yield far
 
     def _choose(self, node: int, edges: "array[int]") -> NodeEdges:
-        allowed, graph = self._allowed, self._store.graph
-        dataset_of, nested = graph.dataset_of, graph.nested
-        is_plain = dataset_of[node] not in nested
-        plain: dict[int, FarEdge] = {}
-        more: dict[int, list[FarEdge]] = {}
-        others: list[FarEdge] = []
-        for edge in compress(triples(edges), map(self._counts.__getitem__, edges[2::3])):
-            far = edge[0]
-            if not allowed[edge[1]]:
-                continue
-            dataset = dataset_of[far]
-            if dataset < 0 or not is_plain or dataset in nested:
-                others.append(edge)
-            elif far in plain:
-                more.setdefault(far, [plain[far]]).append(edge)
-            else:
-                plain[far] = edge
-        for far, several in more.items():
-            plain[far] = self._order.first(several)
-        if len(others) > 1:
-            others.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
-        return NodeEdges(array("I", chain.from_iterable(plain.values())), others or ())
+        """Choose the edges to follow: what newest executions say goes first, and only what is left needs a rank.
+
+        A year of executions that say much the same leads from a node a dozen times to each column.
+        """
+        allowed, order = self._allowed, self._order
+        counted = compress(triples(edges), map(self._counts.__getitem__, edges[2::3]))
+        every = [edge for edge in counted if allowed[edge[1]]]
+        if self._store.graph.dataset_of[node] in self._store.graph.nested:
+            return NodeEdges(array("I"), self._in_order(every))
+        newest = order.newest
+        first = [edge for edge in every if newest[edge[2]]] if newest else every
+        plain = {edge[0]: edge for edge in first}
+        unsettled = first if len(plain) < len(first) else []
+        if len(first) < len(every):
+            unsettled = unsettled + [edge for edge in every if edge[0] not in plain]
+        several: dict[int, list[FarEdge]] = {}
+        for edge in unsettled:
+            several.setdefault(edge[0], []).append(edge)
+        for far, same in several.items():
+            plain[far] = order.first(same)
+        special = self._special(plain)
+        others = self._in_order([edge for edge in every if edge[0] in special]) if special else ()
+        for far in special:
+            del plain[far]
+        return NodeEdges(array("I", chain.from_iterable(plain.values())), others)
+
+    def _special(self, nodes: Iterable[int]) -> set[int]:
+        """Return the nodes at which a walk needs more thought: nested columns, and meeting points."""
+        dataset_of, nested = self._store.graph.dataset_of, self._store.graph.nested
+        return {node for node in nodes if dataset_of[node] < 0 or dataset_of[node] in nested}
+
+    def _in_order(self, edges: list[FarEdge]) -> Sequence[FarEdge]:
+        if len(edges) > 1:
+            edges.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
+        return edges or ()

@@ -42,10 +42,10 @@ class WrongQuestion(GiveUp):
 class NotKnown(GiveUp):
     """Nothing of this name is known; the message names the nearest ones."""
 
-    def __init__(self, what: str, asked: str, nearest: Sequence[str], hint: str = "") -> None:
-        """hint: what to do where nothing is near."""
+    def __init__(self, what: str, asked: str, nearest: Sequence[str], hint: str = "", note: str = "") -> None:
+        """hint: what to do where nothing is near; note: a sentence in any case."""
         near = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else f"Nothing like it is known. {hint}".strip()
-        super().__init__(f"No {what} {asked[:200]!r}. {near}")
+        super().__init__(f"No {what} {asked[:200]!r}. {near} {note}".rstrip())
         self.nearest = list(nearest)
 
 

@@ -40,6 +40,11 @@ class GeneralSettings(BaseModel):
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
     port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    marquez_strict: bool = Field(
+        False,
+        description="Answer `POST /api/v1/lineage` like Marquez: 201 once questions see the event, 422 where a member "
+        "is missing that Marquez requires. Of `headwater up` only.",
+    )
     stations: tuple[Station, ...] = Field(
         ("receiver", "parser", "api", "sinks"),
         description="What `headwater up` runs; fewer than all where others run the rest on the same log and lake.",
@@ -126,6 +131,12 @@ class GeneralSettings(BaseModel):
     )
     bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
         0, ge=0, le=MOST_HOURS // 24, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
+    )
+    window_days: int | None = Field(
+        None,
+        ge=0,
+        le=36_500,
+        description="Days in which an earlier execution counts as use, 92 unless set; 0: only newest executions do.",
     )
     vacuum_hours: int = Field(
         24,

@@ -172,6 +172,7 @@ def broken() -> Iterator[Json]:
     yield STEADY.to_gold(BROKE_S, rows=5_000)
     yield STEADY.to_gold(BROKE_S + 10, fields=more, rows=5_000)
     yield STEADY.run(BROKE_S + 30, reads=[dataset(STEADY.gold, schema=typed("id ghost"))])
+    yield STEADY.to_bronze(BROKE_S + 40, dataset(STEADY.landing, schema=typed("id email amount"), tags=PII))
     yield dataset_event(at(BROKE_S + 20), dataset(STEADY.gold, documentation=facet(description="What customers pay.")))
 
 

@@ -59,6 +59,7 @@ class LineageWorld:
         as_of_us: int | None = None,
         known_at_us: int | None = None,
         window_us: int | None = None,
+        rules: UserRules = RULES,
     ) -> None:
         """window_us: earlier executions count, too, as use within this window."""
         facts, contents = read_facts(delivered)
@@ -68,7 +69,7 @@ class LineageWorld:
             if (as_of_us is None or fact.time_us <= as_of_us)
             and (known_at_us is None or fact.received_us <= known_at_us)
         ]
-        self.scene = SnapshotOfFacts(self.parts, contents)
+        self.scene = SnapshotOfFacts(self.parts, contents, rules=rules)
         self.graph, self.counted = self.scene.graph, self.scene.counted()
         if window_us is not None:
             self.counted = self.scene.counted_since(Window(window_us, as_of_us))
@@ -148,7 +149,7 @@ class LineageWorld:
         whole = [number for number, key in every if key is None and not self.keys(names[number])]
         nodes = [self._node_in(*each) for each in named]
         nodes += [node for number, key in every if key is None for node in self.graph.nodes_of(number)]
-        writes = Writes(self.scene.seen, self.scene.rewritten)
+        writes = Writes(self.scene.seen, self.scene.rows_until)
         return surface_with_rows(self.graph, nodes, whole, self.counted, writes)
 
     def verdicts(self, name: Name, *, strict: bool = False) -> dict[Column, str]:

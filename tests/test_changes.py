@@ -180,3 +180,24 @@ def test_a_job_that_was_deleted_by_hand_is_gone_until_it_runs_again(asker: Asker
     while not (items := asker.ask("changes", **{"from": at(500)})["items"]):
         rest()
     assert ("removed", "job", "brand_new") in [(each["change"], each["thing"], each["name"]) for each in items]
+
+
+def test_a_column_that_no_reader_lists_any_more_is_not_listed_but_not_removed(asker: Asker) -> None:
+    """No run writes the dataset; the column goes from the lists of its readers one after the other."""
+    vendor, wide, narrow = (LAKE, "vendor"), fields(id="INT", mail="STRING"), fields(id="INT")
+    lists = [(1_000, "one", wide), (1_010, "two", wide), (1_020, "one", narrow), (1_030, "two", narrow)]
+    asker.post(
+        *(
+            run(40 + at, second, reads=[dataset(vendor, schema=schema)], job=job)
+            for at, (second, job, schema) in enumerate(lists)
+        )
+    )
+    until = {"from": at(1_015), "thing": "column"}
+    assert told(asker.ask("changes", **until, to=at(1_025))) == []
+    found = asker.ask("changes", **until, to=at(1_035))
+    assert told(found) == [("not_listed", "column", "vendor", "mail", "STRING", None)]
+    assert (found["items"][0]["run"], found["items"][0]["time"]) == (uuid(43), at(1_030))
+    assert asker.ask("changes", **until, change="removed", to=at(1_035))["items"] == []
+    asker.post(run(50, 1_040, dataset(vendor, schema=narrow), job="writer"))
+    while asker.ask("changes", **until)["items"]:
+        rest()

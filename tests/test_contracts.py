@@ -22,7 +22,7 @@ from headwater.index.reading.view_opener import ViewOpener
 from headwater.runtime.indexes import open_view_opener
 from tests.commanding import commanded
 from tests.contract_judge import Sources, every_contract, held, is_valid, written
-from tests.contract_lake import AGREED_S, BREACHES, LAKE, PIPELINES, RHYTHM, STEADY, agreed, broken
+from tests.contract_lake import AGREED_S, BREACHES, BROKE_S, LAKE, PIPELINES, RHYTHM, STEADY, agreed, broken
 from tests.parsing import World
 from tests.reference.world_events import at, uuid
 from tests.reference.worlds import FEW, random_world, world_in_namespace
@@ -80,6 +80,26 @@ def test_a_column_that_only_readers_list_is_in_no_contract_by_itself(sources: So
     assert [column.name for column in facts.columns if column.readers_only] == ["ghost"]
     ghost = PromisedColumn("ghost", "string", frozenset(), None, None, None)
     assert held(sources, found._replace(columns=(*found.columns, ghost))) == []
+
+
+def test_a_column_that_readers_no_longer_list_is_a_warning_and_not_removed(
+    sources: Sources, world: World, tmp_path: Path
+) -> None:
+    (found,) = held(sources, agreed_on(sources, STEADY.landing))
+    assert (found.kind, found.column, found.is_warning) == ("column.not_listed", "tax", True)
+    assert found.by.time == at(BROKE_S + 40)
+    file, data = tmp_path / "landing.yml", ("--data", world.settings.data)
+    file.write_text(written(sources, STEADY.landing, AGREED))
+    junit, sarif = tmp_path / "junit.xml", tmp_path / "check.sarif"
+    checked = commanded("contract", "check", file, "--junit", junit, "--sarif", sarif, *data)
+    assert (checked.returncode, checked.stdout.splitlines()[-1]) == (
+        0, "1 promises in 1 files, 0 things broken, 1 warnings"
+    )  # fmt: skip
+    assert checked.stdout.startswith(f"{file}: warning column.not_listed: {LAKE}/steady/landing#tax: no job that reads")
+    assert [each.get("failures") for each in ElementTree.parse(junit).getroot()] == ["0"]
+    (run,) = json.loads(sarif.read_text())["runs"]
+    assert [each["level"] for each in run["results"]] == ["warning"]
+    assert commanded("contract", "check", file, "--strict", *data).returncode == 1
 
 
 def test_what_is_not_written_any_more_is_late_by_its_own_rhythm(sources: Sources) -> None:

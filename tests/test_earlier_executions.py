@@ -1,12 +1,18 @@
 """Rules 6.8, 6.9, 8.4, 9.3 (docs/lineage.md): earlier executions that used a column, earlier writes that remain."""
 
+import pytest
+
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.time.snapshot import Window
 from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Verdict
 from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld, as_recorded
+from tests.reference import exposures
+from tests.reference.solver import Reference
 from tests.reference.world_events import Json
 from tests.rule_cases.events import LAKE, done, table, tagging, writes
 
@@ -18,9 +24,11 @@ TUESDAY = done(2, DAY, writes("t", {"x": "b.x"}), of=[B], job="load")
 OVERWRITTEN = done(3, 2 * DAY, writes("t", {"x": "b.x"}, says="OVERWRITE"), of=[B], job="other")
 
 
-def seen(*events: Json, window_us: int | None = WINDOW_US) -> LineageWorld:
+def seen(*events: Json, window_us: int | None = WINDOW_US, rewrites: str = "") -> LineageWorld:
     """Return what events make, each received when it happened; no window: by newest executions only."""
-    return LineageWorld(as_recorded(events), window_us=window_us)
+    text = f"version: 1\nrewrites: [{{{rewrites}}}]"
+    rules = UserRules(rewrites=read_rewrites(text, "rewrites.yaml") if rewrites else ())
+    return LineageWorld(as_recorded(events), window_us=window_us, rules=rules)
 
 
 def verdict(world: LineageWorld, name: str, column: str, window_us: int = WINDOW_US) -> Verdict:
@@ -115,3 +123,37 @@ def test_what_an_earlier_way_and_a_longer_current_one_reach_is_not_earlier() -> 
     current = done(3, 2 * DAY, writes("u", {"x": "a.x"}), of=[A], job="first")
     longer = done(4, 2 * DAY, writes("t", {"x": "u.x"}), of=[table("u", "x")], job="second")
     assert reached(seen(MONDAY, TUESDAY, current, longer), "a", "x", forward=True) == {"t.x": False, "u.x": False}
+
+
+@pytest.mark.parametrize(("hours", "is_there"), [(96, True), (72, True), (71, False)])
+def test_rows_that_a_dataset_no_longer_keeps_are_gone(hours: int, is_there: bool) -> None:
+    """The newest event is three days after Monday."""
+    events = [MONDAY, done(2, DAY, writes("t", {"x": "a.x#"}), of=[A], job="load"), tagging(3 * DAY, "a.x")]
+    keeps_us = {(LAKE, "t"): hours * 3_600_000_000}
+    reference = Reference(as_recorded(events), window_us=WINDOW_US, keeps_us=keeps_us)
+    found, until = seen(*events, rewrites=f"dataset: t, keeps: {hours}h").behind_tag("pii")
+    assert (found, bool(until)) == ({(LAKE, "t", "x"): "masked"}, is_there)
+    assert found == exposures.surface(reference, [(LAKE, "a", "x")])
+    assert until == exposures.exposed_until(reference, [(LAKE, "a", "x")])
+
+
+def test_upstream_leaves_out_writes_whose_rows_a_dataset_no_longer_keeps() -> None:
+    late = done(3, 3 * DAY, writes("u", {"x": "b.x"}), of=[B], job="other")
+    assert reached(seen(MONDAY, TUESDAY, late, rewrites="dataset: t, keeps: 2d"), "t", "x", forward=False) == {
+        "b.x": False
+    }
+    assert reached(seen(MONDAY, TUESDAY, late, rewrites="dataset: t, keeps: 3d"), "t", "x", forward=False) == {
+        "a.x": True,
+        "b.x": False,
+    }
+    assert reached(seen(MONDAY, TUESDAY, late, rewrites="dataset: t, keeps: 2d"), "a", "x", forward=True) == {
+        "t.x": True
+    }
+
+
+def test_a_run_that_failed_rewrites_nothing_whatever_is_declared() -> None:
+    failed = done(3, 2 * DAY, writes("t", {"x": "b.x"}), of=[B], job="other", kind="FAIL")
+    declared = "job: other, writes: whole"
+    assert seen(MONDAY, failed, rewrites=declared).scene.rewritten(Name(LAKE, "t")) is None
+    completed = done(3, 2 * DAY, writes("t", {"x": "b.x"}), of=[B], job="other")
+    assert seen(MONDAY, completed, rewrites=declared).scene.rewritten(Name(LAKE, "t")) is not None

@@ -18,27 +18,39 @@ from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
+from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
+from headwater.lineage.edges.unlisted_columns import UnlistedColumn
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
+from headwater.questions.answers.answer_parts import FormerLocation
+from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
+from headwater.questions.things import Narrowed, datasets
 from headwater.questions.verdicts import verdicts
+from headwater.runtime.indexes import open_rules
+from headwater.settings import Settings
 from tests.lineage_world import LineageWorld
+from tests.reference import questions
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
-from tests.reference.solver import Column
-from tests.reference.world_events import RECEIPT_US, START_US, deliver
+from tests.reference.retired import with_deletions
+from tests.reference.solver import Column, Reference
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks
 from tests.reference.worlds import random_world, worlds
-from tests.rule_cases.events import done, table, tagging, writes
+from tests.rule_cases.events import change, done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -65,6 +77,14 @@ def test_worlds_of_which_the_index_once_knew_otherwise(seed: int) -> None:
     world = random_world(seed)
     with indexed(world, Random(seed)) as open_views:
         compare(open_views, world, AsOf())
+
+
+@pytest.mark.parametrize("seed", [1, 5, 9])
+def test_the_index_answers_like_the_rules_where_jobs_were_deleted(seed: int) -> None:
+    world = with_deletions(random_world(seed), seed)
+    with indexed(world, Random(seed)) as open_views:
+        compare(open_views, world, AsOf())
+        compare(open_views, world, AsOf(as_of_us=START_US + 20 * SECOND))
 
 
 def test_a_question_about_the_past_holds_up_none_about_now() -> None:
@@ -102,17 +122,122 @@ def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_cle
                 assert bool(exposed(here, tagged=False)[1]) is is_clear
 
 
+@pytest.mark.parametrize(("keeps", "is_clear"), [("2h", True), ("1h", False)])
+def test_the_index_leaves_out_rows_that_a_dataset_no_longer_keeps(keeps: str, is_clear: bool) -> None:
+    clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
+    masked = done(2, 7200, writes("b", {"x": "a.x#"}), of=[table("a", "x")], job="etl")
+    world = deliver([clear, masked, tagging(3, "a.x")])
+    with indexed(world, Random(1), f"version: 1\nrewrites: [{{dataset: b, keeps: {keeps}}}]") as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
+            with open_views.look(moment) as here:
+                assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_that_readers_no_longer_list_are_those_of_the_reference(seed: int) -> None:
+    chance, dataset = Random(seed), Name("s3://lake", "v")
+    events = []
+    for number in range(1, 15):
+        columns = " ".join(column for column in "abcd" if chance.random() < 0.6)
+        if chance.random() < 0.2:
+            events.append(dataset_event(at(number), table("v", columns or "a")))
+        else:
+            job = chance.choice(["one", "two", "three"])
+            read = [table("v", columns or "a")]
+            events.append(done(number, number, writes("w", {"a": "v.a"}), of=read, job=job))
+    world = deliver(events)
+    with indexed(world, chance) as open_views:
+        for until_us in (START_US + end * SECOND for end in (5, 9, 15)):
+            found = open_views.now(partial(_unlisted, dataset, until_us))
+            wanted = questions.not_listed(Reference(world, as_of_us=until_us), (*dataset.parts, ""), WINDOW_US)
+            assert {each.column: (each.listed.time_us, each.since.time_us) for each in found} == wanted
+
+
+def test_a_column_of_a_table_that_only_readers_name_is_marked() -> None:
+    overwritten = done(1, 1, table("t", "x y", **change("OVERWRITE")), job="app.overwrite_by_expression.t")
+    read = done(2, 2, writes("u", {"x": "t.x", "edge": "t.edge"}), of=[table("t", "x ghost")], job="read")
+    appended = done(3, 3, table("t", "x added"), job="append")
+    only_read = done(4, 4, writes("w", {"x": "v.x"}), of=[table("v", "x ghost")], job="read v")
+    with indexed(deliver([overwritten, read, appended, only_read]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = verdicts(here.snapshot, here.rules, here.counted, asked=None, page=WHOLE).items
+            assert {each.column for each in found if each.readers_only} == {"ghost", "edge"}
+            assert {each.dataset for each in found if each.readers_only} == {"t"}
+
+
+def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() -> None:
+    old, new = (
+        done(number, number, writes(name, {"x": "a.x"}, symlinks=symlinks(("hive://meta", "db.t"))), of="a", job="load")
+        for number, name in enumerate(("old", "new"), 1)
+    )
+    former = FormerLocation("hive://meta", "db.t", at(2))
+    with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
+        with open_views.look(AsOf()) as here:
+            found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+            shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
+            assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": None}
+            asked = (here.snapshot, here.rules, here.counted)
+            listed = verdicts(*asked, asked=None, page=WHOLE)
+            assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
+            every = verdicts(*asked, asked=None, page=WHOLE, former=True)
+            assert {each.dataset: each.former for each in every.readers} == {"a": None, "new": None, "old": former}
+        for with_former, names in ((False, ["a", "new"]), (True, ["a", "new", "old"])):
+            answer = open_views.now(partial(_datasets, with_former))
+            assert [each.name for each in answer.items] == names
+            assert answer.former_hidden == 3 - len(names)
+
+
+def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> None:
+    query = "WITH users AS (SELECT mail FROM raw) SELECT mail, mail AS copy FROM users"
+    told = {"mail": "users.mail", "copy": "raw.mail"}
+    sql = {"sql": facet(query=query, dialect="spark")}
+    written = done(1, 1, writes("b", told), of=[table("raw", "mail id")], job_facets=sql)
+    with indexed(deliver([written]), Random(1)) as open_views:
+        for moment in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(moment) as here:
+                found = reach(
+                    here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
+                )
+            assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", False)}
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(None, "used"), (0, "unused"), (1, "unused"), (3, "used")])
+def test_questions_without_a_window_have_that_of_the_settings(days: int | None, verdict: str) -> None:
+    first = done(1, -2 * 86_400, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load")
+    second = done(2, 0, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="load")
+    settings = Settings.model_validate({"window_days": days})
+    window_us = open_rules(settings).current().window_us
+    assert window_us == (None if days is None else days * 86_400 * SECOND)
+    with indexed(deliver([first, second]), Random(1), window_us=window_us) as open_views:
+        for as_of_us in (None, START_US):
+            for asked_us, expected in ((None, verdict), (5 * 86_400 * SECOND, "used"), (SECOND, "unused")):
+                with open_views.look(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
+                    found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+                assert [each.verdict for each in found.items] == [expected]
+
+
+def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
+    return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
+
+
+def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:
+    return unlisted_by_readers(live, dataset, until_us)
+
+
 @contextmanager
-def indexed(events: list[Delivered], chance: Random, rewrites: str = "") -> Iterator[ViewOpener]:
+def indexed(
+    events: list[Delivered], chance: Random, rewrites: str = "", window_us: int | None = None
+) -> Iterator[ViewOpener]:
     """Give an index that took events in small batches, watched by a reader, its writer starting anew at times.
 
-    rewrites: the text of `rewrites.yaml`.
+    rewrites: the text of `rewrites.yaml`; window_us: of questions that name no other.
     """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         (Path(folder) / "rewrites.yaml").write_text(rewrites)
         home = IndexHome(Path(folder))
         home.switch(home.path_for(RULES))
-        open_views = ViewOpener(home, RulesFiles(Path(folder)))
+        open_views = ViewOpener(home, RulesFiles(Path(folder), window_us))
         indexer = Indexer(home.path_for(RULES), RULES)
         at = 0
         while at < len(events):

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from headwater.events.position import Source
 from headwater.index.reading.search_file import SearchFile
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.database import open_for_writing
+from headwater.index.stored.edge_set_table import EdgeSetTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.writing.indexer import Indexer
 from headwater.index.writing.work_bound import WorkBound
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.edges.facet_contents import ContentsInMemory
-from headwater.lineage.edges.run_edges import EdgeRules, contributions
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage, contributions
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -79,6 +81,7 @@ WORLDS: dict[str, Callable[[int], Sequence[Json]]] = {
     "outputs with versions": lambda n: [run(1, 1, *outputs(n, version=facet(datasetVersion="7")))],
     "outputs of a lineage facet": lambda n: [run(1, 1, run_facets=wide_lineage(n))],
     "inputs": lambda n: [run(1, 1, dataset(B), reads=[with_schema(lake(f"in{i}"), "x") for i in range(n)])],
+    "outputs and as many inputs": lambda n: [run(1, 1, *outputs(n), reads=[dataset(lake(f"in{i}")) for i in range(n)])],
     "columns": lambda n: [run(1, 1, with_schema(B, " ".join(f"c{i}" for i in range(n))))],
     "nested columns": lambda n: [run(1, 1, with_schema(B, "s " + " ".join(f"s.c{i}" for i in range(n))))],
     "edges of columns": lambda n: [
@@ -134,6 +137,33 @@ def test_a_batch_costs_what_it_says_however_much_was_said_before(tmp_path: Path,
     few, many = (work_of_indexing(tmp_path / str(count), WRITERS[world](count), FEW // 10) for count in (FEW, MANY))
     ratios = [of_many / of_few / (MANY / FEW) for of_few, of_many in zip(few, many, strict=True)]
     assert max(ratios) < SLACK, f"{world}: SQLite's steps and Python's calls grow by {ratios} of what is linear"
+
+
+def test_the_outputs_of_a_run_share_the_list_of_its_inputs_while_a_run_has_it(tmp_path: Path) -> None:
+    read = tuple(Name(*lake(f"in{number}")) for number in range(MANY))
+    said = [
+        OutputLineage(Name(*lake(f"o{number}")), tables=read, opaque=read, also_read=(), carries=False)
+        for number in range(FEW)
+    ]
+    with closing(open_for_writing(tmp_path / "index.sqlite")) as sql:
+        table = EdgeSetTable(sql, NameNumbers(sql))
+        numbers = [table.number(group, lineage) for group, lineage in enumerate(said)]
+        stored = "SELECT sum(length(value)) FROM {}"
+        assert sql.execute(stored.format("edges")).fetchone() < sql.execute(stored.format("input_lists")).fetchone()
+        afresh = EdgeSetTable(sql, NameNumbers(sql))
+        assert [afresh.edges(number) for number in numbers] == said
+        assert [afresh.number(group, lineage) for group, lineage in enumerate(said)] == numbers
+        table.add_runs({numbers[0]: [1]})
+        for generation, left in ((1, 1), (_LATER, 1), (2 * _LATER, 0)):
+            table.collect(generation)
+            assert sql.execute("SELECT count(*) FROM input_lists").fetchone() == (left,)
+            if generation == _LATER:
+                assert table.edges(numbers[0]) == said[0]
+                table.recount([numbers[0]])
+
+
+_LATER = 10_000
+"""Generations after which nobody asks for the edges that no run says any more."""
 
 
 class CountedText(str):

@@ -22,6 +22,7 @@ from tests.few_of_many import few_of
 from tests.lineage_world import LineageWorld, in_batches, read_facts, world
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
+from tests.reference.retired import with_deletions
 from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
 from tests.reference.solver import Column, Reference
 from tests.reference.walks import reached
@@ -56,6 +57,14 @@ def test_every_answer_about_the_past_is_the_references() -> None:
         known_at_us = RECEIPT_US + chance.randint(0, 16) * SECOND
         assert differences(random_world(seed), as_of_us=as_of_us) == [], seed
         assert differences(random_world(seed), known_at_us=known_at_us) == [], seed
+
+
+@pytest.mark.slow
+def test_every_answer_with_deleted_jobs_is_the_references() -> None:
+    for seed in range(40):
+        events = with_deletions(random_world(seed), seed)
+        assert differences(events, window_us=(seed % 3) * 10_000 * SECOND) == [], seed
+        assert differences(events) == [], seed
 
 
 def differences(

@@ -342,6 +342,7 @@ def test_every_filter_of_every_list_is_tried() -> None:
         "cursor",
         "limit",
         "system",
+        "former",
         "strict",
         "view",
         "asOf",

@@ -14,7 +14,7 @@ from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.gold.gold_runs import write_runs
 from headwater.tables import GOLD, HOURLY_STATS, RUN_HEALTH
 from tests.parsing import World
-from tests.reference.world_events import Json, facet, run_event, uuid
+from tests.reference.world_events import Json, facet, parent, run_event, uuid
 from tests.sink_server import sink_server
 from tests.sinking import SinkWorld, sink
 from tests.spark_lake import RULES, SparkLake
@@ -34,8 +34,13 @@ CASES: dict[str, tuple[str | None, list[tuple[str, float]], bool]] = {
     "a stream has no end to wait for": ("STREAMING", [("START", -50)], False),
     "a service neither": ("SERVICE", [("START", -500)], False),
     "a batch that turned out a stream": ("STREAMING", [("RUNNING", -25)], False),
+    "ended with its application": ("BATCH", [("START", -49.5)], False),
+    "begun after its application ended": ("BATCH", [("START", -48)], True),
 }
 """Processing type, events by type and hour from now; whether the run is lost."""
+
+BELOW = {name: "failed" for name in CASES if "its application" in name}
+"""The case whose run is the parent."""
 
 NAMES = list(CASES)
 NAMESPACE, FIRST_RUN = "lost", 2_000
@@ -53,8 +58,14 @@ def events() -> Iterator[bytes]:
         of_job: Json = {"jobType": facet(processingType=processing, integration="SPARK")} if processing else {}
         for kind, hours in said[::-1]:
             time = (now + timedelta(hours=hours)).isoformat()
-            run = run_event(kind, time, uuid(FIRST_RUN + NAMES.index(name)), (NAMESPACE, name), job_facets=of_job)
+            above = {"parent": parent(run_of(BELOW[name]), (NAMESPACE, BELOW[name]))} if name in BELOW else {}
+            run = run_event(kind, time, run_of(name), (NAMESPACE, name), job_facets=of_job, run_facets=above)
             yield json.dumps(run).encode()
+
+
+def run_of(name: str) -> str:
+    """Return the id of the run of a case."""
+    return uuid(FIRST_RUN + NAMES.index(name))
 
 
 def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
@@ -91,6 +102,7 @@ def test_gold_knows_lost_runs(lake_of_cases: SparkLake, tmp_path: Path) -> None:
     assert {row.job_name: row.processing for row in health} == {
         name: processing or "BATCH" for name, (processing, *_) in CASES.items()
     }
+    assert {row.job_name for row in health if row.state == "ENDED"} == {"ended with its application"}
     gold = TableFolder(lake.spark, str(tmp_path), GOLD)  # a copy: others read the lake
     for table, change in ((RUN_HEALTH, "state = 'RUNNING' WHERE state = 'LOST' AND"), (HOURLY_STATS, "lost = 0 WHERE")):
         shutil.copytree(lake.folder("gold", table), tmp_path / table.name)

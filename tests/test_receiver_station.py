@@ -240,6 +240,33 @@ def test_a_refusal_never_repeats_what_the_event_says_because_it_may_be_a_secret(
     assert not any(b"hunter2" in record.body or "hunter2" in record.http for record in station.logged())
 
 
+INCOMPLETE: dict[str, dict[str, Any]] = {
+    "inputs[0].name": {"inputs": [{"namespace": "n", "name": None}]},
+    "outputs[0].facets.schema.fields[0].name": {
+        "outputs": [{"namespace": "n", "name": "t", "facets": {"schema": {"fields": [{"assertion": "a"}]}}}]
+    },
+    "job.name": {"job": {"namespace": "n", "name": None}},
+    "run.runId": {"run": {"runId": None}},
+    "run.facets.parent.run.runId": {
+        "run": {"runId": "r", "facets": {"parent": {"run": {}, "job": {"namespace": "n", "name": "j"}}}}
+    },
+}
+"""Events that Marquez refuses, by the member that is missing."""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_marquez_strict_answers_201_and_refuses_what_marquez_refuses(station: Station, strict: bool) -> None:
+    station.receiver = Receiver(station.claims, Access([WRITER]), marquez_strict=strict)
+    assert station.post(data=body(run_event())).status == (201 if strict else 200)
+    answers = {member: station.post(data=body(run_event() | event)) for member, event in INCOMPLETE.items()}
+    refusals = [None if each.status == 200 else (each.status, refused(each)["field"]) for each in answers.values()]
+    if strict:
+        assert refusals == [(422, member) for member in INCOMPLETE]
+    else:
+        assert refusals == [None, None, (400, "job.name"), (400, "run.runId"), None]
+    assert station.post(data=b"{").status == 400
+
+
 def test_notes_of_refusals_wait_for_a_slow_log_and_are_written_once(station: Station, tmp_path: Path) -> None:
     station.receiver = Receiver(station.claims, Access([WRITER]), RequestLimits(deadline_s=0.05))
     (segment,) = (tmp_path / "log").glob("*.sqlite")

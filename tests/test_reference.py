@@ -580,6 +580,13 @@ FEATURES: dict[str, Question] = {
     "unaccounted columns explained": lambda r: any(
         r.opacity.left_open(r.opacity.accounts[writing.run], writing) < writing.also_read for writing in r.current
     ),
+    "inputs explained by a declaration": lambda r: any(r.opacity.declared_inputs(writing) for writing in r.observed),
+    "columns that a declaration accounts for": lambda r: any(
+        writing.left_out and not r.opacity.left_open_by_job(writing) for writing in r.observed
+    ),
+    "copied structs": lambda r: any(
+        r.nesting.within(r.node(source, column)) for writing in r.current for source, column, _ in writing.copies
+    ),
     "names that the SQL explains": lambda r: any(writing.doubtful for writing in r.current),
     "names that may mean inputs": lambda r: any(r.opacity.doubts(writing) for writing in r.current),
     "names that lineage in force knows": lambda r: any(

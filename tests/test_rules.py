@@ -811,7 +811,16 @@ def test_rule_12_metadata_of_iceberg_that_is_read_is_no_schema_of_its_table_but_
     columns: str,
 ) -> None:
     first, *_ = columns.split()
-    copied = made(B, {first: [source(A, first, CLEAR)]}, columns=columns)
+    copied = made(B, {name: [source(A, name, CLEAR)] for name in columns.split()}, columns=columns)
     found = world(run(1, 0, with_schema(A, "id email")), run(2, 9, copied, reads=[with_schema(A, columns)]))
-    assert set(found.unused(A)) - {first} == {"id", "email"}  # an edge adds the column that it names (rule 12.9)
+    assert found.unused(A) == {"id": "unused", "email": "unused"}
     assert set(found.unused(B)) == set(columns.split())
+    assert found.upstream((*B, first)) == {}
+    assert ("a", "b", "columns") in found.tables
+
+
+def test_rule_11_a_column_of_a_metadata_table_that_the_table_has_as_well_is_one_of_the_table() -> None:
+    copied = made(B, {"path": [source(A, "path", CLEAR)]}, columns="path")
+    both = [with_schema(A, METADATA["manifests"]), with_schema(A, "id path")]
+    found = world(run(1, 0, with_schema(A, "id path")), run(2, 9, copied, reads=both))
+    assert found.unused(A) == {"id": "unused", "path": "used"}

@@ -435,6 +435,17 @@ def test_a_run_that_is_not_complete_takes_no_lineage_away() -> None:
     assert written(streaming) == [urn("postgres", "o")]
 
 
+def test_a_later_attempt_that_fails_leaves_the_lineage_of_the_completed_one() -> None:
+    told = [
+        run(eventTime="2026-03-01T12:00:00Z", outputs=[dataset("o")]),
+        run(eventTime="2026-03-01T12:01:00Z", eventType="START", outputs=[dataset("p")]),
+        run(eventTime="2026-03-01T12:02:00Z", eventType="FAIL", outputs=[dataset("p")]),
+    ]
+    (found,) = aspects(told, "dataJobInputOutput", **DATASETS).values()
+    assert [each["destinationUrn"] for each in found["outputDatasetEdges"]] == [urn("postgres", "o")]
+    assert aspects(told[1:], "dataJobInputOutput", **DATASETS) == {}
+
+
 def test_a_lineage_facet_alone_says_what_feeds_what() -> None:
     entry = {
         "type": "DATASET", "namespace": "postgres://db:5432", "name": "o",

@@ -114,3 +114,14 @@ def test_a_batch_writes_a_synapse_table_in_one_letter_case(tmp_path: Path) -> No
         ((inputs, _, _),) = lineages(atlas)
         assert [*atlas.of("azure_synapse_dedicated_sql_table")] == inputs
     assert inputs == ["mssql://shopws.sql.azuresynapse.net/SQLPool1/dbo/Orders"]
+
+
+def test_what_purview_has_no_type_for_is_called_by_the_display_names_of_its_workspace_and_item() -> None:
+    workspace, item = "3f2a9c1e-0000-4000-8000-00000000aa01", "3eb04867-0000-4000-8000-0000000000b1"
+    rows = [
+        MetadataRow(kind="workspace", id=workspace, name="Sales"),
+        MetadataRow(kind="item", id=item, name="lh.Eventhouse", parent="Sales"),
+    ]
+    names = QualifiedNames((), NameRules(metadata_rows=rows))
+    found = names.explain(f"abfss://{workspace}@onelake.dfs.fabric.microsoft.com", f"{item}/Other/raw")
+    assert found["shown"] == "lh.Eventhouse/Other/raw"

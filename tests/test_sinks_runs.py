@@ -120,6 +120,34 @@ def test_a_run_is_one_event_at_its_end_with_all_that_was_said_of_it() -> None:
     }
 
 
+def test_a_later_attempt_that_fails_takes_nothing_of_the_completed_one_back() -> None:
+    first = [at(0, eventType="START", inputs=[dataset("i")]), at(1, eventType="COMPLETE", outputs=[dataset("o")])]
+    again = [at(2, eventType="START", inputs=[dataset("j")]), at(3, eventType="FAIL", outputs=[dataset("p")])]
+    found = converted(stored(bodies([*again, *first])))
+    assert [
+        (each["eventType"], each["eventTime"][14:16], [name["name"] for name in (*each["inputs"], *each["outputs"])])
+        for each in found
+    ] == [("COMPLETE", "01", ["i", "o"]), ("START", "02", []), ("FAIL", "03", [])]
+    late = at(1, eventType="START", inputs=[dataset("i")])
+    (only,) = converted(stored(bodies([late, *first[1:]])))
+    assert (only["eventType"], [each["name"] for each in only["inputs"]]) == ("COMPLETE", ["i"])
+    (only,) = converted(stored(bodies([*first, at(4, eventType="FAIL")])))
+    assert only["eventType"] == "FAIL"
+
+
+@pytest.mark.slow
+def test_a_later_attempt_in_a_later_batch_is_sent_behind_the_completed_one(tmp_path: Path) -> None:
+    world = SinkWorld(tmp_path)
+    with sink_server() as server:
+        out = sink(type="openlineage", url=server.url, **{"as": "runs"}, batch=10)
+        world.store(*bodies([at(0, eventType="START", inputs=[dataset("i")]), at(1, outputs=[dataset("o")])]))
+        world.settle(out)
+        world.store(*bodies([at(2, eventType="START", inputs=[dataset("j")]), at(3, eventType="FAIL")]))
+        world.settle(out)
+        sent = [(each["eventType"], [name["name"] for name in each["outputs"]]) for each in server.taken]
+        assert sent == [("COMPLETE", ["o"]), ("COMPLETE", ["o"]), ("START", []), ("FAIL", [])]
+
+
 def test_nothing_is_sent_of_a_run_that_has_not_ended_but_a_stream_as_it_stands() -> None:
     assert converted(stored(bodies([at(0, eventType="START"), at(1, eventType="RUNNING")]))) == []
     stream = {"jobType": FACET | {"processingType": "STREAMING", "integration": "FLINK"}}

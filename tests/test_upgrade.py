@@ -1,5 +1,6 @@
 """A data folder of the version before goes on under this one: log and bronze, and an index that is built beside."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.errors import LakeUnavailable
+from headwater.errors import LakeUnavailable, NotKnown
+from headwater.events.times import iso
 from headwater.index.home import IndexHome
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
@@ -15,13 +17,17 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
+from headwater.lake.bronze_retention import let_go
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.questions.run_failures import RunWords
 from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
-from tests.fixtures import unpack_before_verdicts
+from tests.fixtures import RELEASED, unpack_before_verdicts, unpack_released
 from tests.parsing import World, event
-from tests.shop import Asker, up
+from tests.reference.small_events import CLEAR, HASHED, made, run, with_schema
+from tests.reference.world_events import Json, source
+from tests.samples import body
+from tests.shop import BRONZE, MASKED, RAW, TARGET, Asker, up
 
 pytestmark = pytest.mark.slow  # lakes of other versions
 
@@ -155,3 +161,110 @@ def test_headwater_started_on_the_old_folder_answers_from_its_first_moment_on(be
         assert statuses == {200}
         asker.wait_for("impact", dataset="gold/late")
         assert asker.ask("audit")["balanced"]
+
+
+# From release 0.2.0
+
+SINCE = [
+    run(300, 300, made(TARGET, {"phone": [source(BRONZE, "phone", CLEAR)]}), job="phones",
+        reads=[with_schema(BRONZE, "id email phone")]),
+    run(301, 310, made(MASKED, {"email": [source(RAW, "email", HASHED)]}), job="mask",
+        reads=[with_schema(RAW, "email notes")]),
+]  # fmt: skip
+"""What two jobs of the shop report after the upgrade: neither copies an address in the clear any more."""
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> World:
+    return World(unpack_released(tmp_path))
+
+
+@pytest.fixture
+def answer(released: World) -> Iterator[ViewOpener]:
+    open_views = ViewOpener(IndexHome(released.folder / "index"), RulesFiles(released.folder / "rules"))
+    yield open_views
+    open_views.close()
+
+
+def parsed(world: World, events: list[Json]) -> World:
+    world.append(*map(body, events))
+    parser = world.parser()
+    while parser.step():
+        pass
+    return world
+
+
+def answers(open_views: ViewOpener) -> list[object]:
+    told = json.loads((RELEASED / "answers.json").read_text())
+    return [ask(open_views, question, asked) for question, asked, _ in told]
+
+
+def verdicts(open_views: ViewOpener, dataset: str, **more: str) -> dict[str, str]:
+    items = ask(open_views, "unused", {"dataset": dataset, **more})["items"]
+    return {item["column"]: item["verdict"] if item["verdict"] != "unknown" else item["reason"] for item in items}
+
+
+def test_an_upgrade_of_the_release_answers_by_its_index_until_the_new_one_is_whole(
+    released: World, answer: ViewOpener
+) -> None:
+    told = json.loads((RELEASED / "answers.json").read_text())
+    used = {(each["dataset"], each["column"]) for each in told[-1][2]["items"] if each["verdict"] == "used"}
+    before = answers(answer)
+    assert {(each["dataset"], each["column"]) for each in ask(answer, "unused", {"verdict": "used"})["items"]} == used
+    parsed(released, SINCE)
+    home, rules = IndexHome(released.folder / "index"), default_rules()
+    follower = IndexFollower(home, released.bronze)
+    while follower.step(rules):
+        assert (answers(answer), answer.rules().indexed) == (before, False)
+    follower.close()
+    other = IndexHome(released.folder / "from scratch")
+    follower = IndexFollower(other, released.bronze)
+    while follower.step(rules):
+        pass
+    follower.close()
+    scratch = ViewOpener(other, RulesFiles(released.folder / "rules"))
+    assert answers(answer) == answers(scratch) != before
+    scratch.close()
+
+
+def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
+    released: World, answer: ViewOpener
+) -> None:
+    assert verdicts(answer, "bronze/customers")["email"] == "used"
+    let_go(parsed(released, SINCE).bronze, 3)
+    assert len(released.sequences("events")) == len(SINCE)
+    assert verdicts(answer, "bronze/customers")["email"] == "used", "the older index took what was removed"
+    follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
+    while follower.step(default_rules()):
+        pass
+    follower.close()
+    before_us = released.bronze.removed_before_us()
+    assert before_us is not None
+    day = str(iso(before_us)).partition("T")[0]
+    removed = f"events before {day} were removed"
+    wanted = {"id": removed, "email": removed, "phone": "used"}
+    assert verdicts(answer, "bronze/customers") == wanted
+    assert verdicts(answer, "bronze/customers", asOf="2027-01-01T00:00:00Z") == wanted
+    for question in ("impact", "upstream"):
+        stops = ask(answer, question, {"dataset": "bronze/customers", "column": "email"})["stops"]
+        assert [(each["reason"], each["events_removed_before"]) for each in stops] == [("events_removed", day)]
+    surface = ask(answer, "surface", {"dataset": "lives/raw", "column": "email"})
+    assert [(each["dataset"], each["exposure"]) for each in surface["items"]] == [("lives/masked", "unknown")]
+    assert surface["events_removed_before"] == day
+    with pytest.raises(NotKnown, match=f"Retention removed the events before {day}"):
+        ask(answer, "impact", {"dataset": "landing/customers"})
+
+
+def test_an_index_that_took_what_retention_removed_goes_on_proving_it(released: World, answer: ViewOpener) -> None:
+    follower = IndexFollower(IndexHome(released.folder / "index"), parsed(released, SINCE).bronze)
+    while follower.step(default_rules()):
+        pass
+    before = answers(answer)
+    let_go(released.bronze, 3)
+    while follower.step(default_rules()):
+        pass
+    follower.close()
+    follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
+    assert follower.step(default_rules()) == 0
+    follower.close()
+    assert answers(answer) == before

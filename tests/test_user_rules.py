@@ -30,12 +30,15 @@ from headwater.lineage.rules.user_rules_text import (
 )
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.named_columns import judged_columns
+from headwater.lineage.time.snapshot import Window
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from tests.commanding import commanded
 from tests.reference import questions
 from tests.reference.names import canonical_form
 from tests.reference.solver import Reference
-from tests.reference.world_events import at, dataset_event, deliver
+from tests.reference.world_events import START_US, at, dataset_event, deliver
 from tests.rule_cases.events import done, table, writes
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -283,6 +286,55 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
     assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
     assert names.rules_hash != default_rules().rules_hash
+
+
+JOBS = """
+version: 1
+jobs:
+  - {namespace: jobs, name: load, renamed_from: load_2, retired: "2026-03-01T12:00:10Z"}
+"""
+
+
+@pytest.mark.parametrize(("until", "is_used"), [(5, True), (10, False), (None, False)])
+def test_a_job_that_is_declared_as_retired_uses_nothing_from_then_on(until: int | None, is_used: bool) -> None:
+    rules = UserRules(NameRules(job_texts=[("jobs.yaml", JOBS)]))
+    copied = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="load_2")
+    events = deliver([copied, done(2, 20, writes("d", {"x": "c.x"}), of=[table("c", "x")])])
+    contents = ContentsInMemory()
+    reader = FactsReader(rules.names.canonical, contents, rules.names.job)
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    until_us = None if until is None else START_US + until * 1_000_000
+    known = [fact for fact in facts if until_us is None or fact.time_us <= until_us]
+    found = SnapshotOfFacts(known, contents, rules=rules, until_us=until_us)
+    counted = found.counted_since(Window(end_us=until_us))
+    reached = reach(
+        found, rules.names, Subject(None, "a", "x"), counted, forward=True, mode="value", bounds=Bounds(9, 99)
+    )
+    assert [item.dataset for item in reached.columns] == (["b"] if is_used else [])
+    came = reach(
+        found, rules.names, Subject(None, "b", "x"), counted, forward=False, mode="value", bounds=Bounds(9, 99)
+    )
+    assert [(item.dataset, item.earlier) for item in came.columns] == [("a", not is_used)]
+
+
+def test_a_job_that_was_renamed_has_the_runs_under_both_names() -> None:
+    rules = NameRules(job_texts=[("jobs.yaml", JOBS)])
+    assert rules.job(Name("jobs", "load_2_2026-11-19")) == rules.job(Name("jobs", "load_2")) == Name("jobs", "load")
+    assert rules.job(Name("other", "load_2")) == Name("other", "load_2")
+    assert [step.rule for step in rules.jobs.explain(Name("jobs", "load_2"))] == ["renamed"]
+    assert rules.rules_hash != default_rules().rules_hash
+
+
+@pytest.mark.parametrize(
+    ("job", "wrong"),
+    [
+        ("{namespace: n, name: j}", "it says nothing about the job; add `renamed_from: …` or `retired: 2026-11-30`"),
+        ("{namespace: n, name: j, retired: yes}", "retired is not a time: 'yes'; write `retired: 2026-11-30`"),
+    ],
+)
+def test_an_entry_of_a_job_without_a_use_is_refused(job: str, wrong: str) -> None:
+    with pytest.raises(WrongSetting, match=re.escape(f"jobs.yaml, line 2, rule 1: {wrong}")):
+        NameRules(job_texts=[("jobs.yaml", f"version: 1\njobs: [{job}]")])
 
 
 def test_a_producer_that_would_be_every_producer_is_refused() -> None:

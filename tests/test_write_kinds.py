@@ -7,10 +7,16 @@ import pytest
 from headwater.lineage.edges.write_kinds import ADDS, UNLESS_PARTS, WHOLE, Write, rewrites, write_kind
 from headwater.lineage.inferring.sql_writes import sql_signs
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.rules.user_rules_text import read_rewrites
 from headwater.lineage.runs.write_properties import nominal_time, properties_signs
+from headwater.spark.silver.known import Known
+from headwater.spark.silver.spark_derivation import DERIVED, Derive
+from headwater.spark.silver.texts import text_of
 from tests.lineage_world import read_facts
 from tests.reference.world_events import deliver, facet
-from tests.rule_cases.events import changes, done
+from tests.rule_cases.events import changes, done, table
 
 T = Name("s3://lake", "t")
 
@@ -124,3 +130,21 @@ def test_an_event_says_which_outputs_it_writes_in_part() -> None:
     (fact,), _ = read_facts(deliver([done(1, 1, *outputs, of="a/day=2 b")]))
     assert [use.is_part for use in fact.outputs] == [True, False, True]
     assert [use.is_part for use in fact.inputs] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rule", "says", "kinds"),
+    [
+        ("", "", (False, False)),
+        ("job: load, writes: whole", "", (True, False)),
+        ("", "OVERWRITE", (True, True)),
+        ("dataset: t, writes: append", "OVERWRITE", (False, False)),
+    ],
+)
+def test_silver_notes_writes_as_users_declare_them(rule: str, says: str, kinds: tuple[bool, bool]) -> None:
+    facts, _ = read_facts(deliver([done(1, 1, changes("t", says) if says else table("t"), job="load")]))
+    rules = UserRules(rewrites=read_rewrites(f"version: 1\nrewrites: [{{{rule}}}]", "rewrites.yaml") if rule else ())
+    row = (0, None, None, facts[0].run_key, text_of(facts), "", None)
+    (derived,) = Derive(Known(Naming(), rules=rules))(iter([row]))
+    (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
+    assert (candidate["rewrites"], candidate["unless_parts"]) == kinds

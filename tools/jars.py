@@ -22,7 +22,7 @@ CACHE = ROOT / ".cache" / "jars"
 JVM = ROOT / "jvm"
 BASE = "jars"
 SPARK4 = "spark4"
-_SIZES_MB = {BASE: 184, SPARK4: 116, "runtimes": 6, "java-client": 8}
+_SIZES_MB = {BASE: 184, SPARK4: 116, "runtimes": 6, "java-client": 8, "marquez-tests": 25}
 DEMO_FS_SOURCE = ROOT / "jvm" / "demo-fs" / "OneLakeOnDisk.java"
 DEMO_FS = CACHE / "demo-fs" / "headwater-demo-fs.jar"
 

@@ -58,7 +58,7 @@ _ORDER = RowOrder[ContractState](
     "contracts",
     {
         "state": lambda each: _RANK[each.state], "file": lambda each: each.file, "dataset": lambda each: each.dataset,
-        "version": lambda each: each.version, "breaks": lambda each: len(each.breaks),
+        "version": lambda each: each.version, "breaks": lambda each: sum(not found.warning for found in each.breaks),
     },
     "state",
     lambda each: (each.file,),
@@ -89,7 +89,18 @@ def _states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
 
 def _state(name: str, checked: CheckedFile, dataset: str | None, version: str | None) -> ContractState:
     breaks = [
-        ContractBreak(each.kind, each.dataset, each.column, each.message, each.by.run, each.by.time, each.by.job)
+        ContractBreak(
+            each.kind,
+            each.dataset,
+            each.column,
+            each.message,
+            each.by.run,
+            each.by.time,
+            each.by.job,
+            each.is_warning,
+        )
         for each in checked.breaks
     ]
-    return ContractState(name, dataset, version, "broken" if breaks else "kept", checked.promises, breaks, None)
+    return ContractState(
+        name, dataset, version, "broken" if checked.broken() else "kept", checked.promises, breaks, None
+    )

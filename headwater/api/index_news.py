@@ -9,6 +9,9 @@ from headwater.errors import HeadwaterError
 WITHIN_S = 2.0
 """Who waits longer is answered without: the event is durable, and questions see it later."""
 
+STRICT_WITHIN_S = 10.0
+"""The same where every write is answered like Marquez answers it: once it can be read."""
+
 
 class IndexNews:
     """Waits of one process; one look at log, lake and index answers all who wait for it."""

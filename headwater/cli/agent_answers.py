@@ -126,6 +126,8 @@ def _exposed(item: Answer) -> str:
         + (f" by job {_job(by)}" if by else "")
         + (f", {known}" if known else "")
     )
+    former = item.get("former")
+    line += f", former location of {former['name']} since {former['since']}" if former else ""
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 
@@ -242,6 +244,10 @@ def _stop(stop: Any) -> str:
     if stop["reason"] == "not_completed":
         runs = some_of(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
         return f"{name(stop)}: run {runs} and does not say what it did; wait for its end, or run the job again"
+    if stop["reason"] == "events_removed":
+        return (
+            f"{name(stop)}: events before {stop['events_removed_before']} were removed, more lineage may have existed"
+        )
     jobs = some_of(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
     return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"

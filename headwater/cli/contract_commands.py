@@ -83,6 +83,7 @@ def check(
     policies: Annotated[Path | None, typer.Option("--policies", help="Policies, beside those of folders.")] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="File to write as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option("--sarif", help="File to write as SARIF 2.1.0.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings break a contract, too.")] = False,
     server: Server = None, key: Key = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what observed schema, lineage, masking, owners and freshness break, and by which run. Status 1 if any."""
@@ -98,7 +99,7 @@ def check(
         if path:
             _write(path, text(checked))
     _print(checked, as_json)
-    sys.exit(1 if any(each.breaks for each in checked) else 0)
+    sys.exit(1 if any(each.broken(strict=strict) for each in checked) else 0)
 
 
 @app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
@@ -142,21 +143,23 @@ def _sarif(files: Sequence[CheckedFile]) -> str:
 
 def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
     items = [{"file": each.path, **_item(found)} for each in checked for found in each.breaks]
-    promises = sum(each.promises for each in checked)
+    promises, warnings = sum(each.promises for each in checked), sum(each["warning"] for each in items)
     if as_json:
-        show({"checked": promises, "broken": len(items), "items": items}, True, lambda: None)
+        show({"checked": promises, "broken": len(items) - warnings, "items": items}, True, lambda: None)
         return
     if CSV.get():
         show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
         sys.stdout.write("".join(f"{safe(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
-    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items)} things broken\n")
+    more = f", {warnings} warnings" if warnings else ""
+    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} things broken{more}\n")
 
 
 def _item(found: Break) -> dict[str, Any]:
     by = found.by
     return {
         "kind": found.kind, "dataset": found.dataset, "column": found.column, "message": found.message, "run": by.run,
-        "since": by.time, "job": by.job and {"namespace": by.job.namespace, "name": by.job.name},
+        "warning": found.is_warning, "since": by.time,
+        "job": by.job and {"namespace": by.job.namespace, "name": by.job.name},
     }  # fmt: skip

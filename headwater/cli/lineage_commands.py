@@ -25,6 +25,7 @@ _COLUMNS = (ITSELF, "distance", "via", "via.job", "via.transformation", "masked"
 _PATH = (ITSELF, "via.job", "via.transformation")
 _SURFACE = ("exposure", ITSELF, "source", "via.job", "how")
 _UNUSED = ("verdict", ITSELF, "reason", "last_used")
+_FORMER = ("former.name", "former.since")
 _HEADERS = {
     ITSELF: "column",
     "distance": "steps",
@@ -35,6 +36,10 @@ _HEADERS = {
     "masked": "masked on the way",
     "read_before_recreation": "read before re-creation",
     "exposed_until": "in the clear until",
+    "readers_only": "seen by readers only",
+    "via.doubtful": "doubtful",
+    "former.name": "former location of",
+    "former.since": "since",
 }
 """`masked` is not of the column: upstream a plaintext source may be behind a step that masks."""
 
@@ -46,6 +51,10 @@ _STOPS = {
     "not_completed": (
         "Runs that did not complete; wait for their end, or run the jobs again",
         (ITSELF, "onward", "runs"),
+    ),
+    "events_removed": (
+        "Events were removed by retention before the index was built from the lake, so more lineage may have existed",
+        (ITSELF, "events_removed_before"),
     ),
 }
 """By the reason of a stop: the title and the columns of its table."""
@@ -81,14 +90,15 @@ def _surface(found: Any, as_json: bool, given: Given) -> None:
     since = given["since"]
     counts = {word: count for word, count in found["exposures"].items() if word not in (ONCE_EXPOSED, TAGGED)}
     title = f"Newly exposed since {since}" if since else f"Masking surface, {_counted(counts)}"
-    more = (each for member in (TAGGED, "exposed_until", "earlier") for each in _told(found["items"], member))
+    more = [each for member in (TAGGED, "exposed_until", "earlier") for each in _told(found["items"], member)]
+    more += _FORMER if _told(found["items"], "former") else ()
     show(found, as_json, lambda: table(title, found, (*_SURFACE, *more), _HEADERS))
     sys.exit(1 if since and found["items"] else 0)
 
 
 def _unused(found: Any, as_json: bool, _: Given) -> None:
-    more = (each for member in ("read_before_recreation", "earlier") for each in _told(found["items"], member))
-    columns = (*_UNUSED, *more)
+    members = ("read_before_recreation", "earlier", "readers_only")
+    columns = (*_UNUSED, *(each for member in members for each in _told(found["items"], member)))
     show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
         _show_reasons(found)
@@ -227,14 +237,15 @@ def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
     members = ("read_before_recreation", "earlier", "last_seen")
-    columns = (*_COLUMNS, *(each for member in members for each in _told(found["columns"], member)))
+    columns = [*_COLUMNS, *(each for member in members for each in _told(found["columns"], member))]
+    columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))
     _show_stops(found, as_json)
 
 
 def _told(items: list[dict[str, Any]], member: str) -> tuple[str, ...]:
     """Return a member to be shown if it says something of any item."""
-    return (member,) if any(item[member] for item in items) else ()
+    return (member,) if any(item.get(member) for item in items) else ()
 
 
 def _show_reasons(found: Any) -> None:

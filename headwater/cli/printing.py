@@ -164,7 +164,7 @@ def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
     """Yield where a thing has what one text says: values, names of datasets, columns and jobs, steps."""
     known: tuple[str, ...] = ()
     if is_place(thing):
-        known = ("namespace", "dataset", "column")
+        known = ("namespace", "dataset", "column", "display_name")
         yield of.removesuffix(".") or ITSELF
     for name, value in thing.items():
         if name in known:

@@ -30,9 +30,10 @@ def how(transformation: Member) -> str:
 
 
 def place(thing: Member, *, whole: bool = False) -> str:
-    """Return a dataset or a column as one text, `DATASET#COLUMN`."""
-    column = thing.get("column")
-    return safe(f"{thing['namespace']}/" * whole + thing["dataset"] + (f"#{column}" if column else ""))
+    """Return a dataset or a column as one text, `DATASET#COLUMN`: by its display name if that is another one."""
+    column, display = thing.get("column"), thing.get("display_name")
+    name = display or f"{thing['namespace']}/" * whole + thing["dataset"]
+    return safe(name + (f"#{column}" if column else ""))
 
 
 def step(thing: Member, *, whole: bool = False) -> str:

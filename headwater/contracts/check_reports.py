@@ -19,6 +19,10 @@ class CheckedFile(NamedTuple):
     promises: int
     breaks: Sequence[Break]
 
+    def broken(self, *, strict: bool = False) -> Sequence[Break]:
+        """Return what is broken; strict: warnings included."""
+        return [each for each in self.breaks if strict or not each.is_warning]
+
 
 def line_of(found: Break) -> str:
     """Return a break in one line, with the run that broke it."""
@@ -29,9 +33,8 @@ def line_of(found: Break) -> str:
         )
     )
     when = f"since {found.by.time}" if found.by.time else ""
-    return f"{found.kind}: {place}: {found.message}" + (
-        f" ({', '.join(filter(None, (by, when)))})" if by or when else ""
-    )
+    kind = f"warning {found.kind}" if found.is_warning else found.kind
+    return f"{kind}: {place}: {found.message}" + (f" ({', '.join(filter(None, (by, when)))})" if by or when else "")
 
 
 def junit_text(files: Iterable[CheckedFile]) -> str:
@@ -39,7 +42,7 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
     root = Element("testsuites", name="headwater contract check")
     for each in files:
         suite = SubElement(
-            root, "testsuite", name=_xml(each.path), tests=str(len(each.breaks) or 1), failures=str(len(each.breaks)),
+            root, "testsuite", name=_xml(each.path), tests=str(len(each.breaks) or 1), failures=str(len(each.broken())),
             errors="0", skipped="0",
         )  # fmt: skip
         if not each.breaks:
@@ -47,6 +50,9 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
         for found in each.breaks:
             place = found.dataset + (f"#{found.column}" if found.column else "")
             case = SubElement(suite, "testcase", classname=_xml(each.path), name=_xml(f"{found.kind} {place}"))
+            if found.is_warning:
+                SubElement(case, "system-out").text = _xml(line_of(found))
+                continue
             failure = SubElement(case, "failure", type=found.kind, message=_xml(found.message))
             failure.text = _xml(line_of(found))
     indent(root)
@@ -62,7 +68,8 @@ def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
             place = {"artifactLocation": {"uri": each.path}, "region": {"startLine": _line(each.text, found)}}
             results.append(
                 {
-                    "ruleId": found.kind, "level": "error", "message": {"text": line_of(found)},
+                    "ruleId": found.kind, "level": "warning" if found.is_warning else "error",
+                    "message": {"text": line_of(found)},
                     "locations": [{"physicalLocation": place}],
                 }
             )  # fmt: skip

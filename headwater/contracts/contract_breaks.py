@@ -1,6 +1,6 @@
 """What observed facts break of a promise, each with the run that broke it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from headwater.contracts.odcs_document import column_text, dataset_text, document_of
@@ -20,6 +20,14 @@ class Break(NamedTuple):
     column: str | None
     message: str
     by: Broke = _NOBODY
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it only may be a break: a check that is not strict passes with it."""
+        return self.kind in _WARNINGS
+
+
+_WARNINGS = ("column.not_listed",)
 
 
 def missing(promise: Promise, why: str) -> Break:
@@ -41,7 +49,14 @@ def breaks_of(promise: Promise, facts: ContractFacts) -> list[Break]:
         for each in changes_of(promise, promises_of(document_of(facts, promised=known), name)[0])
         if each.breaks
     ]
-    return [*_service(promise, facts, name), *found]
+    return [*_service(promise, facts, name), *found, *_not_listed(known, facts, name)]
+
+
+def _not_listed(promised: Collection[str], facts: ContractFacts, name: str) -> Iterable[Break]:
+    for each in facts.not_listed:
+        if each.name.casefold() in promised:
+            said = f"no job that reads the dataset has listed it since {each.listed}, and no run writes the dataset"
+            yield Break("column.not_listed", name, each.name, said, each.since)
 
 
 def _service(promise: Promise, facts: ContractFacts, name: str) -> Iterable[Break]:

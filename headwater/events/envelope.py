@@ -75,7 +75,59 @@ def split_batch(body: bytes) -> list[bytes]:
         raise _not_json(error) from error
 
 
+class _Column(msgspec.Struct):
+    name: str
+
+
+class _Schema(msgspec.Struct):
+    fields: list[_Column] | None = None
+
+
+class _DatasetFacets(msgspec.Struct):
+    schema: _Schema | None = None
+
+
+class _Dataset(msgspec.Struct):
+    namespace: Text
+    name: Text
+    facets: _DatasetFacets | None = None
+
+
+class _Parent(msgspec.Struct):
+    run: _EnvelopeRun
+    job: _Named
+
+
+class _RunFacets(msgspec.Struct):
+    parent: _Parent | None = None
+    parentRun: _Parent | None = None  # noqa: N815
+
+
+class _RunWithFacets(msgspec.Struct):
+    facets: _RunFacets | None = None
+
+
+class _WholeEvent(msgspec.Struct):
+    inputs: list[_Dataset] | None = None
+    outputs: list[_Dataset] | None = None
+    run: _RunWithFacets | None = None
+
+
+def check_members(body: bytes) -> None:
+    """Raise InvalidEvent (`shape`) if an event lacks a member that Marquez requires beside those of the envelope.
+
+    These are the names of inputs and outputs, the names of the columns in their schemas, and run and job of a parent.
+    """
+    try:
+        _whole_event.decode(body)
+    except msgspec.ValidationError as error:
+        raise _misfit(error) from error
+    except msgspec.DecodeError:
+        return  # repaired by `read_envelope`
+
+
 _ABSENT = msgspec.Raw(b"null")
+_whole_event = msgspec.json.Decoder(_WholeEvent)
 _event = msgspec.json.Decoder(_Event)
 _named = msgspec.json.Decoder(_Named)
 _items = msgspec.json.Decoder(list[msgspec.Raw])

@@ -39,9 +39,10 @@ _Stamp = tuple[int, int, int] | None
 class RulesFiles:
     """The rules of one folder; no file needs to be there. Not for several threads at once."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the folder; nothing is read before `current`."""
+    def __init__(self, folder: Path, window_us: int | None = None) -> None:
+        """Take the folder; nothing is read before `current`. window_us: as in `UserRules`."""
         self._folder = folder
+        self._window_us = window_us
         self._stamps: dict[str, _Stamp] = {}
         self._parts: dict[str, Any] = {}
         self._rules = UserRules()
@@ -61,7 +62,7 @@ class RulesFiles:
             for part, read in READERS.items():
                 self._read(part, partial(self._part, f"{part}.yaml", read))
             self._stamps = stamps
-            self._rules = UserRules(**self._parts, tags_file=str(self._folder / "tags.yaml"))
+            self._rules = UserRules(**self._parts, window_us=self._window_us, tags_file=str(self._folder / "tags.yaml"))
         return self._rules
 
     def _read(self, part: str, read: Callable[[], Any]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from headwater.events.position import Source
-from headwater.lake.bronze_tables import REMOVED, Bronze
+from headwater.lake.bronze_tables import REMOVED, REMOVED_BEFORE, Bronze
 from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, SHAPES, VALUES
 
 BLANKED = ("http", "body")
@@ -32,7 +32,11 @@ def let_go(bronze: Bronze, keep_days: int) -> None:
     if not (keep_days and bronze.exists()):
         return
     day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=keep_days)
-    bronze.events.delete(f"received_date < CAST('{day.date()}' AS DATE)", counted_as=REMOVED)
+    bronze.events.delete(
+        f"received_date < CAST('{day.date()}' AS DATE)",
+        counted_as=REMOVED,
+        noted={REMOVED_BEFORE: int(day.timestamp()) * 1_000_000},
+    )
     rejected = bronze.tables[REJECTED.name]
     old = f"cast(received_at AS bigint) < {int(day.timestamp())}000000 AND body IS NOT NULL"
     if rejected.query(f"SELECT count(*) AS n FROM t WHERE {old}").column("n")[0].as_py():

@@ -25,6 +25,7 @@ _AT_ONCE = 100_000
 _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
+REMOVED_BEFORE = "headwater/removed_before"
 """Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
 
 Life = tuple[str, int, int]
@@ -263,6 +264,10 @@ class Bronze:
                 )
                 found.update(rows.column("sequence").to_pylist())
         return found
+
+    def removed_before_us(self) -> int | None:
+        """Return the begin (us) of the oldest day that retention has left, None if it has removed no event."""
+        return self.events.watermark(REMOVED_BEFORE)
 
     def past(self) -> list[Life]:
         """List the ended lives of the log that feeds this lake."""

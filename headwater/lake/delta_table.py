@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from deltalake import (
@@ -140,10 +141,13 @@ class LakeTable(OpenTable):
             self.reopen()
         raise self._overtaken()
 
-    def delete(self, condition: str, counted_as: str | None = None) -> None:
+    def delete(
+        self, condition: str, counted_as: str | None = None, noted: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
         """Delete the rows that fulfil a condition in SQL.
 
         counted_as: name of a transaction that goes on, in the same commit, by how many there are; none, no commit.
+        noted: other transactions of that commit, with their versions.
         """
 
         def delete(handle: DeltaTable) -> None:
@@ -153,6 +157,7 @@ class LakeTable(OpenTable):
                 if not count:
                     return
                 moved = [Transaction(counted_as, (handle.transaction_version(counted_as) or 0) + count)]
+                moved += [Transaction(name, version) for name, version in noted.items()]
             properties = CommitProperties(app_transactions=moved)
             handle.delete(
                 condition, writer_properties=WRITER, commit_properties=properties, post_commithook_properties=_HOOKS

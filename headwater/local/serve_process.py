@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from starlette.types import Receive, Scope, Send
 
 from headwater.access import Caller
 from headwater.answer_headers import ANSWER_HEADERS
-from headwater.api.index_news import IndexNews
-from headwater.api.marquez.marquez_writing import Writing
+from headwater.api.index_news import STRICT_WITHIN_S, WITHIN_S, IndexNews, now_us
+from headwater.api.marquez.marquez_writing import WAITS, Writing
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
@@ -61,13 +62,14 @@ class Serve:
         reading = ReadSide(settings, folder, partial(log_readers, settings, folder))
         claims = ClaimCheck(event_log, open_claims(settings), claim_limit(settings))
         self._access = reading.access
-        self.receiver = Receiver(claims, reading.access, RequestLimits(max_body_bytes=settings.max_body_bytes))
+        limits = RequestLimits(max_body_bytes=settings.max_body_bytes)
+        self.receiver = Receiver(claims, reading.access, limits, marquez_strict=settings.marquez_strict)
         self._door = Doorkeeper(settings.allowed_hosts, is_open=lambda: reading.access.is_open)
         self.timeout_s = settings.request_timeout_s
         receives = "receiver" in settings.stations
         self._receives = receives
         self._intake: dict[str, Take] = {
-            ONE: self.receiver.one if receives else _takes_none,
+            ONE: self._one if receives else _takes_none,
             BATCH: self.receiver.batch if receives else _takes_none,
         }
         self._health = Health(
@@ -77,7 +79,8 @@ class Serve:
         self.live = reading.live()
         self.news = IndexNews(reading.freshness)
         if "api" in settings.stations:
-            writing, sinks = Writing(self._post, self.news), open_sink_desk(settings, folder)
+            within_s = STRICT_WITHIN_S if settings.marquez_strict else WITHIN_S
+            writing, sinks = Writing(self._post, self.news, within_s), open_sink_desk(settings, folder)
             self._read = reading.app(self._send_again, self.live, writing, sinks, self._health.routes())
         else:
             self._read = Starlette(routes=self._health.routes())
@@ -97,6 +100,14 @@ class Serve:
         """Accept an event that the reading API makes of a change, in the name of its authenticated caller."""
         answer = await self.receiver.one(Request("POST", headers, "", body), caller)
         return answer.status, answer.body
+
+    async def _one(self, request: Request) -> Answer:
+        """Accept an event; with `marquez_strict` answer when questions see it."""
+        answer = await self.receiver.one(request)
+        if answer.status != 201 or "api" not in self._settings.stations:
+            return answer
+        is_seen = await self.news.shows(now_us(), STRICT_WITHIN_S)
+        return answer if is_seen else replace(answer, headers=WAITS)
 
     def find(self, method: str, path: str, headers: Mapping[str, str]) -> Take | None:
         """Return the receiver's route of a path, None if the reading API has it or the request is not let in."""

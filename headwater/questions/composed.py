@@ -5,7 +5,7 @@ from typing import NamedTuple, NewType, get_args
 from headwater.errors import WrongQuestion
 from headwater.lineage.edges.origins import ORIGINS, Origin
 from headwater.lineage.time.as_of import AsOf
-from headwater.lineage.time.whole_rewrites import DAY_US, WINDOW_DAYS
+from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
 from headwater.questions import parameters as p
@@ -16,12 +16,12 @@ from headwater.questions.subjects import Bounds, Subject
 @composed
 def as_of_from(
     *, view: p.View = "current", as_of: p.AsOf = None, known_at: p.KnownAt = None, seen_since: p.SeenSince = None,
-    origins: p.Origins = None, window: p.Window = WINDOW_DAYS,
+    origins: p.Origins = None, window: p.Window = None,
 ) -> AsOf:  # fmt: skip
     """Return which lineage is looked at."""
     return AsOf(
         as_of, known_at, seen_since, view == "all", origins_of(origins), newest=view == "newest",
-        window_us=window * DAY_US,
+        window_us=None if window is None else window * DAY_US,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.change_history import ChangeHistory
 from headwater.index.reading.contract_history import ContractHistory
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
@@ -14,6 +15,7 @@ from headwater.lake.event_bodies import events_at
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
+from headwater.lineage.runs.newest_first import Order
 from headwater.lineage.time.as_of import View
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
@@ -26,6 +28,7 @@ from headwater.questions.answers.contract_answers import (
     ContractFacts,
     ContractService,
     ContractTag,
+    NotListedColumn,
 )
 from headwater.questions.contract_columns import ColumnAges, TagAges, runs_told
 from headwater.questions.contract_lineage import ContractLineage
@@ -71,7 +74,7 @@ class ContractReader:
             sorted(about.owners, key=lambda owner: (owner.name, owner.type or "")),
             self._under_way(name, owned_us), self._tags(name, None, tags), columns, ages.ended(),
             self._lineage.ended(name), tags.ended(), self._lineage.influences(name), self._lineage.writers(name),
-            self._service(name), iso(self._as_of), cut,
+            self._service(name), iso(self._as_of), cut, self._not_listed(name),
         )  # fmt: skip
 
     def counted(self, bronze: Bronze, canonical: Canonical, found: Sequence[ContractFacts]) -> None:
@@ -101,6 +104,15 @@ class ContractReader:
             )  # fmt: skip
             cut = cut or more
         return found, cut
+
+    def _not_listed(self, name: Name) -> list[NotListedColumn]:
+        columns = self._here.snapshot.shown_columns(name)
+        return [
+            NotListedColumn(
+                columns.shown(each.column), iso(each.listed.time_us) or "", self._told(Order(*each.since[:4]))
+            )
+            for each in unlisted_by_readers(self._live, name, self._until)
+        ]
 
     def _mentioned(self, name: Name) -> list[str]:
         """Return the columns that runs write of a dataset whose schema nobody tells."""

@@ -22,6 +22,7 @@ from typing import (
 
 from headwater.errors import WrongQuestion
 from headwater.questions.answers.answer_parts import AnswerStruct
+from headwater.questions.displayed import display_datasets, names_datasets
 from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 
 if TYPE_CHECKING:
@@ -192,7 +193,10 @@ class Question(NamedTuple):
                 takes = f"It takes {', '.join(taken)}." if taken else "It takes none."
                 raise WrongQuestion(f"{self.name} takes no parameter {name[:40]!r}. {takes}")
         given = {**asked, **path}
-        return self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
+        found = self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
+        if isinstance(found, AnswerStruct) and names_datasets(type(found)):
+            display_datasets(found, sources.open_views.now(lambda live, rules: live.display_names(rules.names).of))
+        return found
 
 
 def question(

@@ -22,6 +22,8 @@ from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
 from headwater.questions.attempts import unfinished_runs
+from headwater.questions.removed_events import doubted, removal, removed_day
+from headwater.questions.showing import former_location
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
 
@@ -72,15 +74,20 @@ def look_for(
     Raises NotKnown for a tag or a column that is not there.
     """
     sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
-    writes = Writes(snapshot.seen, snapshot.rewritten)
+    writes = Writes(snapshot.seen, snapshot.rows_until)
     found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
     if source:
-        return Exposed(sources, found.columns, found.ways, found.until)
+        return Exposed(sources, _known(snapshot, found.columns), found.ways, found.until)
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own_until = tagged_until(snapshot.graph, own, writes)
-    return Exposed(sources, [*own, *found.columns], found.ways, {**found.until, **own_until})
+    columns = _known(snapshot, [*own, *found.columns])
+    return Exposed(sources, columns, found.ways, {**found.until, **own_until})
+
+
+def _known(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
+    return columns if snapshot.removed_before_us is None else list(doubted(columns))
 
 
 def exposures(
@@ -105,6 +112,7 @@ def exposures(
         [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
         [_item(snapshot, show, each, found) for each in cut.rows],
         Exposures(**{word: words[word] for word in (*_RANK, TAGGED)}),
+        events_removed_before=removed_day(snapshot) or UNSET,
         **cut.told,
     )
 
@@ -190,7 +198,8 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
         near = nearest(key, known) or sorted(known)[:NEAREST]
-        raise NotKnown("tag", key, near, f"Tags come from `tags` facets and from the file {rules.tags_file}.")
+        come_from = f"Tags come from `tags` facets and from the file {rules.tags_file}."
+        raise NotKnown("tag", key, near, come_from, removal(snapshot))
     return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
 
 
@@ -240,7 +249,10 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
         via = SurfaceVia(
             job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET
         )
-    return SurfaceItem(*name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier)
+    former = former_location(snapshot.naming, name)
+    return SurfaceItem(
+        *name.parts, column, each.exposure, each.tagged, iso(until), how, source, via, each.earlier, former
+    )
 
 
 _LEFT_OUT = "its job does not say what feeds this column"

@@ -9,6 +9,7 @@ from headwater.events.rule_facets import text_at
 from headwater.index.reading.change_history import ChangeHistory, FacetBetween, ListsBetween
 from headwater.index.reading.known_moments import CODE
 from headwater.index.reading.live_graph import LiveGraph
+from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
@@ -20,7 +21,7 @@ _Run = Callable[[], tuple[str, Name] | None]
 
 
 class Difference(NamedTuple):
-    """A change; run: looks up which run brought it, for what is shown alone."""
+    """A change; run: looks up which run brought it, for what is shown alone. unlisted: no reader lists the column."""
 
     thing: ChangedThing
     name: Name
@@ -30,16 +31,20 @@ class Difference(NamedTuple):
     time_us: int
     run: _Run
     of: Literal["dataset", "job"] = "dataset"
+    unlisted: bool = False
 
     @property
     def word(self) -> ChangeWord:
         """Return what kind of change it is."""
+        if self.unlisted:
+            return "not_listed"
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
 
 def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     """Yield what is other of datasets, by their names without generations."""
     yield from _datasets(live, history)
+    yield from _unlisted(live, history)
     yield from _tags(history)
     yield from _owners(live, history)
 
@@ -72,6 +77,18 @@ def _columns(history: ChangeHistory, found: ListsBetween) -> Iterator[Difference
             order = Order(*(by or found.after[0])[:4])  # only the base list removes a column
             run = partial(history.run_of, order)
             yield Difference("column", found.dataset, column, old, new, order.time_us, run)
+
+
+def _unlisted(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
+    for dataset in history.mentioned():
+        names, columns = live.naming.names_of(dataset), live.columns(dataset)
+        for each in unlisted_by_readers(live, dataset, history.until_us):
+            if each.since.time_us > history.since_us:
+                types = history.described_columns(names, [each.listed])
+                shown = next(column for column in types if columns.key(column) == each.column)
+                kind, order = types[shown].type, Order(*each.since[:4])
+                run = partial(history.run_of, order)
+                yield Difference("column", dataset, shown, kind, None, order.time_us, run, unlisted=True)
 
 
 def _tags(history: ChangeHistory) -> Iterator[Difference]:

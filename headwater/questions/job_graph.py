@@ -170,13 +170,12 @@ def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> 
 
 
 def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namespace: str | None, name: str) -> Name:
+    every = [*there]
     try:
-        return find_job(snapshot, there, namespace, name)
+        return find_job(snapshot, every, namespace, name, whole=True)
     except NotKnown:  # it may have run without a word on datasets
         others = [*known.named(namespace, name)]
-        if not others:
-            raise
-        return find_job(snapshot, others, namespace, name)
+        return find_job(snapshot, others or every, namespace, name)
 
 
 def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Passing:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from headwater.lineage.runs.job_hierarchy import Granularity as JobLevel
 from headwater.lineage.walks.walk import Mode as WalkMode
-from headwater.questions.answers.list_answers import ChangedThing
+from headwater.questions.answers.list_answers import ChangedThing, ChangeWord
 from headwater.questions.answers.picture_answers import Level
 from headwater.questions.answers.report_answers import FindingKind
 from headwater.questions.declaring import Help
@@ -47,7 +47,15 @@ View = Annotated[
     Literal["current", "newest", "all"],
     Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
 ]
-Window = Annotated[int, Help("Days in which an earlier execution counts as use; 0: only newest ones do.", 0, 36_500)]
+Window = Annotated[
+    int | None,
+    Help(
+        "Days in which an earlier execution counts as use; 0: only newest ones do. Without it the setting "
+        "`window_days`, which is 92.",
+        0,
+        36_500,
+    ),
+]
 AsOf = Annotated[Microseconds | None, Help("Lineage by events with an event time up to this.")]
 KnownAt = Annotated[Microseconds | None, Help("Lineage by events received up to this.")]
 SeenSince = Annotated[Microseconds | None, Help("Only edges that a run reported since.")]
@@ -62,6 +70,7 @@ Exposure = Annotated[
 ]
 Verdict = Annotated[Literal["used", "unused", "unknown"] | None, Help("Only columns with this verdict.")]
 Change = Annotated[Literal["added", "removed", "changed"] | None, Help("Only these.")]
+ChangeAsked = Annotated[ChangeWord | None, Help("Only these.")]
 Thing = Annotated[ChangedThing | None, Help("Only what changed of these.")]
 FindingKindAsked = Annotated[FindingKind | None, Help("Only findings of this kind.")]
 CoverageKind = Annotated[Literal["dataset", "job"] | None, Help("Only these.")]
@@ -113,6 +122,7 @@ Granularity = Annotated[
 JobNamespace = Annotated[str | None, Help("Namespace of the job; may be left out where the name is enough.")]
 AnyJob = Annotated[str | None, Help("A job by its name, or NAMESPACE/NAME; without it all.")]
 System = Annotated[bool, Help("also tables that databases keep of themselves, such as information_schema.")]
+Former = Annotated[bool, Help("also former locations, which no name means any more.")]
 Offset = Annotated[int, Help("Leave out so many.", 0, 1_000_000)]
 Expand = Annotated[tuple[str, ...], Help("Id of a group to be opened; may come several times.")]
 OfEither = Annotated[str | None, Help("Namespace of the dataset or job; may be left out where the name is enough.")]

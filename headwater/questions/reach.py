@@ -15,6 +15,7 @@ from headwater.lineage.walks.wave import Hit, Wave
 from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
 from headwater.questions.attempts import unfinished_runs
+from headwater.questions.removed_events import removed_day
 from headwater.questions.showing import shown_column
 from headwater.questions.shown import Shown
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
@@ -109,7 +110,13 @@ def _stops(
     for dataset, keys in datasets.items():
         for gap in _gaps(snapshot, dataset, keys, counted, forward=forward):
             gaps[names[dataset].plain, gap.reason].append(gap)
-    return [_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps)]
+    return [*_removed(snapshot, asked), *(_stop(snapshot, *stop, gaps[stop]) for stop in sorted(gaps))]
+
+
+def _removed(snapshot: Snapshot, asked: Name) -> list[Stop]:
+    """Return the stop at the asked dataset if events were removed that may have reported more lineage."""
+    day = removed_day(snapshot)
+    return [Stop(*asked.plain.parts, "events_removed", [], [], [], [], [], day)] if day else []
 
 
 def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_Gap]) -> Stop:
@@ -221,7 +228,7 @@ def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
 def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
     """Tell whether the name of a source of one of these columns, none: of any column, may mean a dataset."""
     graph = snapshot.graph
-    if graph.names[source] in graph.accounted[number]:
+    if graph.is_accounted(number, graph.names[source]):
         return False
     lineage, name = graph.sets[number][1], graph.names[source]
     doubtful = {doubt.source for doubt in graph.doubts(number) if name in doubt.inputs}

@@ -1,21 +1,25 @@
 """What was found by parts of names, as answers show it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from headwater.events.times import iso
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.search_file import KINDS, SearchHit
+from headwater.lineage.names.dataset_name import Name
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 
 
-def found_by(search: Search, text: str, *, kinds: Sequence[str] = (), page: ListPage) -> SearchAnswer:
+def found_by(
+    search: Search, text: str, *, kinds: Sequence[str] = (), named: Collection[Name] = (), page: ListPage
+) -> SearchAnswer:
     """Answer what is called so, best first: by match, by how many jobs use it, by when it was last used.
 
-    kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
+    kinds: only these; none means all. named: datasets that the text names (`datasets_meant`).
+    Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
-    hits, cut = search.find(text, kinds=kinds)
+    hits, cut = search.find(text, kinds=kinds, named=named)
     listed = _ORDER.cut(hits, page)._replace(partly=cut)
     return SearchAnswer([_found(hit) for hit in listed.rows], **listed.told)
 

@@ -1,9 +1,11 @@
 """Columns and steps as answers show them."""
 
+from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.time.snapshot import Snapshot
-from headwater.questions.answers.answer_parts import Column, StepTransformation
+from headwater.questions.answers.answer_parts import Column, FormerLocation, StepTransformation
 
 
 def shown_column(snapshot: Snapshot, dataset: Name, key: str | None) -> Column:
@@ -19,3 +21,9 @@ def shown_transformation(transformation: Transformation) -> StepTransformation:
         transformation.masked,
         transformation.description,
     )
+
+
+def former_location(naming: Naming, dataset: Name) -> FormerLocation | None:
+    """Return which name left a location last and since when, None while a name means it."""
+    found = naming.moved.former(dataset.plain)
+    return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else None

@@ -63,9 +63,12 @@ class Shown:
         """Return how a hit was reached: from which column, by which job, by what transformation."""
         job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
         transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
-        shown = self._vias[hit.parent, hit.transformation, hit.edge_set] = Via(
-            *self.place(hit.parent), job, transformation, origin_of(*self._graph.sets[hit.edge_set])
-        )
+        output, lineage = self._graph.sets[hit.edge_set]
+        ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
+        doubtful = bool(lineage.doubtful) and any(end in lineage.doubtful for end in ends)
+        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), doubtful)
+        if not lineage.doubtful:  # backward, it is the reached end that may be doubtful
+            self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
         return shown
 
     def place(self, node: int) -> tuple[str, str, str | None]:

@@ -6,10 +6,15 @@ from typing import NamedTuple
 
 from headwater.errors import NeverWritten, NotKnown, WrongQuestion
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.names.dataset_name import Name, split_location
+from headwater.lineage.names.dataset_name import LONGEST, Name, split_location
+from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_sql, without_quotes
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.nearest_names import NEAREST, nearest
+from headwater.questions.removed_events import removal
+
+_MOST_MEANT = 20
+"""Datasets of one text that search puts among its hits."""
 
 
 class Subject(NamedTuple):
@@ -33,12 +38,16 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
     default that raises NeverWritten: without lineage most questions would answer as if nothing were behind it.
     """
-    for name in _candidates(rules, asked):
+    for name in whole_names(rules, asked):
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
-    text = asked.dataset.lstrip("…").strip("/")
-    found = _fitting(snapshot, text, _namespaces(rules, asked)) or _fitting_cut(snapshot, asked, rules)
+    text = asked.dataset.strip().lstrip("…").strip("/")
+    names, namespaces = snapshot.display_names(rules), _namespaces(rules, asked)
+    called = names.called(text)
+    if called is not None and _is_in(called, namespaces) and snapshot.knows(called):
+        return called
+    found = _fitting(snapshot, names, text, namespaces) or _fitting_cut(snapshot, asked, rules)
     plain = _unescaped(asked.dataset)
     if not found and plain != asked.dataset:
         return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
@@ -47,39 +56,60 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
         raise NeverWritten("/".join(without_lineage[0].parts))
     found = found or without_lineage
     if len(found) > 1:
-        shown = ", ".join(repr("/".join(name.parts)) for name in found[:NEAREST])
+        shown = ", ".join(repr(names.shown(name)) for name in found[:NEAREST])
         wanted = f"{asked.dataset[:200]!r}"
         raise WrongQuestion(f"{wanted} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot)))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal(snapshot))
+
+
+def datasets_meant(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
+    """Return the datasets that a text may mean as a whole name, in the order of candidates; none for a part of one."""
+    if len(text) > LONGEST:
+        return []
+    asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
+    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
+    exact = next((name for name in named if snapshot.knows(name)), names.called(text.strip()))
+    if exact is not None:
+        return [exact] if snapshot.knows(exact) else []
+    meant = names.ending(text.strip().strip("/"))
+    return sorted(name for name in meant.own or meant.aliases or meant.in_any_case if snapshot.knows(name))[
+        :_MOST_MEANT
+    ]
 
 
 def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
     """Return the datasets that are meant of those that events name and no lineage knows."""
-    named = (snapshot.resolve(name) for name in _candidates(rules, asked))
+    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
         return [exact]
-    namespaces = _namespaces(rules, asked)
-    every = snapshot.names_in_events()
-    return sorted(name for name in every if _ends_with(name, text) and _is_in(name, namespaces))
+    namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
+    found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
+    meant = snapshot.display_names(rules).ending(text, frozenset(namespaces))
+    return sorted(found or meant.own or meant.aliases or meant.in_any_case)
 
 
-def _fitting(snapshot: Snapshot, text: str, namespaces: tuple[str, ...]) -> list[Name]:
-    """Return datasets whose name ends so, else whose alias, else whose path: `silver.orders` is `…/silver/orders`."""
-    known = snapshot.datasets()
-    fitting = {name for name in known if _ends_with(name, text) and _is_in(name, namespaces)}
-    fitting = fitting or {
-        dataset
-        for alias, dataset in snapshot.aliases().items()
-        if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
-    }
-    if not fitting and "." in text and "/" not in text:
-        path = text.replace(".", "/")
-        fitting = {name for name in known if _ends_with(name, path) and _is_in(name, namespaces)}
-    return sorted(fitting)
+def _fitting(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
+    """Return datasets whose name ends as a text does, else whose alias, else without regard to case.
+
+    A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
+    only that leads to datasets, those with an alias that ends so are candidates, too.
+    """
+    meant = Meant(
+        *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
+    )
+    own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
+    fitting = own | meant.own
+    if not own:
+        fitting |= meant.aliases | {
+            dataset
+            for alias, dataset in snapshot.aliases().items()
+            if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
+        }
+    return sorted(fitting or meant.in_any_case)
 
 
 def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
@@ -96,7 +126,7 @@ def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[N
 
 
 def cut_name(text: str) -> Callable[[str], bool] | None:
-    """Return what tells whether a name fits a text in which `…` or `...` stands for what was cut; None without one."""
+    """Return a test of names against a text in which `…` or `...` stands for a part that was cut; None without one."""
     parts = text.replace("...", "…").split("…")
     if len(parts) == 1 or not any(parts):
         return None
@@ -104,20 +134,22 @@ def cut_name(text: str) -> Callable[[str], bool] | None:
     return lambda name: pattern.fullmatch(name) is not None
 
 
-def _accepted(snapshot: Snapshot) -> set[str]:
-    """Return the names by which datasets can be asked for: their own and their aliases."""
+def _accepted(snapshot: Snapshot, names: DisplayNames) -> set[str]:
+    """Return the names by which datasets can be asked for: their own, those for display and their aliases."""
     aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
-    return {"/".join(name.parts) for name in (*snapshot.datasets(), *aliases)}
+    labels = {label for label, dataset in names.labelled() if snapshot.knows(dataset)}
+    return labels.union("/".join(name.parts) for name in (*snapshot.datasets(), *aliases))
 
 
-def _candidates(rules: NameRules, asked: Subject) -> Iterable[Name]:
+def whole_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
+    """Yield the canonical names that a text may be as a whole: an alias, or an address, also in SQL."""
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
         return
     alias = rules.aliases.get(asked.dataset.casefold())
     if alias:
         yield alias
-    location = split_location(asked.dataset)
+    location = split_location(path_in_sql(asked.dataset) or asked.dataset)
     if location:
         yield rules.canonical(*location.parts)
 
@@ -151,8 +183,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
-def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str) -> Name:
-    """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant."""
+def find_job(
+    snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, whole: bool = False
+) -> Name:
+    """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant.
+
+    A name that no job has may be quoted, in another case, or the end of a job's name behind a dot or a slash.
+    whole: accept only whole names in their case.
+    """
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
     if not found and namespace is None:  # qualified, as NAMESPACE/NAME
@@ -162,13 +200,27 @@ def find_job(snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, na
         found = sorted(
             {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
         )
+    if not found and not whole:
+        found = _jobs_like(shown, namespace, name)
     if len(found) > 1:
-        whole = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
-        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {whole}. Write one of them, or its namespace.")
+        every = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
+        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {every}. Write one of them, or its namespace.")
     if not found:
         near = nearest(name, {parts[1] for _, parts in shown})
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
     return found[0]
+
+
+def _jobs_like(shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str) -> list[Name]:
+    """Return jobs whose name is a text in another case or in quotes, else those whose name ends so."""
+    wanted = without_quotes(name).casefold().strip("./")
+    in_it = [
+        (job, f"/{parts[0]}/{parts[1]}".casefold(), parts[1].casefold())
+        for job, parts in shown
+        if wanted and namespace in (None, parts[0])
+    ]
+    same = {job for job, whole, own in in_it if wanted in (own, whole[1:])}
+    return sorted(same or {job for job, whole, _ in in_it if whole.endswith((f"/{wanted}", f".{wanted}"))})
 
 
 def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
@@ -185,6 +237,8 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":
         return find_column(snapshot, dataset, column[1:-1])
+    if (unquoted := without_quotes(column)) != column or (unquoted := _unqualified(dataset, column)) != column:
+        return find_column(snapshot, dataset, unquoted)
     plain = _unescaped(column)
     if plain != column:
         return find_column(snapshot, dataset, plain)
@@ -196,6 +250,14 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
         shown = ", ".join(repr(known[each]) for each in fitting[:NEAREST])
         raise WrongQuestion(f"{column[:200]!r} may be {len(fitting)} columns: {shown}. Write one of them.")
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest(column, set(known.values())))
+
+
+def _unqualified(dataset: Name, column: str) -> str:
+    """Return a column without the name of its table in front: `customers.email` of `silver/customers` is `email`."""
+    table = re.split(r"[./]", dataset.name)[-1].casefold()
+    parts = column.split(".")
+    behind = next((place for place, part in enumerate(parts[:-1], 1) if part.casefold() == table), 0)
+    return ".".join(parts[behind:])
 
 
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:

@@ -26,6 +26,7 @@ from headwater.questions.answers.thing_answers import (
     Runs,
 )
 from headwater.questions.declaring import composed
+from headwater.questions.showing import former_location
 
 _CHOICES = 200
 _MINUTE_US = 60_000_000
@@ -64,10 +65,13 @@ def narrowed(
 
 
 def datasets(
-    live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, now_us: int, *, system: bool
+    live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, now_us: int, *, system: bool,
+    former: bool = False,
 ) -> Datasets:  # fmt: skip
-    """Answer with a page of datasets; system: also with system tables."""
-    every, of = ListedThings(live, rules).datasets(), ("datasets", rules.rules_hash)
+    """Answer with a page of datasets; system: also with system tables; former: and with former locations."""
+    known, of = ListedThings(live, rules).datasets(), ("datasets", rules.rules_hash, former)
+    is_former = live.naming.moved.former
+    every = known if former else live.listed((*of, "named"), lambda: [row for row in known if not is_former(row.name)])
     hides = nothing_hidden if system else rules.is_system
     rows = live.listed((*of, system), lambda: [row for row in every if not hides(row.name)])
     left_out = [] if system else live.listed((*of, "hidden"), lambda: [row for row in every if hides(row.name)])
@@ -82,12 +86,12 @@ def datasets(
         DatasetInList(
             *row.name.parts, list(row.owners), list(row.tags), row.columns, iso(row.seen_us) or "", iso(row.written_us),
             Job(*row.job.name.parts) if row.job else None, row.job.integration if row.job else None,
-            _last_run(row.job),
+            _last_run(row.job), former_location(live.naming, row.name),
         )
         for row in cut.rows
     ]  # fmt: skip
     (choices,) = _chosen(live, (*of, system), now_us, lambda: _choices(rows, (row.job for row in rows), now_us))
-    return Datasets(items, hidden, choices, **cut.told)
+    return Datasets(items, hidden, len(known) - len(every), choices, **cut.told)
 
 
 def jobs(live: LiveGraph, rules: UserRules, wanted: Narrowed, page: ListPage, now_us: int) -> Jobs:

@@ -33,6 +33,8 @@ from headwater.questions.answers.column_answers import (
     Word,
 )
 from headwater.questions.attempts import told_runs, unfinished_runs
+from headwater.questions.removed_events import removed_day
+from headwater.questions.showing import former_location
 from headwater.questions.subjects import Subject, find_dataset
 
 _Row = tuple[Name, ColumnVerdict]
@@ -69,6 +71,7 @@ def verdicts(
         Verdicts(**{word: counts[word] for word in get_args(Word)}),
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
         hidden=0 if asked else len(there) - len(datasets),
+        former_hidden=len(every) - len(there),
         **cut.told,
     )
 
@@ -124,7 +127,9 @@ def dataset_verdicts(
     numbers = counted.lifetimes.of(dataset)
     newest = counted.lifetimes.standing(dataset)
     locations = (dataset, *snapshot.naming.moved.others_now(dataset))
-    subject = VerdictSubject(numbers, newest, columns, consumers, any(map(snapshot.was_read, locations)), strict)
+    ever_read = any(map(snapshot.was_read, locations))
+    removed_before = removed_day(snapshot)
+    subject = VerdictSubject(numbers, newest, columns, consumers, ever_read, strict, removed_before)
     return column_verdicts(snapshot.graph, subject, counted)
 
 
@@ -187,6 +192,7 @@ def _item(
         iso(since_us),
         iso(last_used(snapshot, each)),
         each.earlier,
+        snapshot.is_of_readers(dataset, each.key),
     )
 
 
@@ -272,6 +278,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         _showings(snapshot, shown),
         unfinished_runs(snapshot, attempts),
         _unread(snapshot, {number for number, _ in feeds}),
+        former_location(snapshot.naming, dataset),
     )
 
 

@@ -18,7 +18,7 @@ from prometheus_client import Counter, Histogram
 from headwater.access import Caller
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import LogWriter, Record, RecordKind
-from headwater.events.envelope import Envelope, read_envelope, split_batch
+from headwater.events.envelope import Envelope, check_members, read_envelope, split_batch
 from headwater.events.key_scope import KeyScope
 from headwater.events.redaction_rules import redact_text
 from headwater.identity.callers import Access
@@ -43,6 +43,7 @@ ORIGIN = "headwater-origin"
 T = TypeVar("T")
 
 _TAKEN = Answer(200, b"{}")
+_CREATED = Answer(201)
 _TAKEN_ALL = Answer(204)
 
 
@@ -57,8 +58,19 @@ class RequestLimits:
 class Receiver:
     """Takes requests for one event log."""
 
-    def __init__(self, log: LogWriter, access: Access, limits: RequestLimits = RequestLimits()):
-        """Share one receiver between all requests of a process."""
+    def __init__(
+        self,
+        log: LogWriter,
+        access: Access,
+        limits: RequestLimits = RequestLimits(),
+        *,
+        marquez_strict: bool = False,
+    ):
+        """Share one receiver between all requests of a process.
+
+        marquez_strict: answer single events with the statuses of Marquez, and refuse those that it refuses.
+        """
+        self._strict = marquez_strict
         self._log = log
         self._access = access
         self._limits = limits
@@ -70,6 +82,7 @@ class Receiver:
 
         caller: set if the API already authenticated the request from which it makes this event.
         """
+        strict = self._strict and caller is None and ORIGIN not in request.headers
         key = caller
         try:
             key = await self._admit(request, caller)
@@ -77,10 +90,14 @@ class Receiver:
             large = len(body) > LARGE
             is_line = ORIGIN in request.headers
             about = await asyncio.to_thread(_about, key, body, is_line) if large else _about(key, body, is_line)
+            if strict:
+                await _in_thread_if_large(body, _check_members, body)
             await self._append([Record(RecordKind.EVENT, body, _metadata(request, key), about)])
         except Refusal as refusal:
+            if strict and refusal.reason == "shape":
+                refusal.status = 422
             return self._refused(refusal, request, "lineage", key)
-        return _TAKEN
+        return _CREATED if strict else _TAKEN
 
     async def batch(self, request: Request) -> Answer:
         """Take a JSON array: 204 if all is well, else 200 naming the items that were not taken, each by index."""
@@ -169,6 +186,13 @@ def _checked_envelope(key: Caller, body: bytes) -> Envelope:
             "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
         )
     return envelope
+
+
+def _check_members(body: bytes) -> None:
+    try:
+        check_members(body)
+    except InvalidEvent as error:
+        raise Refusal(422, error.reason, error.what, error.fix, error.field) from error
 
 
 def _about(key: Caller, body: bytes, is_line: bool) -> str:

@@ -85,11 +85,13 @@ def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
 def open_rules(settings: Settings) -> "RulesFiles":
     """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
     from headwater.index.rules_files import RulesFiles
+    from headwater.lineage.time.whole_rewrites import DAY_US
 
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():
         raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")
-    return RulesFiles(folder)
+    days = settings.window_days
+    return RulesFiles(folder, None if days is None else days * DAY_US)
 
 
 def keep_index(

@@ -27,6 +27,7 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
+from headwater.lineage.time.whole_rewrites import DAY_US
 from headwater.spark.landing.landing_job import ingest
 from headwater.spark.refresh import BATCH_EVENTS, refresh
 from headwater.spark.repeated_passes import passes
@@ -49,11 +50,12 @@ def _refresh(arguments: Sequence[str]) -> None:
     parser.add_argument("--rebuild", action="store_true", help="build anew beside the old tables, then switch")
     parser.add_argument("--every", type=seconds, help="go on until stopped, looking for new events so often (30s)")
     parser.add_argument("--rules", type=Path, help="folder of names.yaml, tags.yaml and so on, as a mounted path")
+    parser.add_argument("--window-days", type=int, help="days in which an earlier execution counts as use (92)")
     parser.add_argument("--batch-events", type=int, default=BATCH_EVENTS, help="events that are taken at a time")
     options = parser.parse_args(arguments)
     if options.rebuild and options.every:
         parser.error("--rebuild is one pass, --every has no end. Rebuild first.")
-    rules = partial(read_rules, options.rules)
+    rules = partial(read_rules, options.rules, options.window_days)
     rules()
     spark, batch_events = SparkSession.builder.getOrCreate(), options.batch_events
     if options.every:
@@ -74,10 +76,11 @@ def _say(outcome: Mapping[str, Any]) -> None:
     sys.stdout.write(f"{json.dumps(outcome, indent=2)}\n")
 
 
-def read_rules(folder: Path | None) -> UserRules:
+def read_rules(folder: Path | None, window_days: int | None = None) -> UserRules:
     """Read the user's rules; unlike `headwater up` a job has no last good ones, so a broken file stops it."""
+    window_us = None if window_days is None else window_days * DAY_US
     if folder is None:
-        return UserRules()
+        return UserRules(window_us=window_us)
     if not folder.is_dir():
         raise WrongSetting(f"No folder {folder}. Name the folder of the rules as this machine sees it with --rules.")
 
@@ -97,6 +100,7 @@ def read_rules(folder: Path | None) -> UserRules:
         constants=read_constants(text("constants.yaml") or "constants: []", "constants.yaml"),
         rewrites=read_rewrites(text("rewrites.yaml") or "rewrites: []", "rewrites.yaml"),
         consumers=read_consumers(text("consumers.yaml") or "consumers: []", "consumers.yaml"),
+        window_us=window_us,
     )
 
 

@@ -11,9 +11,11 @@ from marquez_client import MarquezClient
 from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
+from headwater.index.writing.announced_changes import now_text
 from tests.marquez.conftest import Marquez
+from tests.reference.world_events import at, dataset, run_event
 from tests.running import Running
-from tests.shop import Asker, up
+from tests.shop import Asker
 from tests.waiting import rest
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -23,7 +25,9 @@ IN, OUT, STREAM = "public.in", "public.out", "changes"
 
 @pytest.fixture(scope="module")
 def marquez(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marquez]:
-    with up(tmp_path_factory.mktemp("declared") / "data") as running, Asker(running.url) as asker:
+    strict = {"HEADWATER_MARQUEZ_STRICT": "true", "HEADWATER_TICK_S": "0.05"}
+    running = Running(tmp_path_factory.mktemp("declared") / "data", environment=strict)
+    with running, Asker(running.url) as asker:
         asker.wait_for("coverage")  # the index of a lake that is new is there
         found = Marquez(running.url, asker)
         yield found
@@ -121,11 +125,51 @@ def test_a_tag_that_a_producer_put_on_is_taken_off(client: Waiting, marquez: Mar
     tags = {"_producer": "urn:x", "_schemaURL": "urn:x", "tags": [told, {"key": "KEPT", "value": "true"}]}
     event = {"eventTime": "2026-03-01T00:00:00Z", "producer": "urn:spark", "schemaURL": "urn:x#/$defs/DatasetEvent"}
     dataset = {"namespace": SPACE, "name": STREAM, "facets": {"tags": tags}}
-    assert marquez.client.post("/lineage", json={**event, "dataset": dataset}).status_code == 200
+    assert marquez.client.post("/lineage", json={**event, "dataset": dataset}).status_code == 201
     marquez.settle()
     assert client.get_dataset(SPACE, STREAM)["tags"] == ["FROM_SPARK", "KEPT"]
     marquez.send("DELETE", "/namespaces/{}/datasets/{}/tags/{}", SPACE, STREAM, "FROM_SPARK", status=200)
     assert client.get_dataset(SPACE, STREAM)["tags"] == ["KEPT"]
+
+
+def test_marquez_strict_answers_an_event_once_it_can_be_read(client: Waiting, marquez: Marquez) -> None:
+    run = str(uuid4())
+    event = run_event("COMPLETE", at(1), run, ("strict", "j"), inputs=[dataset(("strict", "t"))])
+    answer = marquez.client.post("/lineage", json=event)
+    assert (answer.status_code, answer.content) == (201, b"")
+    if "headwater-index" in answer.headers:
+        marquez.settle()  # a busy machine
+    assert client.get_job_run(run)["state"] == "COMPLETED"
+    assert [each["name"] for each in client.list_datasets("strict")["datasets"]] == ["t"]
+    refused = marquez.client.post("/lineage", json=event | {"inputs": [{"namespace": "strict"}]})
+    assert (refused.status_code, refused.json()["field"]) == (422, "inputs[0].name")
+
+
+def test_a_dataset_that_was_deleted_is_listed_once_an_event_names_it(client: Waiting, marquez: Marquez) -> None:
+    named = dataset(("read again", "t"))
+    for _ in range(2):
+        event = run_event("COMPLETE", now_text(), str(uuid4()), ("read again", "j"), inputs=[named])
+        assert marquez.client.post("/lineage", json=event).status_code == 201
+        marquez.settle()
+        (found,) = client.list_datasets("read again")["datasets"]
+        assert (found["name"], found["deleted"]) == ("t", False)
+        marquez.send("DELETE", "/namespaces/{}/datasets/{}", "read again", "t", status=200)
+        marquez.settle()
+        assert client.list_datasets("read again")["datasets"] == []
+
+
+def test_a_job_that_a_run_declares_anew_has_its_inputs_and_outputs(client: Waiting) -> None:
+    client.create_job(SPACE, "late", JobType.BATCH)
+    run = client.create_job_run(SPACE, "late")["id"]
+    client.create_dataset(SPACE, "late out", DatasetType.DB_TABLE, "late out", SOURCE)
+    client.create_dataset(SPACE, "late out", DatasetType.DB_TABLE, "late out", SOURCE, run_id=run)
+    sides = {"inputs": [DatasetId(SPACE, IN)], "outputs": [DatasetId(SPACE, "late out")]}
+    client.create_job(SPACE, "late", JobType.BATCH, run_id=run, **sides)
+    job = client.get_job(SPACE, "late")
+    assert [each["name"] for side in ("inputs", "outputs") for each in job[side]] == [IN, "late out"]
+    client.mark_job_run_as_completed(run)
+    versions = client.list_dataset_versions(SPACE, "late out")["versions"]
+    assert [each["createdByRun"] and each["createdByRun"]["id"] for each in versions] == [run, None]
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"ownerName": 1}', b"{}", b"\xff"])

@@ -2,7 +2,7 @@
 
 import copy
 import uuid as uuids
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -10,9 +10,12 @@ from typing import Any
 from tests.proof.event_edits import (
     Mutation,
     Operator,
+    Place,
     bound_names,
     changed,
     changed_datasets,
+    changes_nothing,
+    ended_names,
     is_path,
     places,
     same_run,
@@ -21,6 +24,7 @@ from tests.proof.event_edits import (
 )
 from tests.reference.names import Name, Names, canonical_form
 from tests.reference.records import facets_of, is_half, is_own_table
+from tests.reference.schemas import schema_paths
 from tests.reference.world_events import (
     RECEIPT_US,
     Json,
@@ -36,13 +40,13 @@ from tests.reference.world_events import (
 
 PARTITION = "day=2026-03-01"
 CATALOG = "hive://catalog"
-OPERATORS_HOLD_DROPS = ("DROP", "RENAME")
 
 
 def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Replace the name of an output by that of one of its partitions."""
     found = [place for place in places(events, "outputs") if is_path(place.name) and "=" not in place.name[1]]
     found = [place for place in found if not is_own_table(place.name[1]) and "." not in place.name[1]]
+    found = [place for place in found if _change(place) != "RENAME"]  # that would rename the partition alone
     if not found:
         return None
     place = chance.choice(found)
@@ -62,7 +66,7 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     shared = {
         place for alias in names.bindings if len(names.locations(alias)) > 1 for _, place in names.locations(alias)
     }
-    left_out = shared | _ended(events)
+    left_out = shared | ended_names(events)
     movable = sorted(name for name, times in mentions.items() if len(times) > 1 and name not in left_out)
     if not movable:
         return None
@@ -94,6 +98,9 @@ def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | 
         event = copy.deepcopy(events[index]) | {"eventType": kind, "eventTime": _later(events, second)}
         if not with_datasets:
             event |= {"inputs": [], "outputs": []}
+        for place in places([event], "inputs", "outputs"):
+            for name in ("tags", "symlinks"):  # repeated later, they would take back what changed in between
+                place.facets.pop(name, None)
         attempt.append(event)
     name = events[index]["job"]["name"]
     return Mutation([*events, *attempt], (len(events), len(events) + 1), f"START and FAIL of a run of job {name}")
@@ -102,8 +109,8 @@ def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | 
 def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Run a job again for an older period, for which it reads another dataset and masks."""
     found = [place for place in places(events, "outputs") if events[place.event].get("eventType") == "COMPLETE"]
-    found = [place for place in found if place.column_lineage.get("fields") and _changes_nothing(place.named)]
-    ended, bound = _ended(events), bound_names(events)
+    found = [place for place in found if place.column_lineage.get("fields") and changes_nothing(place.named)]
+    ended, bound = ended_names(events), bound_names(events)
     found = [place for place in found if bound(place.name) not in ended]
     found = [place for place in found if not is_half(events[place.event]["job"]["name"])]
     if not found:
@@ -119,7 +126,10 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     }
     fields = (place.facets.get("schema") or {}).get("fields") or []
     is_plain = not any("." in each["name"] for each in fields)  # a column `a.b` would hide that the table has structs
-    kept = {"schema": place.facets["schema"]} if fields and is_plain else {}
+    is_whole = _listed_names(events, bound, bound(place.name)) <= {each["name"] for each in fields}
+    kept = (
+        {"schema": place.facets["schema"]} if fields and is_plain and is_whole else {}
+    )  # a shorter list drops columns
     again["inputs"] = [dataset(archive)]
     again["outputs"] = [dataset(place.name, **kept, columnLineage=column_lineage(lineage))]
     job = (again["job"]["namespace"], again["job"]["name"])
@@ -140,8 +150,8 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
 def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Append a CREATE of a table by another job, as Spark's listener reports it for each append to a path."""
     found = [place for place in places(events, "outputs") if not is_own_table(place.name[1])]
-    ended, bound = _ended(events), bound_names(events)
-    found = [place for place in found if _changes_nothing(place.named) and bound(place.name) not in ended]
+    ended, bound = ended_names(events), bound_names(events)
+    found = [place for place in found if changes_nothing(place.named) and bound(place.name) not in ended]
     if not found:
         return None
     place = chance.choice(found)
@@ -168,19 +178,16 @@ ADDITIONS: dict[str, Operator] = {
 }
 
 
-def _changes_nothing(named: Json) -> bool:
-    change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
-    return change not in OPERATORS_HOLD_DROPS
+def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: Name) -> set[str]:
+    """Return the columns that lists of a dataset name, the nested ones by their paths."""
+    told = [
+        place.facets.get("schema") or {} for place in places(events, "inputs", "outputs") if bound(place.name) == name
+    ]
+    return {".".join(path) for each in told for path in schema_paths(each.get("fields") or [])}
 
 
-def _ended(events: Sequence[Json]) -> set[Name]:
-    """Return the datasets that an event drops or renames: what follows is made anew, or under another name."""
-    bound, found = bound_names(events), set[Name]()
-    for place in places(events, "outputs"):
-        if not _changes_nothing(place.named):
-            before = place.facets["lifecycleStateChange"].get("previousIdentifier")
-            found |= {bound(place.name), *([bound((before["namespace"], before["name"]))] if before else [])}
-    return found
+def _change(place: Place) -> str | None:
+    return (place.facets.get("lifecycleStateChange") or {}).get("lifecycleStateChange")
 
 
 def _link(named: Json, catalog: Name) -> None:

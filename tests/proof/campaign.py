@@ -130,11 +130,25 @@ def smallest(violation: Violation, judge: Judge) -> Violation:
         found, _ = judged(smaller, judge)
         return next((each.unsafe for each in found if each.unsafe.key == violation.unsafe.key), None)
 
-    events, after = shrunk(variant.stream.events, variant.mutation.events, lambda *pair: stays(*pair) is not None)
+    changed_runs = _runs_with_less(variant)
+    events, after = shrunk(
+        variant.stream.events,
+        variant.mutation.events,
+        lambda *pair: stays(*pair) is not None,
+        lambda event: "run" in event and event["run"]["runId"].lower() in changed_runs,
+    )
     where = tuple(n for n, each in enumerate(after) if n >= len(events) or each != events[n])
     mutation = Mutation(after, where, variant.mutation.what, variant.mutation.moved, variant.mutation.catalog)
     smaller = variant._replace(stream=Stream(variant.stream.name, events), mutation=mutation)
     return Violation(smaller, stays(events, after) or violation.unsafe)
+
+
+def _runs_with_less(variant: Variant) -> set[str]:
+    """Return the runs that a removal changed: without one of their events, more would be missing than was removed."""
+    if variant.operator not in REMOVALS:
+        return set()
+    events, after = variant.stream.events, variant.mutation.events
+    return {was["run"]["runId"].lower() for was, now in zip(events, after, strict=False) if was != now and "run" in was}
 
 
 def smallest_of_each(kinds: Mapping[tuple[str, str], list[Violation]], judge: Judge) -> Iterator[Violation]:

@@ -109,6 +109,22 @@ def bound_names(events: Sequence[Json]) -> Callable[[Name], Name]:
     return lambda name: names.bound(*name, NEVER)
 
 
+def changes_nothing(named: Json) -> bool:
+    """Tell whether a mention of an output neither drops nor renames it."""
+    change = (facets_of(named).get("lifecycleStateChange") or {}).get("lifecycleStateChange")
+    return change not in ("DROP", "RENAME")
+
+
+def ended_names(events: Sequence[Json]) -> set[Name]:
+    """Return the datasets that an event drops or renames: what follows is made anew, or under another name."""
+    bound, found = bound_names(events), set[Name]()
+    for place in places(events, "outputs"):
+        if not changes_nothing(place.named):
+            before = place.facets["lifecycleStateChange"].get("previousIdentifier")
+            found |= {bound(place.name), *([bound((before["namespace"], before["name"]))] if before else [])}
+    return found
+
+
 def same_run(events: Sequence[Json], index: int) -> list[int]:
     """Return the places of all events of the run of an event."""
     run_id = events[index]["run"]["runId"].lower()

@@ -67,7 +67,7 @@ class ReferenceJudge(Judge):
         )
 
     def _reached(self, lineage: Reference, column: Column, mode: Mode, *, forward: bool) -> Reached:
-        name = lineage.names.bound(*column[:2], NEVER)
+        name = lineage.names.bound(*canonical(*column[:2]), NEVER)
         ask = questions.impact if forward else questions.upstream
         found: Iterable[Any] = ask(lineage, *name, column[2] or "", mode)
         ends = stops.of_impact if forward else stops.of_upstream

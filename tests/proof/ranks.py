@@ -82,6 +82,8 @@ class Mentions:
         self.names = Names(events, canonical)
         self.generations = Generations(runs_of(events), self.names)
         self.columns: set[Column] = set()
+        self.spelt: set[Column] = set()
+        """The same, where parts of arrays and maps tell columns apart."""
         self.reads: dict[Name, set[Name]] = defaultdict(set)
         self.listed: set[Name] = set()
         told = (event.facets("job").get("sql") or {} for event in events)
@@ -134,7 +136,7 @@ class Mentions:
             fields = (facets.get("schema") or {}).get("fields") or []
             paths = [".".join(path) for path in schema_paths(fields)]
             written = [*((facets.get("columnLineage") or {}).get("fields") or {})]
-            self.columns |= {(*name, folded_column(each)) for each in (*paths, *written)}
+            self._take(name, (*paths, *written))
         return {name}
 
     def _renamed(self, named: Json, event: Delivered) -> set[Name]:
@@ -149,8 +151,13 @@ class Mentions:
             if name := self.names.mention(step, event):
                 found.add(name)
                 if step.get("field") and self.generations.meant(name, event.time_us) == self.generations.newest(name):
-                    self.columns.add((*name, folded_column(step["field"])))
+                    self._take(name, [step["field"]])
         return found
+
+    def _take(self, name: Name, columns: Iterable[str]) -> None:
+        for each in columns:
+            self.columns.add((*name, folded_column(each)))
+            self.spelt.add((*name, each.casefold()))
 
 
 def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:
@@ -180,7 +187,8 @@ def unsafe_answers(
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
-            if was.is_end_of_a_name(was.bound(subject[:2])):
+            asked_name = was.bound(subject[:2])
+            if was.is_end_of_a_name(asked_name) or was.is_alias(asked_name):
                 continue
             if mutation.moved is None and not _is_named(subject, now):
                 continue  # no other event names the column that is asked
@@ -195,7 +203,7 @@ def unsafe_answers(
 
 def _is_named(column: Column, mentions: Mentions) -> bool:
     name = mentions.bound(canonical(*column[:2]))
-    return (*name, folded_column(column[2] or "")) in mentions.columns
+    return (*name, (column[2] or "").casefold()) in mentions.spelt
 
 
 def _unsafe_use(
@@ -220,7 +228,10 @@ def _unsafe_surface(
     for column, exposure in before.items():
         datasets = {column[:2], moved.get(column[:2], column[:2])}
         same = {each: answer for each, answer in after.items() if each[:2] in datasets}
-        if any((*each, column[2]) in now.columns for each in datasets):
+        is_named = any((*each, column[2]) in now.columns for each in datasets)
+        if exposure == "tagged" and not is_named:
+            continue  # no event names the column any more
+        if is_named:
             same = {each: answer for each, answer in same.items() if each[2] in (column[2], None)}
         answer = max(same.values(), key=SURFACE.__getitem__, default="absent")
         if SURFACE[answer] < min(SURFACE[exposure], UNKNOWN_SURFACE):

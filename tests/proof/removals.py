@@ -1,5 +1,6 @@
 """Operators that remove one piece of information from a list of events."""
 
+import re
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
@@ -12,6 +13,8 @@ from tests.proof.event_edits import (
     bound_names,
     changed,
     changed_datasets,
+    ended_names,
+    folded_column,
     places,
     same_run,
     shown,
@@ -163,7 +166,7 @@ def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
         place
         for place in places(events, "inputs")
         if any(place.name in _sources(each) for each in _newest_lineage(events, place.event))
-        if not place.facets.get("tags") and not place.facets.get("symlinks")
+        if not _tells_more(events, place)  # which would be lost, too
     ]
     if not found:
         return None
@@ -179,13 +182,16 @@ def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the terminal event of a run of which other events name the same inputs and outputs."""
-    found = []
+    """Drop the terminal event of a run of which other events name the same inputs and outputs.
+
+    After a DROP or RENAME of an output it may be the only event by which the output exists again.
+    """
+    found, ended, bound = [], ended_names(events), bound_names(events)
     for index, event in enumerate(events):
         if "run" in event and event.get("eventType") in TERMINAL:
             others = [events[each] for each in same_run(events, index) if each != index]
             ends_once = all(each.get("eventType") not in TERMINAL for each in others)
-            renames = any(_change(place) == "RENAME" for place in _outputs(events, index))
+            renames = any(bound(place.name) in ended for place in _outputs(events, index))
             if (
                 others
                 and ends_once
@@ -233,6 +239,12 @@ def _is_of_an_older_period(events: Sequence[Json], index: int) -> bool:
     )
 
 
+def _tells_more(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether an input of a run carries tags or other names in any of its events."""
+    mentions = places([events[each] for each in same_run(events, place.event)], "inputs")
+    return any(each.facets.get("tags") or each.facets.get("symlinks") for each in mentions if each.name == place.name)
+
+
 def _period_end(event: Json) -> str:
     period = facets_of(event["run"]).get("nominalTime") or {}
     return str(period.get("nominalEndTime") or period.get("nominalStartTime") or event["eventTime"])
@@ -253,8 +265,8 @@ def _on_field(
 
     def change(named: Json) -> None:
         told = (facets_of(named).get("columnLineage") or {}).get("fields") or {}
-        if column in told:
-            remove(told, column)
+        for spelling in [each for each in told if folded_column(each) == folded_column(column)]:
+            remove(told, spelling)  # other events of the run may spell the column in another way
 
     where = same_run(events, place.event)
     edited = changed_datasets(events, where, "outputs", place.name, change)
@@ -311,7 +323,7 @@ def _stay_named(events: Sequence[Json], place: Place, column: str | None = None)
     named = _inputs(events, place.event)
     for each in _outputs(events, place.event):
         for output, entry in (each.column_lineage.get("fields") or {}).items():
-            goes = each.name == place.name and column in (None, output)
+            goes = each.name == place.name and (column is None or folded_column(column) == folded_column(output))
             (lost if goes else named).update(
                 (step["namespace"], step["name"]) for step in entry.get("inputFields") or []
             )
@@ -324,12 +336,32 @@ def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
     """Tell whether lineage names a column that the SQL of its run does not."""
     jobs = [facets_of(events[each]["job"]) for each in same_run(events, place.event)]
     queries = [query.casefold() for job in jobs if (query := (job.get("sql") or {}).get("query"))]
-    read = {str(step.get("field", "")).casefold() for step in steps_of(place.column_lineage)}
-    made = {column.casefold() for column in place.column_lineage.get("fields") or {}}
-    return any(
-        "*" not in query
-        and not (all(field in query.partition("select")[2] for field in read) and all(each in query for each in made))
-        for query in queries
+    tables = {name[1].casefold() for name in _inputs(events, place.event)}
+    return any("*" not in query and not _makes(query, place.column_lineage, tables) for query in queries)
+
+
+def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
+    """Tell whether SQL names the columns that lineage names, in the generated form each where it is made.
+
+    SQL that reads a table which is no input of its run proves less beside lineage than alone, too.
+    """
+    fields = {
+        column.casefold(): {str(step.get("field", "")).casefold() for step in entry.get("inputFields") or []}
+        for column, entry in (lineage.get("fields") or {}).items()
+    }
+    insert = re.fullmatch(r"insert into \S+ (?:\((.*?)\) )?select (.*?) from (.*)", query)
+    if not insert:
+        read = set[str]().union(*fields.values())
+        return all(each in query.partition("select")[2] for each in read) and all(each in query for each in fields)
+    named, made, rest = insert.groups()
+    expressions = dict(zip([each.strip("` ") for each in (named or "").split(",")], made.split(","), strict=False))
+    from_tables = re.findall(r"(\w+) as \w+", rest)
+    whole = {str(step.get("field", "")).casefold() for step in lineage.get("dataset") or []}
+    if not all(f"`{each}`" in query for each in whole):
+        return False
+    return all(any(name.endswith(each) for name in tables) for each in from_tables) and all(
+        column in expressions and all(f"`{each}`" in expressions[column] for each in read)
+        for column, read in fields.items()
     )
 
 

@@ -9,10 +9,11 @@ def shrunk(
     events: Sequence[Json],
     after: Sequence[Json | None],
     stays: Callable[[Sequence[Json], Sequence[Json | None]], bool],
+    is_fixed: Callable[[Json], bool] = lambda _: False,
 ) -> tuple[list[Json], list[Json | None]]:
     """Return fewer events and what became of them; `stays` tells whether the violation is still there.
 
-    after: place by place what became of `events`, then what was appended.
+    after: place by place what became of `events`, then what was appended. is_fixed: tells the events that stay, too.
     """
     pairs: list[tuple[Json | None, Json | None]] = list(zip(events, after, strict=False))
     pairs += [(None, each) for each in after[len(events) :]]
@@ -21,7 +22,8 @@ def shrunk(
         at = 0
         while at < len(pairs):
             fewer = pairs[:at] + pairs[at + size :]
-            if fewer and stays(*_parted(fewer)):
+            goes = [was for was, _ in pairs[at : at + size] if was is not None]
+            if fewer and not any(map(is_fixed, goes)) and stays(*_parted(fewer)):
                 pairs = fewer
             else:
                 at += size

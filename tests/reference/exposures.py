@@ -160,7 +160,7 @@ class Surface:
         found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
         for dataset in self._moved_on({node[:3] for node in nodes if node[3] is None}):
             if not any(node[:3] == dataset for node in nodes if node[3] is None):
-                columns = self.lineage.schemas.columns(dataset)
+                columns = self.lineage.all_columns(dataset)
                 found |= {(*dataset, column) for column in columns or [None]}
         return found | nodes
 
@@ -174,7 +174,7 @@ class Surface:
         found: set[Node] = set()
         for writing in lineage.current:
             if lineage.opacity.sources(writing) & leaking:
-                columns = lineage.schemas.columns(writing.output)
+                columns = lineage.all_columns(writing.output)
                 found |= {(*writing.output, column) for column in columns or [None]}
             if writing.carries and lineage.opacity.inputs(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= self._left_open(writing.output)
@@ -186,7 +186,7 @@ class Surface:
                 found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
         for attempt in lineage.attempts.counting:
             if attempt.writing and attempt.written_from & leaking:
-                columns = lineage.schemas.columns(attempt.writing.output)
+                columns = lineage.all_columns(attempt.writing.output)
                 found |= {(*attempt.writing.output, column) for column in columns or [None]}
         return found
 
@@ -209,12 +209,12 @@ class Surface:
         return False
 
     def _left_open(self, dataset: Dataset) -> set[Node]:
-        """Return the columns of the newest schema that no current writer names, be it by what is around or within."""
+        """Return the columns of a dataset that no current writer names, be it by what is around or within."""
         earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
         said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
-        columns: set[Node] = {(*dataset, column) for column in self.lineage.schemas.columns(dataset)}
+        columns: set[Node] = {(*dataset, column) for column in self.lineage.all_columns(dataset)}
         return {node for node in columns - around if not {node, *self.nesting.above(node)} & named}
 
 
@@ -248,9 +248,9 @@ class Past:
         return before != self.wrote
 
     def _until(self, node: Node) -> int:
-        """Return when a whole rewrite that began after the last clear write had ended."""
-        rewrite = self.lineage.newest_rewrite(node[:3])
-        return rewrite[1] if rewrite and rewrite[0] > self.wrote[node] else NEVER
+        """Return when the rows of the last clear write were gone."""
+        until_us = self.lineage.rows_until(node[:3], self.wrote[node])
+        return NEVER if until_us is None else until_us
 
 
 def datasets(nodes: Iterable[Node]) -> set[Dataset]:

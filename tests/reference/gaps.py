@@ -22,7 +22,7 @@ def left_out(
         nested = Nested([*listed, *others], key)
     if not nested.keys:
         return {WHOLE}
-    return {each for each in nested.keys | named if not nested.is_among(each, accounted)}
+    return {each for each in nested.keys if not nested.is_among(each, accounted)} | named
 
 
 class Nested:

@@ -59,13 +59,21 @@ class Opacity:
         self.accounts = {account.key: account for account in accounts}
         self.parents = {run.key: run.parent for run in runs}
         self.is_known: Callable[[Dataset], bool] = lambda _: False
+        self.declared: list[Writing] = []
+        """What JobEvents in force say."""
+        self.accounts_for: Callable[[Writing, set[str] | None], bool] = lambda *_: False
+        """Tells whether one of these accounts for some columns of its output, None: for all that are listed."""
 
     def inputs(self, account: Account, writing: Writing | None = None, *, doubts: bool = True) -> set[Dataset]:
         """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
         opaque = account.opaque_for(writing) if writing else account.opaque
         if writing and doubts:
             opaque = opaque.union(*(inputs for _, inputs, _ in self.doubts(writing)))
-        return {source for source in opaque if not self._is_explained(account, source)}
+        return {
+            source
+            for source in opaque
+            if not self._is_explained(account, source) and not (writing and self._is_declared(writing, source))
+        }
 
     def doubts(self, writing: Writing) -> set[Doubt]:
         """Return the names in lineage that may mean inputs: lineage in force knows no such dataset."""
@@ -81,22 +89,65 @@ class Opacity:
             for dataset, inputs, _ in self.doubts(writing)
             for source in inputs
             if not self._is_writing_explained(account, writing.output, source)
+            and not self._is_declared(writing, source)
         }
 
     def sources(self, writing: Writing) -> set[Dataset]:
         """Return what an output is opaquely written from, as far as nothing explains it."""
         account = self.accounts[writing.run]
-        return {source for source in writing.opaque if not self._is_writing_explained(account, writing.output, source)}
+        return {
+            source
+            for source in writing.opaque
+            if not self._is_writing_explained(account, writing.output, source)
+            and not self._is_declared(writing, source)
+        }
 
     def left_open(self, account: Account, writing: Writing) -> set[Dataset]:
         """Return what columns of an output that are not accounted for may be made of, as far as nothing explains it."""
-        return {source for source in writing.also_read if not self._is_explained(account, source)}
+        return {
+            source
+            for source in self.left_open_by_job(writing)
+            if not self._is_explained(account, source) and not self._is_declared(writing, source)
+        }
 
     def may_fill(self, account: Account, writing: Writing) -> set[Dataset]:
         """Return the same for the columns themselves: runs below must carry column lineage for the output, too."""
         return {
-            source for source in writing.also_read if not self._is_writing_explained(account, writing.output, source)
+            source
+            for source in self.left_open_by_job(writing)
+            if not self._is_writing_explained(account, writing.output, source)
+            and not self._is_declared(writing, source)
         }
+
+    def left_open_by_job(self, writing: Writing) -> set[Dataset]:
+        """Return what unaccounted columns may be made of, unless a declaration of the job accounts for all of them."""
+        told = any(self.accounts_for(each, writing.left_out) for each in self._declared_for(writing))
+        return set() if told else writing.also_read
+
+    def hides_steps_of(self, account: Account) -> set[Dataset]:
+        """Return what a run reads whose filters and joins are not seen, and no declaration of its job tells them."""
+        if not account.hides_steps:
+            return set()
+        return {source for source in account.read if not self._is_told(account, source)}
+
+    def _is_told(self, account: Account, source: Dataset) -> bool:
+        naming = [each for each in account.writings if source in each.column_sources] or account.writings
+        return all(self._is_declared(each, source) for each in naming)
+
+    def declared_inputs(self, writing: Writing) -> set[Dataset]:
+        """Return the opaque inputs of an output that a declaration of the job explains."""
+        opaque = self.accounts[writing.run].opaque_for(writing)
+        return {source for source in opaque if self._is_declared(writing, source)}
+
+    def _is_declared(self, writing: Writing, source: Dataset) -> bool:
+        """Tell whether a declaration of the job covers a source and accounts for every column of the output."""
+        declared = [each for each in self._declared_for(writing) if source in each.column_sources]
+        return any(self.accounts_for(each, None) for each in declared)
+
+    def _declared_for(self, writing: Writing) -> list[Writing]:
+        """Return what declarations of the job of an observed run say of its output."""
+        run = self.accounts[writing.run].run
+        return [each for each in self.declared if run and (each.job, each.output) == (writing.job, writing.output)]
 
     def below(self, account: Account) -> list[Account]:
         """Return the runs below a run, as far as they count."""

@@ -6,7 +6,7 @@ from tests.reference.exposures import exposed_until, surface, tagged_states, tag
 from tests.reference.generations import Dataset
 from tests.reference.moves import in_generation, moved_steps, with_moved
 from tests.reference.nesting import Nesting, Node, Step, Way
-from tests.reference.records import Delivered, Facets, facets_of
+from tests.reference.records import Delivered, Facets, facets_of, job_key
 from tests.reference.solver import Column, Reference
 from tests.reference.verdicts import caveats, unused, unused_reasons
 from tests.reference.walks import reached, reached_backwards
@@ -16,6 +16,7 @@ __all__ = [
     "caveats",
     "exposed_until",
     "impact",
+    "not_listed",
     "surface",
     "tagged",
     "tagged_states",
@@ -112,3 +113,31 @@ def over_recreation(lineage: Reference, nesting: Nesting) -> Iterator[Step]:
                     if step.source in same:
                         way = Way.MAY if same[step.source] is Way.MAY else step.way
                         yield step._replace(source=node, way=way, before_recreation=True)
+
+
+def not_listed(lineage: Reference, dataset: Dataset, window_us: int) -> dict[str, tuple[int, int]]:
+    """Return the columns that no reader lists any more (12.10): when one last did, and since when none does."""
+    told: list[tuple[Delivered, tuple[str, str] | None, set[str]]] = []
+    for event in lineage.events:
+        for role in ("inputs", "outputs", "dataset"):
+            for each in event.datasets(role):
+                if lineage.about(each, event, role == "outputs") != dataset:
+                    continue
+                if role == "outputs" and "run" in event.event:
+                    return {}
+                fields = (facets_of(each).get("schema") or {}).get("fields") or []
+                job = job_key(event.event["job"]) if role == "inputs" and "run" in event.event else None
+                told.append((event, job, {lineage.schemas.key(dataset, field["name"]) for field in fields}))
+    begin_us = max((event.time_us for event, *_ in told), default=0) - window_us
+    states: list[tuple[int, dict[str, int]]] = []
+    for end in range(1, len(told) + 1):
+        newest = {job: at for at, (event, job, _) in enumerate(told[:end]) if job and event.time_us >= begin_us}
+        listed = set[str]().union(*(told[at][2] for at in newest.values()))
+        last = {column: at for at, (*_, columns) in enumerate(told[:end]) for column in columns}
+        gone = {column: at for column, at in last.items() if newest and column not in listed}
+        states.append((end - 1, {column: at for column, at in gone.items() if at < max(newest.values())}))
+    found = {}
+    for column, at in (states[-1][1] if states else {}).items():
+        since = next(end for end, _ in states if all(column in now for later, now in states if later >= end))
+        found[column] = (told[at][0].time_us, told[since][0].time_us)
+    return found

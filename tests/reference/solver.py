@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tests.reference.attempts import Attempts
-from tests.reference.generations import Dataset, Generations
+from tests.reference.gaps import WHOLE, Nested
+from tests.reference.generations import NEVER, Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
 from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
 from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
+from tests.reference.retired import retired_jobs
 from tests.reference.schemas import Schemas
 from tests.reference.unlisted import known_datasets
 from tests.reference.write_kinds import WriteKinds
@@ -39,10 +41,12 @@ class Reference:
         window_end_us: int | None = None,
         canonical: Callable[[str, str], Name] = canonical_form,
         complete: Collection[str] = (),
+        keeps_us: Mapping[Name, int] | None = None,
     ) -> None:
         """window_us: earlier executions count, too: of use those that ended within this window.
 
         window_end_us: for events that share a lake with newer ones. complete: producers whose lists are complete.
+        keeps_us: how long datasets keep their rows.
         """
         known = sorted(stored(delivered, as_of_us, known_at_us), key=lambda event: event.order)
         self.events = [without_ends_of_parts(event, canonical) for event in known]
@@ -61,20 +65,26 @@ class Reference:
         self.working = [account for account in self.accounts if not account.content.is_self_loop]
         self.observed = [writing for account in self.working for writing in account.writings]
         self.declarations = self._declared_by_jobs() + self._declared_by_datasets()
-        self.declared = [writing for account in self.declarations for writing in account.writings]
+        self.retired = retired_jobs(self.events, self.runs)
+        self.every_declared = [writing for account in self.declarations for writing in account.writings]
+        self.declared = [each for each in self.every_declared if each.job not in self.retired]
         self.current = self._current() + self.declared
         self.opacity = Opacity(self.working + self.declarations, self.runs)
         self.opacity.is_known = self._known
+        self.opacity.declared = [writing for writing in self.declared if writing.job[0] and writing.carries]
+        self.opacity.accounts_for = self._accounts_for
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
         self.window_us = window_us
+        self.keeps_us = keeps_us or {}
+        self.newest_us = max((event.time_us for event in self.events if not event.is_ahead), default=None)
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     @cached_property
     def _known(self) -> Callable[[Dataset], bool]:
         """What tells whether any lineage knows a dataset, be it only as an input of a job that writes nothing."""
-        writings = [*self.observed, *self.declared]
+        writings = [*self.observed, *self.every_declared]
         reading = [account for account in self.working if account.run and not account.writings]
         mentioned = [output for each in self.declarations for output in each.content.outputs]
         mentioned += [dataset for each in reading for dataset in each.content.inputs]
@@ -98,18 +108,31 @@ class Reference:
             writing.period_us = period_of(run, self.by_key)
         return Account(run.key, content, made, run)
 
-    def _declaration(self, event: Delivered) -> Account:
+    def _declaration(self, event: Delivered, job: tuple[str, str] = ("", "")) -> Account:
         content = self.reader.content([event], None)
         time_us = 0 if event.is_ahead else event.time_us
         made = self.reader.writings(content, time_us, None, event.time_us, event.event["producer"])
         for writing in made:
-            writing.run = event.event_id
+            writing.run, writing.job = event.event_id, job
         return Account(event.event_id, content, made)
 
     def _declared_by_jobs(self) -> list[Account]:
         newest = {job_key(e.event["job"]): e for e in self.events if "job" in e.event and "run" not in e.event}
-        accounts = [self._declaration(event) for event in newest.values()]
+        accounts = [self._declaration(event, job) for job, event in newest.items()]
         return [account for account in accounts if not account.content.is_self_loop]
+
+    def _accounts_for(self, writing: Writing, columns: set[str] | None) -> bool:
+        """Tell whether a declaration accounts for some columns of its output, None: for all that events list."""
+
+        def key(column: str) -> str:
+            return self.schemas.key(writing.output, column)
+
+        listed = self.schemas.paths_at(writing.output, NEVER)
+        every = {key(".".join(path)) for path in listed} if columns is None else columns
+        unclear = {key(each) for each in writing.unclear} | writing.left_out
+        accounted = {key(each) for each in writing.fed_or_empty} - unclear
+        nested = Nested(listed, key)
+        return bool(every) and WHOLE not in every and all(nested.is_among(each, accounted) for each in every)
 
     def _declared_by_datasets(self) -> list[Account]:
         told = defaultdict(list)
@@ -129,13 +152,15 @@ class Reference:
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output))
         if self.view == "all":
             return [writing for group in groups for writing in group]
-        return [writing for group in groups for writing in counting(group)]
+        counted = [writing for group in groups for writing in counting(group)]
+        return [each for each in counted if each.job not in self.retired]
 
     @cached_property
     def current_readers(self) -> list[Writing]:
         """What is current, or newest, over all generations of an output together."""
         groups = meaningful(self.observed, lambda writing: (writing.job, writing.output[:2]))
-        return [writing for group in groups for writing in counting(group)]
+        counted = [writing for group in groups for writing in counting(group)]
+        return [each for each in counted if each.job not in self.retired]
 
     # Earlier executions
 
@@ -147,6 +172,8 @@ class Reference:
         """Return what counts for questions about use: earlier executions within the window, too."""
         other = self._with(self.current, self._recent(but=self._current()))
         other.current_readers = self.current_readers + self._recent(but=self.current_readers)
+        accounts = [each for each in self.attempts.accounts if each.run and each.run.job_key not in self.retired]
+        other.attempts = Attempts(self, accounts)
         return other
 
     def of_rows(self) -> "Reference":
@@ -156,7 +183,8 @@ class Reference:
         return self._with(self.current, kept)
 
     def _recent(self, but: list[Writing]) -> list[Writing]:
-        return [each for each, last_us in self._said_before(but=but) if self.is_within_window(last_us)]
+        earlier = [each for each in self._said_before(but=but) if each[0].job not in self.retired]
+        return [each for each, last_us in earlier if self.is_within_window(last_us)]
 
     def is_within_window(self, time_us: int) -> bool:
         if not self.window_us:
@@ -164,8 +192,15 @@ class Reference:
         return self.window_end_us is None or time_us >= self.window_end_us - self.window_us
 
     def is_replaced(self, writing: Writing) -> bool:
-        rewrite = self.newest_rewrite(writing.output)
-        return rewrite is not None and rewrite[0] > writing.time_us
+        return self.rows_until(writing.output, writing.time_us) is not None
+
+    def rows_until(self, output: Dataset, written_us: int) -> int | None:
+        """Return when rows were gone: replaced by a whole rewrite, or older than the dataset keeps them."""
+        rewrite, keeps_us = self.newest_rewrite(output), self.keeps_us.get(output[:2])
+        ends = [rewrite[1]] if rewrite is not None and rewrite[0] > written_us else []
+        if keeps_us is not None and self.newest_us is not None and written_us + keeps_us < self.newest_us:
+            ends.append(written_us + keeps_us)
+        return min(ends, default=None)
 
     def newest_rewrite(self, output: Dataset) -> tuple[int, int] | None:
         """Return when the whole rewrite of a generation that began last began and ended."""
@@ -213,10 +248,12 @@ class Reference:
         """The edges as they were sent, before nesting is looked at, those of dropped generations included."""
         return self.edges_of(self.current)
 
-    def edges_of(self, writings: Iterable[Writing]) -> set[ColumnEdge]:
+    def edges_of(self, writings: Iterable[Writing], *, copies: bool = False) -> set[ColumnEdge]:
+        """Return the edges of writings; copies: only those that take a column over as it is."""
         seen: dict[ColumnEdge, int] = {}
         for writing in writings:
-            for source, column, output, kind, masked in writing.edges | writing.selecting:
+            told = {(*each, "DIRECT", False) for each in writing.copies} if copies else writing.edges
+            for source, column, output, kind, masked in told if copies else told | writing.selecting:
                 edge = (*self.node(source, column), *self.node(writing.output, output), kind, masked)
                 seen[edge] = max(writing.time_us, seen.get(edge, writing.time_us))
         return {edge for edge, seen_us in seen.items() if self._is_recent(seen_us)}
@@ -236,18 +273,18 @@ class Reference:
     @cached_property
     def related(self) -> set[Dataset]:
         """The generations that were written, written from, or only read, if only by a run that did not complete."""
-        every = self.observed + self.declared
+        every = self.observed + self.every_declared
         return self.mentioned.union(each for writing in every for each in (writing.output, *writing.reads))
 
     @cached_property
     def every_edge(self) -> set[ColumnEdge]:
         """The edges of all executions."""
-        return self.edges_of(self.observed + self.declared)
+        return self.edges_of(self.observed + self.every_declared)
 
     @cached_property
     def named_us(self) -> dict[Dataset, dict[str, int]]:
-        """When edges last named columns, of whatever run or declaration."""
-        told = [(each, each.time_us) for each in self.observed + self.declared]
+        """When lineage last named columns, of whatever run or declaration."""
+        told = [(each, each.time_us) for each in self.observed + self.every_declared]
         for attempt in self.attempts.every:
             run = attempt.account.run
             if attempt.writing and run:
@@ -258,12 +295,25 @@ class Reference:
                 for dataset, name in ((source, column), (writing.output, output)):
                     key, named = self.schemas.key(dataset, name), found[dataset]
                     named[key] = max(time_us, named.get(key, time_us))
+            for dataset, name in writing.mentions:
+                key, named = self.schemas.key(dataset, name), found[dataset]
+                named[key] = max(time_us, named.get(key, time_us))
         return found
+
+    def all_columns(self, dataset: Dataset) -> set[str]:
+        """Return the keys of the columns of a generation, none if no list is known of it."""
+        listed = self.schemas.columns(dataset)
+        return listed | self.named_columns(dataset) if listed else set()
+
+    def named_columns(self, dataset: Dataset) -> set[str]:
+        """Return the keys of the columns that lineage names after the base list of a generation."""
+        base_us, told = self.schemas.base_us(dataset), self.named_us.get(dataset, {})
+        return {key for key, us in told.items() if base_us is None or us > base_us}
 
     @cached_property
     def mentioned(self) -> set[Dataset]:
         """The generations that lineage mentions, be it as what a run only reads."""
-        counting = [*self.observed, *self.declared]
+        counting = [*self.observed, *self.every_declared]
         found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
         found |= {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
         return found | self.attempts.mentioned
@@ -279,7 +329,9 @@ class Reference:
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        return Nesting(self.schemas, [*nodes, *(end for edge in self.every_edge for end in (edge[:4], edge[4:8]))])
+        told = [self.node(*named) for each in self.observed + self.declared for named in each.mentions]
+        ends = [end for edge in self.every_edge for end in (edge[:4], edge[4:8])]
+        return Nesting(self.schemas, [*nodes, *told, *ends])
 
     @cached_property
     def nesting(self) -> Nesting:

@@ -12,6 +12,7 @@ _MODEL = re.compile(
     r"from (?P=cte) (?P<one>\w+) join (?P<other>\S+) (?P<two>\w+) on (?P<on>.*)"
 )
 _COLUMN = re.compile(r"(md5\()?s(\d+)\.`([^`]*)`")
+_PLAIN = re.compile(r"s\d+\.`[^`]*`")
 
 
 Names = Mapping[Dataset, set[str]]
@@ -27,6 +28,8 @@ class Statement:
     columns: list[tuple[Dataset, str, str, bool]] = field(default_factory=list)
     whole: list[tuple[Dataset, str]] = field(default_factory=list)
     behind_view: set[Dataset] = field(default_factory=set)
+    copied: set[tuple[Dataset, str, str]] = field(default_factory=set)
+    """Of `columns`, those that a column takes over as they are."""
 
     @property
     def says_something(self) -> bool:
@@ -73,15 +76,18 @@ def read_statement(
         statement.behind_view |= {owner for owner, _ in owners}
         return owners[0] if len(owners) == 1 else None
 
-    values = zip(listed, given, strict=True)
+    values = list(zip(listed, given, strict=True))
     said = [
         (origin(place, column), output, bool(m)) for output, value in values for m, place, column in _columns(value)
     ]
+    plain = [(output, *_COLUMN.findall(value)[0][1:]) for output, value in values if _PLAIN.fullmatch(value)]
+    copied = [(origin(place, column), output) for output, place, column in plain if sources[int(place)] is not None]
     whole = [origin(place, column) for _, place, column in _columns(where)]
     if None in whole or any(source is None for source, _, _ in said):
         return None
     statement.columns = [(*source, output, masked) for source, output, masked in said if source]
     statement.whole = [each for each in whole if each]
+    statement.copied = {(*source, output) for source, output in copied if source}
     return statement
 
 
@@ -100,6 +106,7 @@ def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
     statement = Statement(next(iter(outputs)), [column for _, column in read])
     statement.columns = [(source, column, column, False) for source, column in told[: len(read)]]
     statement.whole = told[len(read) :]
+    statement.copied = {(source, column, column) for source, column in told[: len(read)]}
     return statement
 
 

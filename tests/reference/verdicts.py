@@ -28,7 +28,6 @@ def caveats(lineage: Reference) -> dict[Name, set[tuple[str, int]]]:
 
 class Verdicts:
     def __init__(self, lineage: Reference, *, strict: bool) -> None:
-        self.named_us = lineage.named_us
         lineage = lineage.of_use()
         self.lineage, self.strict = lineage, strict
         there = {dataset[:2] for dataset in {*lineage.schemas.known, *lineage.mentioned}}
@@ -39,6 +38,8 @@ class Verdicts:
         self.readers = [(lineage.opacity.accounts[writing.run], writing) for writing in readers]
         self.makers = [(lineage.opacity.accounts[writing.run], writing) for writing in alive]
         self.reader_edges = lineage.edges_of(lineage.current_readers + lineage.declared)
+        self.reader_copies = lineage.edges_of(lineage.current_readers + lineage.declared, copies=True)
+        self.copies = lineage.edges_of(lineage.current, copies=True)
 
     @property
     def told(self) -> dict[Column, tuple[str, str]]:
@@ -72,18 +73,18 @@ class Verdicts:
         found = set[str]()
         for generations in locations:
             for dataset in generations:
-                base_us, told = schemas.base_us(dataset), self.named_us.get(dataset, {})
-                named = {key for key, us in told.items() if base_us is None or us > base_us}
+                named = self.lineage.named_columns(dataset)
                 found |= {schemas.key(spelt, key) for key in named | schemas.columns(dataset)}
-                if base_us is not None:
+                if schemas.base_us(dataset) is not None:
                     return spelt, found
                 if schemas.columns(dataset):
                     break
         return spelt, found
 
     def _judge(self, name: Name, column: Node, why_unknown: str) -> tuple[str, str]:
-        edges = self._uses(name)
+        edges, copies = self._uses(name), self._uses(name, copies=True)
         using = [edge for edge in edges if self._is_about(edge[:4], column)]
+        using += [edge for edge in copies if self._is_nested(column, edge[:4])]
         if using:
             is_read_now = any(edge[:3] == self.lineage.generations.newest(name) for edge in using)
             return "used", "" if is_read_now else "read_before_recreation"
@@ -91,11 +92,13 @@ class Verdicts:
             return "unknown", "used_as_a_whole"
         return ("unknown", why_unknown) if why_unknown else ("unused", "")
 
-    def _uses(self, name: Name) -> list[ColumnEdge]:
-        """Return the edges that use columns of a dataset."""
+    def _uses(self, name: Name, *, copies: bool = False) -> list[ColumnEdge]:
+        """Return the edges that use columns of a dataset, or of these only those that copy one."""
+        current = self.copies if copies else self.lineage.column_edges
+        readers = self.reader_copies if copies else self.reader_edges
         newest, all_of = self.lineage.generations.newest(name), self.lineage.generations.of_name(name)
-        now = [edge for edge in self.lineage.column_edges if edge[:3] == newest and edge[4:7] in self._alive]
-        read = [edge for edge in self.reader_edges if edge[:3] in all_of]
+        now = [edge for edge in current if edge[:3] == newest and edge[4:7] in self._alive]
+        read = [edge for edge in readers if edge[:3] in all_of]
         return [edge for edge in now + read if edge[:4] != edge[4:8]]
 
     @cached_property
@@ -143,7 +146,7 @@ class Verdicts:
                 return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
             return "unaccounted"
-        if any(account.read & datasets and account.hides_steps for (account, _), datasets in asked):
+        if any(opacity.hides_steps_of(account) & datasets for (account, _), datasets in asked):
             return "no_transformations"
         if self.lineage.attempts.reading(meant) or not self._is_read(name):
             return "attempted" if self.lineage.attempts.reading(meant) else "never_read"
@@ -151,7 +154,7 @@ class Verdicts:
 
     def _is_read(self, name: Name) -> bool:
         """Tell whether a run ever read the dataset, in any generation, to write another."""
-        writings = self.lineage.observed + self.lineage.declared
+        writings = self.lineage.observed + self.lineage.every_declared
         names = {name, *self.lineage.names.others(name, now=True)}
         return any(
             any(source[:2] in names and source[:2] != each.output[:2] for source in each.reads) for each in writings
@@ -162,6 +165,8 @@ class Verdicts:
         by_job = defaultdict(list)
         for account in self.lineage.working:
             content = account.content
+            if account.run and account.run.job_key in self.lineage.retired:
+                continue
             if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
                 by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
         newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}

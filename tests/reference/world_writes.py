@@ -3,7 +3,8 @@
 import zlib
 from collections.abc import Sequence
 
-from tests.reference.world_events import Json, at, facet
+from tests.reference.records import is_own_table
+from tests.reference.world_events import Json, at, facet, job_event, source, step
 
 
 def add_writes(events: Sequence[Json]) -> None:
@@ -35,3 +36,60 @@ def _add_write(named: Json, chance: int) -> None:
         named["facets"] = {**(named.get("facets") or {}), "lifecycleStateChange": facet(lifecycleStateChange=change)}
     if chance % 17 == 0 and named["namespace"].startswith("abfss://"):
         named["name"] += "/day=1"
+
+
+def add_copies(events: Sequence[Json]) -> None:
+    """Let some edges take a column over as it is: those between columns of one name."""
+    for event in events:
+        about = [*(event.get("outputs") or []), event.get("dataset") or {}]
+        for number, named in enumerate(about):
+            lineage = (named.get("facets") or {}).get("columnLineage") or {}
+            for output, told in (lineage.get("fields") or {}).items():
+                for given in told.get("inputFields") or []:
+                    same = given.get("field") == output and zlib.crc32(f"{output} {number}".encode()) % 2 == 0
+                    steps = given.get("transformations") or []
+                    given["transformations"] = (
+                        [
+                            {**each, "subtype": "IDENTITY"} if same and each["type"] == "DIRECT" else each
+                            for each in steps
+                        ]
+                        if steps
+                        else steps
+                    )
+
+
+def declarations(events: Sequence[Json]) -> list[Json]:
+    """Return JobEvents that declare what some jobs write that report runs, most of them with all columns."""
+    found: list[Json] = []
+    for event in events:
+        inputs = [each for each in event.get("inputs") or [] if not is_own_table(each["name"])]
+        outputs = [{**each} for each in event.get("outputs") or [] if inputs]
+        chance = zlib.crc32(f"{event.get('run')} {len(events)} {len(outputs)}".encode())
+        if "run" not in event or not outputs or chance % 9 or any(each["job"] == event["job"] for each in found):
+            continue
+        for output in outputs:
+            facets = output.get("facets") or {}
+            output["facets"] = {key: value for key, value in facets.items() if key in ("schema", "symlinks")}
+            _declare_all(output, inputs, events if chance // 9 % 4 else [])
+        found.append(job_event(at(chance // 64 % 40), _named(event["job"]), [], outputs))
+    return found
+
+
+def _declare_all(output: Json, inputs: Sequence[Json], events: Sequence[Json]) -> None:
+    """Give inputs for every column that an event lists for an output."""
+    every = [each for event in events for role in ("inputs", "outputs") for each in event.get(role) or []]
+    schemas = [(each.get("facets") or {}).get("schema") or {} for each in every if _named(each) == _named(output)]
+    columns = dict.fromkeys(each["name"] for schema in schemas for each in schema.get("fields") or [])
+    facets = output.get("facets") or {}
+    lineage = facets.get("columnLineage") or {}
+    fields = {
+        column: {"inputFields": [source(_named(inputs[number % len(inputs)]), "id", step("DIRECT"))]}
+        for number, column in enumerate(columns)
+    }
+    told = {**lineage, "fields": fields | (lineage.get("fields") or {})}
+    if told["fields"]:
+        output["facets"] = {**facets, "columnLineage": facet(**told)}
+
+
+def _named(named: Json) -> tuple[str, str]:
+    return named["namespace"], named["name"]

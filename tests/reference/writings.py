@@ -37,6 +37,8 @@ class Content:
     """The outputs that a folder or a `subset` shows to be written in part."""
     selecting: set[tuple[Dataset, str]] = field(default_factory=set)
     """The columns of inputs that select the rows that are read."""
+    mentions: dict[Dataset, set[tuple[Dataset, str]]] = field(default_factory=dict)
+    """By output the columns that lineage of any event of the run names, where no edge may come of it."""
 
     @property
     def is_self_loop(self) -> bool:
@@ -73,6 +75,8 @@ class Writing:
     """Sources that a `lineage` facet names without a column."""
     own_edges: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """`edges` without those that concern the whole output."""
+    copies: set[tuple[Dataset, str, str]] = field(default_factory=set)
+    """Of `own_edges`, those that take a column over as it is."""
     selecting: set[tuple[Dataset, str, str, str, bool]] = field(default_factory=set)
     """Edges from the columns that select rows: no column lineage, and nothing is covered by them."""
     shows_steps: bool = False
@@ -87,13 +91,15 @@ class Writing:
     """Inputs of which names are the end."""
     doubts: set[Doubt] = field(default_factory=set)
     """Names that may mean inputs, unless lineage in force knows such a dataset."""
+    mentions: set[tuple[Dataset, str]] = field(default_factory=set)
+    """Columns that its lineage names, whether an edge has them or not."""
 
     @property
     def content(self) -> object:
         """What it says, whichever run says it."""
         sets: tuple[set[Any], ...] = (
-            self.edges, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read, self.tables,
-            self.inputs, self.bare, self.opaque, self.behind_view,
+            self.edges, self.copies, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read,
+            self.tables, self.inputs, self.bare, self.opaque, self.behind_view,
         )  # fmt: skip
         return self.job, self.output, self.shows_steps, self.is_inferred, tuple(frozenset(each) for each in sets)
 
@@ -160,7 +166,29 @@ class Reader:
                 if (dataset := self._source(each, event, run)) in called:
                     called[dataset] |= self._called(each)
         listed = Listed(called, set(outputs), defined_by(self._sql(events, run) or "") if run else set())
-        return Content(inputs, outputs, entries, inferred, listed, parts, selecting if inputs else set())
+        mentions = {
+            output: self._mentions(output, said.get(output, []), entries.get(output), run)
+            for output in said.keys() | entries.keys()
+        }
+        return Content(inputs, outputs, entries, inferred, listed, parts, selecting if inputs else set(), mentions)
+
+    def _mentions(
+        self,
+        output: Dataset,
+        said: list[tuple[Facets, Delivered]],
+        entries: list[tuple[Facets, Delivered]] | None,
+        run: Run | None,
+    ) -> set[tuple[Dataset, str]]:
+        """Return the columns that lineage names, also that which newer lineage of the run replaces."""
+        found = {(output, column) for entry, _ in entries or () for column in entry.get("fields") or {}}
+        told = [(facets["columnLineage"], event) for facets, event in said if _has_lineage(facets)]
+        newest = merged(said).get("columnLineage", ({}, None))[0]
+        for facet, event in told:
+            found |= {(output, column) for column in facet.get("fields") or {}}
+            if entries or facet != newest:
+                steps = [(self._source(step, event, run), step.get("field")) for step in _steps(facet)]
+                found |= {(source, column) for source, column in steps if source and column}
+        return found
 
     def _sql(self, events: Iterable[Delivered], run: Run) -> str | None:
         """Return the SQL of a run, unless none of its events needs it."""
@@ -261,6 +289,7 @@ class Reader:
                 writing.also_read = read.union(*(each.tables for each in made))
         for writing in made:
             self._select(writing, content)
+            writing.mentions = content.mentions.get(writing.output, set())
         return made
 
     def _select(self, writing: Writing, content: Content) -> None:
@@ -319,10 +348,8 @@ class Reader:
                 every = [*listed, *((each,) for each in said.named)]
                 nested = Nested(listed, key)
                 writing.left_out = {
-                    each
-                    for each in {key(".".join(path)) for path in every} | unnamed()
-                    if not nested.is_among(each, accounted())
-                }
+                    each for each in {key(".".join(path)) for path in every} if not nested.is_among(each, accounted())
+                } | unnamed()
         if writing.doubtful and not is_proven and said and said.target == output and said.says_something:
             _take_unproven(writing, said)
             self._spread(writing, facets)
@@ -361,7 +388,8 @@ class Reader:
         self._read_unlisted(writing, facet, said)
         for output, entry in (facet.get("fields") or {}).items():
             writing.named.add(output)
-            old = [{"masking": entry.get("transformationType") == "MASKED"}]
+            before = entry.get("transformationType")
+            old = [{"masking": before == "MASKED", "subtype": before if before == "IDENTITY" else ""}]
             for source in entry.get("inputFields") or []:
                 self._read_source(writing, source, output, old, said)
         for source in facet.get("dataset") or []:
@@ -421,6 +449,8 @@ class Reader:
                 kind = "INDIRECT" if step.get("type") == "INDIRECT" else "DIRECT"
                 writing.edges.add((dataset, source["field"], output, kind, masked))
                 writing.own_edges.add((dataset, source["field"], output, kind, masked))
+                if kind == "DIRECT" and step.get("subtype") == "IDENTITY":
+                    writing.copies.add((dataset, source["field"], output))
 
     def _spread(self, writing: Writing, facets: dict[str, tuple[Facets, Delivered]]) -> None:
         """Make edges to every column of those that concern the whole output."""
@@ -442,6 +472,7 @@ def _read_inferred(writing: Writing, statement: Statement) -> None:
     writing.named |= set(statement.named)
     made = {output for _, _, output, _ in statement.columns}
     writing.empty |= set(statement.named) - made
+    writing.copies |= statement.copied
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)
         writing.edges.add((source, column, output, "DIRECT", masked))
@@ -461,6 +492,7 @@ def _take_columns(writing: Writing, statement: Statement, columns: set[str]) -> 
             edge = (source, column, output, "DIRECT", masked)
             writing.edges.add(edge)
             writing.own_edges.add(edge)
+            writing.copies |= {(source, column, output)} & statement.copied
 
 
 def _take_all(writing: Writing, statement: Statement) -> None:
@@ -476,6 +508,7 @@ def _take_unproven(writing: Writing, statement: Statement) -> None:
     for source, column, output, masked in statement.columns:
         writing.tables.add(source)
         writing.edges.add((source, column, output, "DIRECT", masked))
+        writing.copies |= {(source, column, output)} & statement.copied
     _take_whole(writing, statement)
 
 
@@ -490,6 +523,10 @@ def _steps(facets: Facets) -> list[Facets]:
     lineage = facets.get("columnLineage") or facets
     found = [step for each in (lineage.get("fields") or {}).values() for step in each.get("inputFields") or []]
     return [*found, *(lineage.get("dataset") or [])]
+
+
+def _has_lineage(facets: Facets) -> bool:
+    return "columnLineage" in merged([(facets, None)])  # type: ignore[list-item]
 
 
 def _is_stated(step: Facets) -> bool:

@@ -53,6 +53,23 @@ LISTS = [
         stops("a.y", "a"),
     ),
     case(
+        "R4 a struct that lineage names without inputs is not accounted for with a column that is nested in it",
+        [done(1, 1, writes("b", {"s": "", "s.x": "a.x"}), of=[A])],
+        OPEN,
+        surface("a.y", {"b.s": "unknown"}),
+    ),
+    case(
+        "R4 nor is a nested column that it names without inputs with its struct",
+        [done(1, 1, writes("b", {"s": "a.x", "s.x": ""}), of=[A])],
+        OPEN,
+        surface("a.y", {"b.s.x": "unknown"}),
+    ),
+    case(
+        "rule 8.2 an opaque write makes all columns unknown, also those that only lineage names",
+        [done(1, 1, writes("b", {"x": "c.k", "z": ""}, columns="x"), of=[C]), done(2, 2, table("b"), of=[A])],
+        surface("a.x", {"b.x": "unknown", "b.z": "unknown"}),
+    ),
+    case(
         "R4 of all inputs of the run, also those that lineage names for its other output alone",
         [done(1, 1, writes("b", COPY, columns="x at"), writes("d", {"k": "c.k"}), of=[A]), done(2, 2, C)],
         OPEN,

@@ -1,7 +1,8 @@
 """Events for the rule cases in few words: `done(2, 10, writes("b", {"x": "a.x"}), of="a")` is run 2, complete at 10 s.
 
 A source is `dataset.column` with a mark behind it: none shows the value, `#` masks, `?` is INDIRECT (a filter),
-`-` has no transformation at all. Several are parted by spaces, no source is the empty text.
+`-` has no transformation at all, `=` copies the column (IDENTITY). Several are parted by spaces, no source is the empty
+text.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,12 @@ from tests.reference.world_events import (
 Named = tuple[str, str]
 
 LAKE = "s3://lake"
-STEPS = {"#": [step("DIRECT", masking=True)], "?": [step("INDIRECT")], "-": []}
+STEPS = {
+    "#": [step("DIRECT", masking=True)],
+    "?": [step("INDIRECT")],
+    "-": [],
+    "=": [step("DIRECT") | {"subtype": "IDENTITY"}],
+}
 STREAM = small_events.STREAM
 
 
@@ -61,7 +67,7 @@ def sources(told: str) -> list[Json]:
 
 
 def _source(told: str) -> Json:
-    name, _, column = told.rstrip("#?-").partition(".")
+    name, _, column = told.rstrip("#?-=").partition(".")
     return source(t(name), column, *STEPS.get(told[-1], [step("DIRECT")]))
 
 

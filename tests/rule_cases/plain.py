@@ -1,7 +1,8 @@
 """Rules 7, 8 and 9 without generations, executions or nesting: what reaches what, what shows it, what is used."""
 
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, A, B, made
-from tests.reference.world_events import parent, source, uuid
+from tests.reference.world_events import at, job_event, parent, source, uuid
+from tests.reference.world_gaps import DECLARE
 from tests.rule_cases.case import case, impact, surface, unused, upstream
 from tests.rule_cases.events import STREAM, changes, declared, done, table, writes
 
@@ -106,6 +107,10 @@ HALVES = [
     done(5, 5, writes("b", {"x": "a.x"}), job=APPEND, run_facets=SESSION),
 ]
 
+WROTE_C = done(3, 3, table("c", "k h"), of="a")
+ALL_OF_C = writes("c", {"k": "a.x", "h": "a.z#"}, columns="")
+TOLD = declared(9, ALL_OF_C, job="job3")
+
 VERDICTS = [
     case("P9 used, unused, and unknown where nobody who reads it reports", USES,
          unused("a", SAME), unused("b", {"x": NEVER})),
@@ -114,6 +119,32 @@ VERDICTS = [
          unused("b", {"x": NEVER})),
     case("P9 use of a parent leaves its children unknown", [*NESTED, done(3, 3, writes("c", {"x": "a.s"}))],
          unused("a", {"x": "used", "y": "unused", "s": "used", "s.t": "used", "s.u": "unknown: nested"})),
+    case("P9 a struct that is copied takes its children along", [*NESTED, done(3, 3, writes("c", {"s": "a.s="}))],
+         unused("a", {"x": "used", "y": "unused", "s": "used", "s.t": "used", "s.u": "used"})),
+    case("P9 a struct in a condition takes no children along", [*NESTED, done(3, 3, writes("c", {"x": "a.x"}, "a.s?"))],
+         unused("a", {"x": "used", "y": "unused", "s": "used", "s.t": "used", "s.u": "unknown: nested"})),
+    case("P9 a declaration explains an opaque reader", [*USES, WROTE_C, TOLD],
+         unused("a", SAME), surface("a.y", {})),
+    case("P9 a declaration explains a reader without transformations",
+         [*USES, done(3, 3, writes("c", {"k": "a.x-", "h": "a.x-"}), of="a"), TOLD], unused("a", SAME)),
+    case("P9 a declaration that leaves out a column explains nothing",
+         [*USES, WROTE_C, declared(9, writes("c", {"k": "a.x"}, columns=""), job="job3")], unused("a", OPAQUE)),
+    case("P9 a declaration explains as long as it stands",
+         [*USES, WROTE_C, TOLD, job_event(at(10), ("jobs", "job3"), [], [])], unused("a", OPAQUE)),
+    case("P9 a declaration does not explain an input that it does not name",
+         [*USES, WROTE_C, declared(9, writes("c", {"k": "b.x", "h": "b.x"}, columns=""), job="job3")],
+         unused("a", OPAQUE)),
+    case("P9 a declaration of another job explains nothing", [*USES, WROTE_C, declared(9, ALL_OF_C)],
+         unused("a", OPAQUE)),
+    case("P9 a declaration of another output explains nothing",
+         [*USES, WROTE_C, declared(9, writes("d", {"k": "a.x", "h": "a.x"}, columns=""), job="job3")],
+         unused("a", OPAQUE)),
+    case("P9 a declaration accounts for a column that a run leaves out",
+         [*USES, done(3, 3, writes("c", {"k": "a.x"}, columns="k h"), of="a"),
+          declared(9, writes("c", {"h": "a.x"}, columns=""), job="job3") | {"producer": DECLARE}], unused("a", SAME)),
+    case("P9 a declaration does not explain a run that failed",
+         [*USES, done(3, 3, table("c", "k h"), of="a", kind="FAIL"), TOLD],
+         unused("a", SAME | {"y": "unknown: attempted"})),
     case("P9 an opaque reader makes unknown", [*USES, OPAQUE_3], unused("a", OPAQUE)),
     case("P9 a stream that only reads makes unknown", [*USES, done(3, 3, of="a", kind="RUNNING", job_facets=STREAM)],
          unused("a", OPAQUE)),

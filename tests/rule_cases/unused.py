@@ -366,6 +366,20 @@ VERDICTS = [
         unused("t", {"x": "used", "y": "unused", "z": "unused", "new": "used"}),
     ),
     case(
+        "rule 12.9 a column that lineage names without inputs is judged",
+        [done(1, 1, writes("b", {"x": "a.x", "at": ""}, columns=""), of="a")],
+        unused("b", {"x": "unknown: never read", "at": "unknown: never read"}),
+    ),
+    case(
+        "rule 12.9 so are both ends of lineage that a newer event of the run replaced",
+        [
+            done(1, 1, writes("b", {"y": "a.y"}, columns=""), of="a", kind="START"),
+            done(1, 2, writes("b", {"x": "a.x"}, columns=""), of="a"),
+        ],
+        unused("a", {"x": "used", "y": "unknown: unaccounted"}),
+        unused("b", {"x": "unknown: never read", "y": "unknown: never read"}),
+    ),
+    case(
         "rule 12.9 a newer base list removes what lineage named before",
         [done(1, 1, writes("p", {"x": "t.x", "old": "t.old"}), of="t"), done(3, 3, changes("t", "ALTER", "x"))],
         unused("t", {"x": "used"}),

@@ -51,7 +51,7 @@ class ChangeTaker:
                 await asyncio.gather(*self._notes_of(request, actor, status))
                 return json_response(status, {"code": status, "message": said.decode()})
         noted = self._notes_of(request, actor, found.status)
-        is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us()), *noted)
+        is_seen, *_ = await asyncio.gather(self._writing.news.shows(now_us(), self._writing.within_s), *noted)
         shown = await asyncio.to_thread(look) if is_seen and found.again else None
         if isinstance(shown, Response) and shown.status_code == 200:
             shown.status_code = found.status

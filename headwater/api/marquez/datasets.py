@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from headwater.api.marquez.column_feeds import column_lineage
-from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in
+from headwater.api.marquez.facet_texts import raw_facets, schema_fields, text_in, url_in
 from headwater.api.marquez.nodes import version_text
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import Later, run_json, with_facets
@@ -19,6 +19,9 @@ from headwater.index.stored.catalog_tables import DATASET
 from headwater.index.stored.version_table import version_value_from
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import Tag
+
+SCHEMA_LOCATION = "headwater_schemaLocation"
+"""Facet of a stream that was declared with the address of its schema."""
 
 _STREAMS = ("kafka", "pulsar", "kinesis", "eventhub", "pubsub")
 
@@ -33,6 +36,7 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
     return {
         "id": name.shown,
         **_type_and_name(name, facets),
+        **_display_name(asked, name),
         "createdAt": iso(span[0]),
         "updatedAt": iso(span[1]),
         "fields": fields_json(facets, tags),
@@ -43,8 +47,16 @@ def dataset_json(asked: Asked, name: Name, *, lineage: bool = True) -> Answer:
         "currentVersion": version_text(version),
         "columnLineage": column_lineage(asked.view, name) if lineage else None,
         "facets": raw_facets(facets),
-        "deleted": not asked.view.snapshot.stands(name),
+        "deleted": _is_deleted(asked, name, span[1]),
     }
+
+
+def _is_deleted(asked: Asked, name: Name, last_us: int | None) -> bool:
+    """Tell whether a dataset is dropped, unless events have named it since it was deleted by hand."""
+    if asked.view.snapshot.stands(name):
+        return False
+    deleted_us = asked.catalog.deleted_us(name)
+    return deleted_us is None or last_us is None or last_us <= deleted_us
 
 
 def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
@@ -56,7 +68,14 @@ def _type_and_name(name: Name, facets: Mapping[str, str]) -> Answer:
         "physicalName": name.name,
         "namespace": name.namespace,
         "sourceName": text_in(facets, "dataSource", "name") or name.namespace,
+        **({"schemaLocation": url_in(facets, SCHEMA_LOCATION, "url")} if is_stream else {}),
     }
+
+
+def _display_name(asked: Asked, name: Name) -> Answer:
+    """Return the display name where it is another than the canonical name."""
+    shown = asked.catalog.live.display_names(asked.view.rules.names).of(name)
+    return {} if shown == name.name else {"displayName": shown}
 
 
 def _own(tags: Sequence[Tag]) -> list[str]:
@@ -119,10 +138,10 @@ def list_versions(asked: Asked) -> Later | Answer:
     name, page = asked.dataset(), asked.page()
     number = asked.catalog.number(name)
     rows = asked.catalog.versions.listed(DATASET, number, page.limit, page.offset)
-    total = asked.catalog.versions.count(DATASET, number)
-    if not total:
-        unwritten = _unwritten(asked, name)
-        rows, total = unwritten[page.offset : page.offset + page.limit], len(unwritten)
+    written = asked.catalog.versions.count(DATASET, number)
+    before = _before_written(asked, name)
+    rows += before[max(0, page.offset - written) :][: page.limit - len(rows)]
+    total = written + len(before)
     shown = [_version_json(asked, name, row) for row in rows]
     return page.listed("versions", shown, total)
 
@@ -142,13 +161,20 @@ def get_version(asked: Asked) -> Later | Answer:
 
 def find_version(asked: Asked, name: Name, version: str) -> VersionRow | None:
     """Return a version of a dataset by its UUID."""
-    known = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), -1) or _unwritten(asked, name)
-    known += _undescribed(asked, name)
+    known = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), -1)
+    known += _before_written(asked, name) + _undescribed(asked, name)
     return next((row for row in known if version_text(row.version) == version.lower()), None)
 
 
 def _unwritten(asked: Asked, name: Name) -> list[VersionRow]:
     return asked.catalog.versions.unwritten(name, asked.names_of(name)) or _undescribed(asked, name)
+
+
+def _before_written(asked: Asked, name: Name) -> list[VersionRow]:
+    """Return the versions that a dataset had before a run was first seen to write it."""
+    written_us = asked.catalog.versions.first_written_us(name)
+    found = _unwritten(asked, name)
+    return found if written_us is None else [row for row in found if row.first_us < written_us]
 
 
 def _undescribed(asked: Asked, name: Name) -> list[VersionRow]:
@@ -163,6 +189,7 @@ def _version_json(asked: Asked, name: Name, row: VersionRow) -> Answer:
     return {
         "id": {**name.shown, "version": text},
         **_type_and_name(name, facets),
+        **_display_name(asked, name),
         "createdAt": iso(row.first_us),
         "version": text,
         "externalVersion": label,

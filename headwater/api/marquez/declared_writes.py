@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from headwater.api.marquez import jobs, namespaces
-from headwater.api.marquez.datasets import get_dataset
+from headwater.api.marquez.datasets import SCHEMA_LOCATION, get_dataset
 from headwater.api.marquez.marquez_writing import Json, Write, body_of
 from headwater.api.marquez.requests import Answer, Asked, not_found
 from headwater.api.marquez.run_answers import find_run
@@ -60,6 +60,7 @@ class DatasetMeta(Struct):
     tags: list[str] | None = None
     description: str | None = None
     runId: str | None = None
+    schemaLocation: str | None = None
 
 
 class DatasetIdMeta(Struct):
@@ -102,11 +103,13 @@ def put_source(asked: Asked) -> Write:
 def put_dataset(asked: Asked) -> Write:
     """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of that run; tags are added."""
     name, meta = Name(asked.path["namespace"], asked.path["dataset"]), body_of(asked, DatasetMeta)
-    fields, dataset = meta.fields or [], {**name.shown, "facets": _dataset_facets(asked, meta)}
+    fields, facets = meta.fields or [], _dataset_facets(asked, meta)
+    dataset = {**name.shown, "facets": facets}
     if meta.runId is None:
         event = sent_event("DatasetEvent", dataset=dataset)
     else:
         run = find_run(asked, meta.runId, whole=True)
+        facets["version"] = facet(datasetVersion=run_id_of(run.run))
         event = event_of(asked, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
     tagged = [announced_changes.dataset_tagged(name, column, tag, holds=True) for column, tag in tags]
@@ -122,6 +125,8 @@ def _dataset_facets(asked: Asked, meta: DatasetMeta) -> Json:
         facets["schema"] = facet(fields=[{key: text for key, text in each.items() if text} for each in told])
     if meta.description:
         facets["documentation"] = facet(description=meta.description)
+    if meta.schemaLocation:
+        facets[SCHEMA_LOCATION] = facet(url=meta.schemaLocation)
     return facets
 
 
@@ -138,25 +143,25 @@ def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
         "updatedAt": now, "namespace": name.namespace, "sourceName": meta.sourceName, "fields": fields,
         "tags": meta.tags or [], "lastModifiedAt": None, "lastLifecycleState": None, "description": meta.description,
         "currentVersion": None, "columnLineage": None, "facets": {}, "deleted": False,
+        **({"schemaLocation": meta.schemaLocation} if meta.type == "STREAM" else {}),
     }  # fmt: skip
 
 
 def put_job(asked: Asked) -> Write:
-    """PUT …/jobs/{job}: a JobEvent, or with `runId` what that run reads and writes."""
+    """PUT …/jobs/{job}: a JobEvent, and with `runId` also what that run reads and writes."""
     name, meta = Name(asked.path["namespace"], asked.path["job"]), body_of(asked, JobMeta)
     sides = {
         side: [Name(each.namespace, each.name).shown for each in listed]
         for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
     }
     facets = _job_facets(meta)
-    if meta.runId is None:
-        event = sent_event("JobEvent", job={**name.shown, "facets": facets}, **sides)
-    else:
+    events = [sent_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
+    if meta.runId is not None:
         run = find_run(asked, meta.runId, whole=True)
         if asked.catalog.job(name) != asked.catalog.job_of(run.job_key):
             raise not_found("Run", meta.runId)
-        event = event_of(asked, run, "OTHER", sides, of_job=facets)
-    return Write([event], _expected_job(name, meta, sides, _shown_time(event)), jobs.get_job)
+        events.append(event_of(asked, run, "OTHER", sides, of_job=facets))
+    return Write(events, _expected_job(name, meta, sides, _shown_time(events[-1])), jobs.get_job)
 
 
 def _job_facets(meta: JobMeta) -> Json:

@@ -12,6 +12,7 @@ from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
 from headwater.questions.search_hits import found_by
+from headwater.questions.subjects import datasets_meant
 
 _KINDS = {"JOB": "job", "DATASET": "dataset"}
 _SENT = {kind: sent for sent, kind in _KINDS.items()}
@@ -31,8 +32,10 @@ def search(things: Search, asked: Asked) -> Answer:
 def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> SearchAnswer:
     if limit == 0:
         return SearchAnswer([], totalCount=0, truncated=True, next=None)
+    text = required(asked.query, "q")
+    named = datasets_meant(asked.view.snapshot, asked.view.rules.names, text) if "dataset" in kinds else ()
     try:
-        return found_by(things, required(asked.query, "q"), kinds=kinds, page=ListPage(limit=min(limit, MAX_FOUND)))
+        return found_by(things, text, kinds=kinds, named=named, page=ListPage(limit=min(limit, MAX_FOUND)))
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from headwater.access import Caller
-from headwater.api.index_news import IndexNews
+from headwater.api.index_news import WITHIN_S, IndexNews
 from headwater.api.marquez.requests import Answer, Asked, Refused
 
 Json = dict[str, Any]
@@ -20,10 +20,14 @@ WAITS = {"headwater-index": "waits"}
 
 
 class Writing(NamedTuple):
-    """What a process has that takes changes: its receiver, and what tells when questions see an event."""
+    """What a process has that takes changes: its receiver, and what tells when questions see an event.
+
+    within_s: after so many seconds a change is answered that questions do not see yet.
+    """
 
     post: Post
     news: IndexNews
+    within_s: float = WITHIN_S
 
 
 class Write(NamedTuple):

@@ -10,6 +10,7 @@ from headwater.events.decode import decode
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_lists import HeardOf
+from headwater.index.stored.catalog_tables import DELETED_NAMESPACE
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 
@@ -20,7 +21,7 @@ _KINDS = {"postgres": "POSTGRESQL", "abfss": "ABFS", "s3": "S3", "gs": "GCS"}
 def _namespace_json(catalog: Catalog, row: HeardOf) -> Answer:
     name, _, first_us, last_us = row
     marks = catalog.marks(Name(name, ""))
-    said, deleted = _declared(marks, "namespace"), marks.get(("deleted", ""))
+    said, deleted = _declared(marks, "namespace"), marks.get(("deleted", DELETED_NAMESPACE))
     return {
         "name": name,
         "createdAt": iso(first_us or 0),

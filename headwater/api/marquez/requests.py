@@ -13,10 +13,12 @@ from headwater.index.stored.catalog_tables import DATASET
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_hierarchy import Granularity
 from headwater.lineage.time.as_of import AsOf, View
+from headwater.nearest_names import NEAREST
 from headwater.questions.declaring import read_as
 from headwater.questions.moments import moment_us
 from headwater.questions.parameters import Granularity as GranularityWord
 from headwater.questions.parameters import View as ViewWord
+from headwater.questions.subjects import Subject, whole_names
 
 MAX_LIMIT = 1_000
 """Items of one page; an answer that was cut here says `truncated`."""
@@ -117,12 +119,36 @@ class Asked(NamedTuple):
                 return name
         raise not_found("Namespace", asked)
 
-    def find_dataset(self, namespace: str, name: str) -> Name | None:
-        """Return the dataset that a name means, any alias will do; None if there is none."""
+    def find_dataset(self, namespace: str, name: str, *, whole: bool = False) -> Name | None:
+        """Return the dataset that a name means, any alias will do; None if there is none.
+
+        whole: accept no end of a name, because the request changes the dataset.
+        """
         found = self.view.snapshot.resolve(self.view.rules.names.canonical(namespace, name))
         if self.view.snapshot.knows(found) or self.catalog.span(DATASET, self.names_of(found)):
             return found
-        return None
+        return self._by_display_name(namespace, name, whole=whole)
+
+    def _by_display_name(self, namespace: str, name: str, *, whole: bool) -> Name | None:
+        """Return the dataset of a namespace that has a display name, or that Spark SQL finds by a name of two parts.
+
+        A name of one part is never the end of another: clients ask for it to see whether it is free.
+        """
+        rules = self.view.rules.names
+        names = self.view.snapshot.display_names(rules)
+        spaces = frozenset((namespace, rules.canonical(namespace, name).namespace))
+        named = (self.view.snapshot.resolve(each) for each in whole_names(rules, Subject(None, name)))
+        for called in (*named, names.called(name)):
+            if called is not None and called.namespace in spaces and self.view.snapshot.knows(called):
+                return called
+        if whole or ("." not in name and "/" not in name):
+            return None
+        meant = names.ending(name, spaces)
+        found = sorted(meant.own or meant.aliases or meant.in_any_case)
+        if len(found) > 1:
+            shown = ", ".join(map(names.shown, found[:NEAREST]))
+            raise Refused(400, {"code": 400, "message": f"'{name}' may be {len(found)} datasets: {shown}."})
+        return found[0] if found else None
 
     def find_job(self, namespace: str, name: str) -> JobRow | None:
         """Return a job by its name, or as Marquez names what has a parent: `PARENT.JOB`; None if there is none."""
@@ -131,9 +157,9 @@ class Asked(NamedTuple):
         below = (self.catalog.job(Name(namespace, ".".join(pieces[at:]))) for at in places)
         return found or next((row for row in below if row and self.catalog.with_parents(row) == name), None)
 
-    def dataset(self) -> Name:
-        """Return the dataset of the address; raises Refused if it is not known."""
-        found = self.find_dataset(self.path["namespace"], self.path["dataset"])
+    def dataset(self, *, whole: bool = False) -> Name:
+        """Return the dataset of the address; raises Refused if it is not known. whole: as for `find_dataset`."""
+        found = self.find_dataset(self.path["namespace"], self.path["dataset"], whole=whole)
         if found is None:
             self.namespace()
             raise not_found("Dataset", self.path["dataset"])

@@ -128,7 +128,7 @@ def find_run(asked: Asked, run_id: str, *, whole: bool = False) -> RunRow:
     except WrongQuestion as error:
         raise Refused(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:
-        row = None
+        row = asked.catalog.runs.find(run_id.lower())
     if row is None:
         raise not_found("Run", run_id)
     return row

@@ -51,9 +51,11 @@ def create_run(asked: Asked) -> Write:
 
 def _refuse_known(asked: Asked, run_id: str) -> None:
     try:
-        find_run(asked, run_id, whole=True)
+        run = find_run(asked, run_id, whole=True)
     except Unknown:
         return
+    if run.said is None:
+        return  # only runs below it name it
     raise Refused(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
 
 

@@ -25,7 +25,7 @@ def tag_dataset(*, holds: bool) -> Callable[[Asked], Write]:
     """Return what answers POST and DELETE /namespaces/{namespace}/datasets/{dataset}/tags/{tag}."""
 
     def answer(asked: Asked) -> Write:
-        name, tag = asked.dataset(), asked.path["tag"]
+        name, tag = asked.dataset(whole=True), asked.path["tag"]
         shown = dataset_json(asked, name)
         shown["tags"] = _changed(shown["tags"], tag, holds=holds)
         return Write(_tagging(asked, name, None, tag, holds=holds), shown, get_dataset)
@@ -37,7 +37,7 @@ def tag_field(*, holds: bool) -> Callable[[Asked], Write]:
     """Return what answers POST and DELETE …/datasets/{dataset}/fields/{field}/tags/{tag}."""
 
     def answer(asked: Asked) -> Write:
-        name, column, tag = asked.dataset(), asked.path["field"], asked.path["tag"]
+        name, column, tag = asked.dataset(whole=True), asked.path["field"], asked.path["tag"]
         shown = dataset_json(asked, name)
         shown["fields"] = columns_json(asked, name)
         field = next((each for each in shown["fields"] if each["name"].casefold() == column.casefold()), None)
@@ -64,7 +64,7 @@ def tag_job(*, holds: bool) -> Callable[[Asked], Write]:
 
 def delete_dataset(asked: Asked) -> Write:
     """DELETE /namespaces/{namespace}/datasets/{dataset}: hidden until it is written again."""
-    name = asked.dataset()
+    name = asked.dataset(whole=True)
     return Write([announced_changes.dataset_deleted(name)], dataset_json(asked, name))
 
 

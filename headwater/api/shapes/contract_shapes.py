@@ -13,7 +13,10 @@ class ContractText(AnswerStruct):
 
 
 class ContractBreak(AnswerStruct):
-    """A promise or policy that is broken; run, time, job: what broke it, as far as it is known."""
+    """A promise or policy that is broken; run, time, job: what broke it, as far as it is known.
+
+    warning: it only may be broken, and its contract counts as kept.
+    """
 
     kind: str
     dataset: str
@@ -22,6 +25,7 @@ class ContractBreak(AnswerStruct):
     run: str | None
     time: Time | None
     job: Job | None
+    warning: bool = False
 
 
 class ContractState(AnswerStruct):

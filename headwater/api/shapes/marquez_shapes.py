@@ -43,7 +43,7 @@ class MarquezColumn(AnswerStruct):
 
 
 class MarquezDataset(AnswerStruct):
-    """A dataset."""
+    """A dataset; displayName: its display name, left out where that is its name."""
 
     id: Job
     type: str
@@ -62,6 +62,7 @@ class MarquezDataset(AnswerStruct):
     columnLineage: list[MarquezColumn] | None
     facets: Facets
     deleted: bool
+    displayName: str | UnsetType = UNSET
 
 
 class MarquezVersionId(AnswerStruct):

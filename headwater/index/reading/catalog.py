@@ -127,8 +127,8 @@ class Catalog:
 
     def deleted_us(self, name: Name) -> int | None:
         """Return when something, or its namespace, was deleted by hand last (us); None where it never was."""
-        marks = (self.marks(each).get(("deleted", "")) for each in (name, Name(name.namespace, "")))
-        return max((mark[0] for mark in marks if mark), default=None)
+        marks = (self.marks(each).items() for each in (name, Name(name.namespace, "")))
+        return max((time_us for every in marks for (mark, _), (time_us, _) in every if mark == "deleted"), default=None)
 
     def running_at(self, names: Iterable[Name]) -> set[Name]:
         """Return the keys of the jobs of which a run is under way that ever read or wrote one of these names."""

@@ -27,19 +27,21 @@ DATASETS = (
     "SELECT {columns} FROM names n CROSS JOIN entities e ON e.kind = 0 AND e.name = n.id WHERE {where} "
     "AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.alias = n.id) "
     "AND n.id NOT IN (SELECT location FROM lives WHERE renamed IS NOT NULL) "
-    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.mark = 'deleted' AND c.name IN (d.name, "
-    "(SELECT id FROM names WHERE namespace = n.namespace AND name = '')) WHERE d.name = n.id AND d.dropped)"
+    "AND NOT EXISTS (SELECT 1 FROM datasets d JOIN changes c ON c.mark = 'deleted' AND c.detail <> 'JOB' "
+    "AND c.time_us >= e.last_us "
+    "AND c.name IN (d.name, (SELECT id FROM names WHERE namespace = n.namespace AND name = '')) "
+    "WHERE d.name = n.id AND d.dropped)"
 )
-"""Datasets `n` by the names they go by now, and `e`, when they were heard of; no deleted one until it is written."""
+"""Datasets `n` by the names they go by now, and `e`, when an event named them; no deleted one until one does again."""
 
 DELETED_JOBS = (
     "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
-    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us UNION ALL "
+    "WHERE c.mark = 'deleted' AND c.detail = 'JOB' AND c.time_us >= s.last_us UNION ALL "
     "SELECT d.key FROM changes c CROSS JOIN names w ON w.id = c.name AND w.name = '' "
     "CROSS JOIN names n ON n.namespace = w.namespace CROSS JOIN jobs d ON d.shown = n.id "
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
-    "WHERE c.mark = 'deleted' AND c.time_us >= s.last_us"
+    "WHERE c.mark = 'deleted' AND c.detail = 'NAMESPACE' AND c.time_us >= s.last_us"
 )
 """Keys of jobs that were deleted and have not run since."""
 

@@ -14,8 +14,17 @@ _RUN = (
 )
 
 
+_NAMED = (
+    "SELECT k.key, j.parent, 'RUNNING', 'BATCH', min(r.started_us), NULL, max(r.time_us), NULL, NULL, NULL "
+    "FROM jobs j JOIN runs r ON r.job_key = j.key JOIN run_keys k ON k.id = r.parent "
+    "WHERE {where} AND r.kind = 'RUN' AND r.time_us <= ? "
+    "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent) GROUP BY k.key, j.parent"
+)
+"""Runs that sent no event themselves, which runs below them name as their parent: they lasted at least as these."""
+
+
 class RunRow(NamedTuple):
-    """A run as the index knows it; times in microseconds, UTC."""
+    """A run as the index knows it; times in microseconds, UTC. said: None if only runs below it name it."""
 
     run: str
     job_key: int
@@ -24,13 +33,13 @@ class RunRow(NamedTuple):
     started_us: int
     ended_us: int | None
     time_us: int
-    said: bytes
+    said: bytes | None
     nominal_start_us: int | None
     nominal_end_us: int | None
 
     def datasets(self) -> RunDatasets:
         """Return what it reads and writes."""
-        return said_from(self.said)
+        return said_from(self.said) if self.said is not None else RunDatasets((), (), None)
 
 
 class CatalogRuns:
@@ -42,22 +51,38 @@ class CatalogRuns:
         self._until = until_us
 
     def newest(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
-        """Return the newest runs of a job."""
+        """Return the newest runs of a job; of a job without any those that runs below them name."""
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
             "ORDER BY r.time_us DESC, k.key DESC LIMIT ? OFFSET ?",
             (job, self._until, limit, offset),
         )
-        return [RunRow(*row) for row in rows]
+        found = [RunRow(*row) for row in rows]
+        return found if found or self._has_own(job) else self._named(job, limit, offset)
+
+    def _has_own(self, job: int) -> bool:
+        query = "SELECT 1 FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ? LIMIT 1"
+        return self._sql.execute(query, (job, self._until)).fetchone() is not None
+
+    def _named(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
+        """Return the runs of a job that only runs below them name, newest first."""
+        query = f"{_NAMED.format(where='j.parent = ?')} ORDER BY max(r.time_us) DESC, k.key DESC LIMIT ? OFFSET ?"
+        return [RunRow(*row) for row in self._sql.execute(query, (job, self._until, limit, offset))]
 
     def count(self, job: int) -> int:
-        """Count the runs of a job."""
+        """Count the runs of a job as `newest` lists them."""
         query = "SELECT count(*) FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ?"
-        return int(self._sql.execute(query, (job, self._until)).fetchone()[0])
+        own = int(self._sql.execute(query, (job, self._until)).fetchone()[0])
+        named = f"SELECT count(*) FROM ({_NAMED.format(where='j.parent = ?')})"
+        return own or int(self._sql.execute(named, (job, self._until)).fetchone()[0])
 
     def find(self, key: str) -> RunRow | None:
-        """Return a run by its key."""
+        """Return a run by its key, be it that only runs below it name it."""
         row = self._sql.execute(f"{_RUN} WHERE k.key = ? AND r.kind = 'RUN'", (key,)).fetchone()
+        if row is None:
+            where = "r.parent = (SELECT id FROM run_keys WHERE key = ?) AND j.parent IS NOT NULL"
+            query = f"{_NAMED.format(where=where)} ORDER BY max(r.time_us) DESC, j.parent LIMIT 1"
+            row = self._sql.execute(query, (key, self._until)).fetchone()
         return RunRow(*row) if row else None
 
     def facets(self, keys: Sequence[str]) -> dict[str, dict[str, bytes]]:

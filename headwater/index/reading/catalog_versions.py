@@ -46,6 +46,12 @@ class CatalogVersions:
         query = "SELECT count(*) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
 
+    def first_written_us(self, dataset: Name) -> int | None:
+        """Return when a run was first seen to write a dataset (us), None if no run was."""
+        query = "SELECT min(first_us) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
+        found = self._sql.execute(query, (DATASET, self._names.known(dataset) or 0, self._until)).fetchone()[0]
+        return None if found is None else int(found)
+
     def newest(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
         """Return a dataset's version and when it was last written (us).
 

@@ -20,6 +20,7 @@ from headwater.index.stored.tag_table import TagTable
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.edges.joined_lists import joined_columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
+from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import Order
@@ -84,6 +85,7 @@ class ChangeHistory:
         """
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = Stretch(since_us, until_us)
+        self.since_us, self.until_us = self._between
         self._of = of
         self._columns: dict[str, Sequence[tuple[str, str | None, str | None]]] = {}
 
@@ -105,6 +107,14 @@ class ChangeHistory:
             before, after = (self._newest(at_end, plain) for at_end in known)
             if [seen.schema for seen in before] != [seen.schema for seen in after]:
                 yield ListsBetween(plain, own, before, after)
+
+    def mentioned(self) -> set[Name]:
+        """Return the datasets of which events of the stretch list columns."""
+        these, only = self._narrowed(DATASET, 3)
+        query = f"SELECT DISTINCT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
+        names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
+        naming = self._live.naming
+        return {each.plain for name in names for each in naming.datasets_in(Span(name))}
 
     def _lists(self, known: dict[Name, KnownLists], dataset: Name) -> KnownLists:
         if dataset not in known:
@@ -214,7 +224,8 @@ class ChangeHistory:
         rows = self._sql.execute(
             "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.shown = c.name "
             "JOIN entities e ON e.kind = ? AND e.name = j.key "
-            "WHERE c.mark = 'deleted' AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
+            "WHERE c.mark = 'deleted' AND c.detail = 'JOB' "
+            "AND c.time_us > ? AND c.time_us <= ? AND e.last_us <= c.time_us",
             (JOB, *self._between),
         )
         return ((self._names.name(number), at_us) for number, at_us in rows)

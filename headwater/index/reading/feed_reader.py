@@ -13,6 +13,7 @@ from headwater.events.times import iso
 from headwater.index.home import IndexHome, Published
 from headwater.index.stored.database import one_generation, open_for_reading
 from headwater.index.stored.index_packing import unpack_edges
+from headwater.index.stored.input_lists import InputLists
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 
@@ -22,7 +23,7 @@ _SHOWN = 100
 
 _FEED = "SELECT id, generation, kind, number, value FROM feed WHERE id > ? AND id <= ?"
 _GROUP = (
-    "SELECT j.namespace, j.name, o.namespace, o.name, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+    "SELECT j.namespace, j.name, o.namespace, o.name, v.value, v.inputs FROM edge_sets e JOIN groups g ON g.id = e.grp "
     "JOIN edges v ON v.edge_set = e.number JOIN names j ON j.id = g.job JOIN names o ON o.id = g.output "
     "WHERE e.number = ?"
 )
@@ -147,9 +148,10 @@ def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None
 def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
     """Yield the edges between datasets that a batch made or ended; those that only moved to another run are neither."""
     lines: dict[tuple[Name, Name], tuple[dict[Name, int], dict[Name, int]]] = {}
+    lists = InputLists(sql)
     for number, live in changed:
         row = sql.execute(_GROUP, (number,)).fetchone()
-        said = unpack_edges(row[4]) if row else None
+        said = unpack_edges(row[4], lists.get(row[5])) if row else None
         for source in said.tables if said else ():
             new_and_gone = lines.setdefault((Name(*row[:2]), Name(*row[2:4])), ({}, {}))
             columns = sum(edge.source == source for edge in said.edges) if said else 0

@@ -1,7 +1,7 @@
 """Search as you type in the index that questions read: things by parts of their names, also misspelt ones."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from headwater.errors import IndexUnreadable, WrongQuestion
@@ -32,10 +32,11 @@ class Search:
         self._lock = threading.Lock()
         self._opened: tuple[Published, SearchFile] | None = None
 
-    def find(self, text: str, *, kinds: Sequence[str] = ()) -> Hits:
+    def find(self, text: str, *, kinds: Sequence[str] = (), named: Collection[Name] = ()) -> Hits:
         """Return what is called so, best first: by match, by how many jobs use it, by when it was last used.
 
-        kinds: only these; none means all. Raises WrongQuestion, or LakeUnavailable while there is no index.
+        kinds: only these; none means all. named: datasets that the whole text names.
+        Raises WrongQuestion, or LakeUnavailable while there is no index.
         """
         terms = _terms(text)
         wanted = _wanted(kinds)
@@ -44,6 +45,9 @@ class Search:
                 published, index = self._index()
                 with self._home.reading(published):
                     hits, cut = index.find(terms, wanted)
+                    if "dataset" in wanted:
+                        known = {hit.whole for hit in hits if not hit.column and not hit.tag}
+                        hits |= {hit for hit in index.named(named) if hit.whole not in known}
             except IndexUnreadable:
                 self._close()
                 raise
@@ -80,10 +84,16 @@ def _rule_aliases(rules: UserRules, terms: Sequence[str]) -> Iterator[SearchHit]
 def _terms(text: str) -> list[str]:
     if len(text) > MAX_TEXT:
         raise WrongQuestion(f"q= has {len(text)} characters. Search for {MAX_TEXT} at most.")
-    terms = [term for term in text.casefold().replace("\0", " ").split() if _is_text(term)]
+    terms = [term for term in _plain(text).casefold().split() if _is_text(term)]
     if not terms:
         raise WrongQuestion("q= is missing. Write a part of a name, such as q=customer.")
     return terms[:8]
+
+
+def _plain(text: str) -> str:
+    """Return a text without backticks, which quote names in SQL; a text of them alone is left as it is."""
+    plain = text.replace("\0", " ")
+    return plain.replace("`", "") if plain.replace("`", "").strip() else plain
 
 
 def _is_text(term: str) -> bool:

@@ -7,28 +7,33 @@ from typing import Any, TypeVar
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
-from headwater.index.stored.catalog_tables import DATASET
+from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
 from headwater.index.stored.index_packing import names_from, unpack_edges
+from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.page_sums import check_pages
 from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
+from headwater.lineage.edges.complete_lists import READ
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
 from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
+from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
@@ -70,7 +75,7 @@ class LiveGraph(Snapshot):
     def _begin(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
         self._names_in_time = SqliteNaming(self.sql, self.names)
-        super().__init__(self._names_in_time, remask)
+        super().__init__(self._names_in_time, remask, self._rules)
         self._schemas: dict[Name, str | None] = {}
         self._columns: dict[str | None, Columns] = {None: NO_COLUMNS}
         self._spellings: dict[Name, str] = {}
@@ -87,6 +92,8 @@ class LiveGraph(Snapshot):
         self._nests: set[Name] = set()
         self._rewrites: dict[Name, tuple[WholeRewrite | None, WholeRewrite | None]] = {}
         self.generation = 0
+        self._named = (0, 0, 0)
+        self._unnamed: set[Name] = set()
         self._seen = -1
         self.refresh()
 
@@ -103,6 +110,7 @@ class LiveGraph(Snapshot):
             taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
             newest = max(*taken, self._newest_entity(), self.generation)
         self.moved, self.acted = newest if moved else self.moved, self._newest_act()
+        self.removed_before_us = self._removed_before_us()
         self._tags = self._counted = None
         self._jobs.clear()
         self.forget()
@@ -133,13 +141,27 @@ class LiveGraph(Snapshot):
         return self.remembered(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
+        base = self._known_lists(dataset).base
+        return base.time_us if base else None
+
+    def written_keys(self, dataset: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that others than readers list."""
+        return self.remembered(("written", dataset), lambda: self._written_keys(dataset))
+
+    def _written_keys(self, dataset: Name) -> frozenset[str]:
+        columns = self.columns(dataset)
+        lists = [seen for seen in self._known_lists(dataset).lists if seen.authority > READ]
+        paths = (path for seen in lists for path in self.contents.schema(seen.schema))
+        return frozenset(columns.key(".".join(path)) for path in paths)
+
+    def _known_lists(self, dataset: Name) -> KnownLists:
         lists = KnownLists(by_parts=self.is_written_by_parts(dataset.plain))
         for name in self.naming.names_of(dataset.plain):
             rows = self.sql.execute(_SEEN, (self.names.known(name) or 0,))
             for seen in map(seen_of, rows):
                 if seen.dataset(name, self.naming) == dataset:
                     lists.take(seen)
-        return lists.base.time_us if lists.base else None
+        return lists
 
     def described(self) -> Iterable[Name]:
         """Return the datasets, each in its generation, of which a schema is known."""
@@ -162,6 +184,20 @@ class LiveGraph(Snapshot):
         query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
         numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
         return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
+
+    def display_names(self, rules: NameRules) -> DisplayNames:
+        """Return the display names of all datasets; new names are added to those of the generation before."""
+        at = self.generation, self.moved, len(self.graph.names)
+        if self._display is None or self._display[0] is not rules or self._named[1] != self.moved:
+            self._display, self._named, self._unnamed = None, at, set()
+            return super().display_names(rules)
+        if at != self._named:
+            display, (generation, _, nodes) = self._display[1], self._named
+            query = "SELECT name FROM entities WHERE kind = ? AND generation > ?"
+            sent = (self.names.name(number) for (number,) in self.sql.execute(query, (DATASET, generation)))
+            self._name(display, (*sent, *self._unnamed, *self.graph.names[nodes:]))
+            self._named, self._unnamed = at, set()
+        return self._display[1]
 
     def schema(self, dataset: Name) -> str | None:
         """Return the content hash of a dataset's newest schema."""
@@ -308,6 +344,21 @@ class LiveGraph(Snapshot):
             return every
         return whole
 
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired."""
+        end_us = self.newest_event_us()
+        rows = self.sql.execute(
+            "SELECT name, time_us FROM changes WHERE mark = 'deleted' AND detail IN (?, ?) AND time_us <= ?",
+            (DELETED_JOB, DELETED_NAMESPACE, end_us),
+        )
+        deleted = [(self.names.name(number), time_us) for number, time_us in rows]
+        return newest_retirements([*deleted, *declared_until(self._rules.names.jobs.retired, end_us)])
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of a job."""
+        query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
+        return int(self.sql.execute(query, (self.names.known(job) or 0,)).fetchone()[0] or 0)
+
     def newest_event_us(self) -> int | None:
         """Return the time of the newest event that is not ahead of its receipt."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
@@ -347,6 +398,10 @@ class LiveGraph(Snapshot):
         """Close the file."""
         self.sql.close()
 
+    def _removed_before_us(self) -> int | None:
+        row = self.sql.execute("SELECT max(before_us) FROM removed_events").fetchone()
+        return row[0] if row else None
+
     def _newest_entity(self) -> int:
         return int(self.sql.execute("SELECT max(generation) FROM entities").fetchone()[0] or 0)
 
@@ -357,18 +412,19 @@ class LiveGraph(Snapshot):
         newest = 0
         rows = self.sql.execute(
             "SELECT e.number, e.generation, e.runs, e.last_us, e.live, e.latest, e.reading, e.explained, e.accounted, "
-            "g.layer, g.job, g.output, v.value FROM edge_sets e JOIN groups g ON g.id = e.grp "
+            "g.layer, g.job, g.output, v.value, v.inputs FROM edge_sets e JOIN groups g ON g.id = e.grp "
             "LEFT JOIN edges v ON v.edge_set = e.number WHERE e.generation > ?",
             (self.generation,),
         )
-        for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value in rows:
+        lists = InputLists(self.sql)
+        for number, generation, runs, last_us, *counts, explained, accounted, layer, job, output, value, inputs in rows:
             newest = max(newest, generation)
             self.graph.remove(number)
             self._count(number, False, False, False)
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                self._put(number, job_output, EdgeSet(unpack_edges(value), *counts, *told), last_us)
+                self._put(number, job_output, EdgeSet(unpack_edges(value, lists.get(inputs)), *counts, *told), last_us)
         return newest
 
     def _take_rewrites(self) -> int:
@@ -391,6 +447,7 @@ class LiveGraph(Snapshot):
             newest = max(newest, generation)
             name = self.names.name(number)
             self._schemas[name] = schema
+            self._unnamed.add(name)
             if spellings:
                 self._spellings[name] = spellings
             (self._nests.add if nests else self._nests.discard)(name)

@@ -10,6 +10,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidate_table import VOTE
 from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places
 from headwater.index.stored.index_packing import unpack_edges
+from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.current_candidates import Candidate
@@ -132,10 +133,11 @@ class RunHistory:
     def unread(self, key: str) -> dict[Name, str]:
         """Return by dataset that a run wrote why nothing, or not all, follows from its SQL."""
         query = (
-            "SELECT e.value FROM run_keys k JOIN votes v ON v.run = k.id JOIN edges e ON e.edge_set = v.edge_set "
-            "WHERE k.key = ?"
+            "SELECT e.value, e.inputs FROM run_keys k JOIN votes v ON v.run = k.id "
+            "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
         )
-        said = (unpack_edges(value) for (value,) in self._sql.execute(query, (key,)))
+        lists = InputLists(self._sql)
+        said = (unpack_edges(value, lists.get(inputs)) for value, inputs in self._sql.execute(query, (key,)).fetchall())
         return {each.output.plain: each.unread for each in said if each.output and each.unread}
 
     def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
@@ -188,8 +190,9 @@ class RunHistory:
 
     def output_lineage(self, edge_set: int) -> OutputLineage:
         """Return an edge set by its number."""
-        row = self._sql.execute("SELECT value FROM edges WHERE edge_set = ?", (edge_set,)).fetchone()
-        return unpack_edges(row[0])
+        query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
+        value, inputs = self._sql.execute(query, (edge_set,)).fetchone()
+        return unpack_edges(value, InputLists(self._sql).get(inputs))
 
     def key_of(self, run: int) -> str:
         """Return the key of a run by its number."""

@@ -6,8 +6,11 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from headwater.events.decode import decode
+from headwater.events.rule_facets import text_at
 from headwater.index.reading.spelling import Vocabulary
 from headwater.index.stored.binding_table import SqliteNaming
+from headwater.index.stored.catalog_tables import DATASET, JOB
 from headwater.index.stored.database import marks, one_generation, open_for_reading
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.search_table import last_of, numbers_of
@@ -21,7 +24,7 @@ KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LOOKED_AT = 60
 """Most things of a kind that are ranked; beyond them the answer is `truncated`."""
 
-Match = Literal["exact", "prefix", "word", "part", "parent", "similar"]
+Match = Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
 _PARTS = re.compile(r"([^\W\d_]+)")
 _PARENT = len(MATCHES) - 1
@@ -31,6 +34,18 @@ _FEW = 20
 
 _SIMILAR = 10
 """What a hit of another name than the asked one ranks below those of the asked one."""
+
+_DESCRIBED = 100
+"""What a hit in a description ranks below all hits in names."""
+
+_DESCRIPTIONS = """
+SELECT n.kind, n.name, n.facet, coalesce(t.value, n.value) AS text FROM newest_facets n
+LEFT JOIN facet_texts t ON t.id = n.value AND typeof(n.value) = 'integer'
+LEFT JOIN datasets d ON d.name = n.name AND n.kind = ?1
+WHERE n.facet IN ('documentation', 'schema') AND n.kind IN (?1, ?2) AND coalesce(d.dropped, 0) = 0
+AND instr(lower(text), ?3) AND instr(text, '"description"') LIMIT ?4
+"""
+_WEIGHT = "SELECT uses, time_us FROM weights WHERE name = ? AND kind = ?"
 
 _COMPARED = 100_000
 """Most names of a kind that are compared as a whole, where nothing else was found; each costs about 2 µs."""
@@ -95,7 +110,40 @@ class SearchFile:
                         found.update(fresh)
                 if len(terms) == 1 and all(hit.match == "similar" for hit in found):
                     found.update(hit for hit in self._like(terms[0], stored, kinds) if hit[4:8] not in known)
-            return found, self._cut
+                known = {hit[4:8] for hit in found}
+                found.update(hit for hit in self._described(terms, kinds) if hit[4:8] not in known)
+            return _best(found), self._cut
+
+    def named(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
+        """Yield datasets that a text names and that were not dropped, as the best hits."""
+        dropped = "SELECT 1 FROM datasets WHERE name = ? AND dropped"
+        with one_generation(self.sql):
+            self._refresh()
+            for name in datasets:
+                number = self._names.known(name)
+                if number is not None and not self.sql.execute(dropped, (number,)).fetchone():
+                    yield self._hit("dataset", number, name, "", ranked=(0, "exact"))
+
+    def _described(self, terms: Sequence[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
+        """Yield jobs, datasets and columns whose descriptions contain all terms; the first is sought in the file."""
+        most = max(terms, key=len)
+        if len(most) < _TRIGRAM:
+            return
+        rows = self.sql.execute(_DESCRIPTIONS, (DATASET, JOB, most, LOOKED_AT)).fetchall()
+        self._cut = self._cut or len(rows) == LOOKED_AT
+        for kind, number, facet, text in rows:
+            whole = self._names.name(number)
+            called: SearchKind = "job" if kind == JOB else "dataset"
+            means = whole if called == "job" else self._naming.resolve(whole, EVER_US).plain
+            for column, said in _descriptions(facet, text):
+                shown: SearchKind = "column" if column else called
+                if shown in kinds and all(term in said.casefold() for term in terms):
+                    yield self._hit(shown, number, means, column, ranked=(_DESCRIBED, "description"))
+
+    def _hit(self, kind: SearchKind, number: int, name: Name, column: str, *, ranked: tuple[int, Match]) -> SearchHit:
+        weight = self.sql.execute(_WEIGHT, (number, "job" if kind == "job" else "dataset")).fetchone()
+        uses, time_us = weight or (0, 0)
+        return SearchHit(ranked[0], KINDS.index(kind), -uses, -(time_us or 0), name, column, "", None, ranked[1])
 
     def _like(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
         """Yield what is called most like a term as a whole: a slip may join, part or replace words."""
@@ -206,6 +254,27 @@ class SearchFile:
                 means if kind in ("column", "tag") and means else whole,
                 part, own if kind == "tag" else "", means if is_alias else None, match,
             )  # fmt: skip
+
+
+def _best(hits: Iterable[SearchHit]) -> set[SearchHit]:
+    """Return the best hit of each thing: a dataset is found by its name and by its display name."""
+    found: dict[tuple[object, ...], SearchHit] = {}
+    for hit in sorted(hits, key=lambda hit: (hit.score, hit.match)):
+        found.setdefault((hit.kind, *hit[4:8]), hit)
+    return {*found.values()}
+
+
+def _descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield (column, description) of a facet; "" for the thing itself."""
+    value = decode(text.encode())
+    if facet == "documentation":
+        yield "", text_at(value, "description") or ""
+        return
+    fields = value.get("fields") if isinstance(value, dict) else None
+    for field in fields if isinstance(fields, list) else ():
+        column, said = text_at(field, "name"), text_at(field, "description")
+        if column and said:
+            yield column, said
 
 
 def _phrase(term: str) -> str:

@@ -130,7 +130,10 @@ class ViewOpener:
                     self._live.rest()
 
     def _live_graph(self, rules: UserRules) -> tuple[LiveGraph, Published]:
-        wanted = (self._home.current(), repr((rules.masking, rules.constants, rules.rewrites)))
+        wanted = (
+            self._home.current(),
+            repr((rules.masking, rules.constants, rules.rewrites, rules.names.jobs.retired)),
+        )
         if self._live is None or self._opened != wanted:
             self._close()
             published, live = self._home.opened(lambda path: LiveGraph(path, partial(remasked, rules), rules))
@@ -147,6 +150,7 @@ class ViewOpener:
         """Derive the past anew from the facts that count then: costs about 50 us for each event before it."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
+            removed_before_us = live.removed_before_us
         key = (opened, held, as_of.as_of_us, as_of.known_at_us, as_of.infers)
         found = self._past.get(key)
         if found is None:
@@ -157,7 +161,10 @@ class ViewOpener:
                     EVER_US if as_of.known_at_us is None else as_of.known_at_us,
                 )
                 facts = facts if as_of.infers else without_sql(facts)
-                found = self._past[key] = SnapshotOfFacts(facts, SqliteContents(sql), partial(remasked, rules), rules)
+                found = self._past[key] = SnapshotOfFacts(
+                    facts, SqliteContents(sql), partial(remasked, rules), rules, until_us=as_of.as_of_us
+                )
+                found.removed_before_us = removed_before_us
             while len(self._past) > _PAST_KEPT:
                 self._past.popitem(last=False)
         self._past.move_to_end(key)
@@ -176,4 +183,4 @@ def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
 def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
     if as_of.every:
         return snapshot.counted().everything()
-    return snapshot.counted() if as_of.newest else snapshot.counted_since(as_of.window)
+    return snapshot.counted() if as_of.newest else snapshot.counted_since(as_of.window(snapshot))

@@ -44,6 +44,9 @@ CREATE TABLE changes(
 CREATE INDEX changes_made ON changes(generation);
 """
 
+DELETED_JOB, DELETED_NAMESPACE = "JOB", "NAMESPACE"
+"""Details of a change `deleted`: what was deleted, as a dataset may have the name of a job."""
+
 DATASET, JOB, COUNTED = 0, 1, 2
 """Kinds: datasets by their names as sent, jobs by their keys; facets of jobs by the names that people see.
 

@@ -20,7 +20,7 @@ from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
 
-FORMAT = 15
+FORMAT = 16
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -75,8 +75,10 @@ CREATE TABLE edge_sets(
   first_us INTEGER, last_us INTEGER, live INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
   reading INTEGER NOT NULL DEFAULT 0, explained BLOB, accounted BLOB,
   asks INTEGER NOT NULL DEFAULT 0, generation INTEGER NOT NULL DEFAULT 0, UNIQUE(grp, digest));
-CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, read_set INTEGER);
+CREATE TABLE edges(edge_set INTEGER PRIMARY KEY, value BLOB NOT NULL, inputs INTEGER, read_set INTEGER);
 CREATE INDEX edges_of_reads ON edges(read_set);
+CREATE INDEX edges_of_inputs ON edges(inputs) WHERE inputs IS NOT NULL;
+CREATE TABLE input_lists(id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB NOT NULL);
 CREATE TABLE read_sets(id INTEGER PRIMARY KEY, digest BLOB UNIQUE);
 CREATE INDEX edge_sets_changed ON edge_sets(generation);
 CREATE INDEX edge_sets_asking ON edge_sets(grp) WHERE asks;
@@ -84,6 +86,7 @@ CREATE TABLE rewrites(
   output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX rewrites_changed ON rewrites(generation);
+CREATE TABLE removed_events(id INTEGER PRIMARY KEY, before_us INTEGER NOT NULL);
 CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;
 CREATE TABLE reads(name INTEGER, read_set INTEGER, PRIMARY KEY(name, read_set)) WITHOUT ROWID;

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.index.stored.database import chunks, marks
-from headwater.index.stored.index_packing import encode, pack_edges, unpack_edges
+from headwater.index.stored.index_packing import Inputs, encode, pack_edges, unpack_edges
+from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
 from headwater.lineage.names.dataset_name import Name
@@ -40,6 +41,14 @@ class CountedEdgeSet(NamedTuple):
     accounted: bytes = encode([])
 
 
+class _Packed(NamedTuple):
+    """An edge set as bytes; the list of its inputs by number, and its digest, where it is stored apart."""
+
+    value: bytes
+    inputs: int | None
+    inputs_digest: bytes
+
+
 class EdgeSetTable:
     """Takes what runs say about a dataset."""
 
@@ -55,7 +64,8 @@ class EdgeSetTable:
         self._read_sets: Weighed[tuple[int, ...], int] = Weighed()
         self._last_read: tuple[tuple[Name, ...], tuple[Name, ...], int] = ((), (), 0)
         self._last_names: set[Name] = set()
-        self._packed: tuple[OutputLineage | None, bytes] = (None, b"")
+        self._lists = InputLists(connection)
+        self._packed: tuple[OutputLineage | None, _Packed] = (None, _Packed(b"", None, b""))
 
     def number(self, job_output: int, lineage: OutputLineage) -> int:
         """Return the number of an edge set, a new one where it has none."""
@@ -68,8 +78,11 @@ class EdgeSetTable:
             query = "SELECT number FROM edge_sets WHERE grp = ? AND digest = ?"
             found = int(made.lastrowid or 0) if made.rowcount else int(self._sql.execute(query, key).fetchone()[0])
             self._numbers[key] = found
-            edges = (found, self._pack(lineage), self._read_set(lineage))
-            self._sql.execute("INSERT OR IGNORE INTO edges VALUES (?, ?, ?)", edges)
+            packed = self._pack(lineage)
+            edges = (found, packed.value, packed.inputs, self._read_set(lineage))
+            self._sql.execute(
+                "INSERT OR IGNORE INTO edges(edge_set, value, inputs, read_set) VALUES (?, ?, ?, ?)", edges
+            )
             self._contents.keep(found, lineage, len(lineage.edges))
         return found
 
@@ -77,8 +90,9 @@ class EdgeSetTable:
         """Return an edge set."""
         found = self._contents.get(number)
         if found is None:
-            query = "SELECT value FROM edges WHERE edge_set = ?"
-            lineage = unpack_edges(self._sql.execute(query, (number,)).fetchone()[0])
+            query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
+            value, inputs = self._sql.execute(query, (number,)).fetchone()
+            lineage = unpack_edges(value, self._lists.get(inputs))
             found = self._contents.keep(number, lineage, len(lineage.edges))
         return found
 
@@ -127,9 +141,12 @@ class EdgeSetTable:
             "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
         )
         unsaid = [row[0] for row in self._sql.execute(query, (generation - _KEPT, _AT_ONCE)).fetchall()]
+        lists: set[int | None] = set()
         for number in unsaid:
             lineage = self.edges(number)
-            read = self._sql.execute("SELECT read_set FROM edges WHERE edge_set = ?", (number,)).fetchone()[0]
+            query = "SELECT read_set, inputs FROM edges WHERE edge_set = ?"
+            read, inputs = self._sql.execute(query, (number,)).fetchone()
+            lists.add(inputs)
             self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
             if not self._sql.execute("SELECT 1 FROM edges WHERE read_set = ?", (read,)).fetchone():
                 gone = [(name, read) for name in self._read_names(lineage)]
@@ -137,6 +154,8 @@ class EdgeSetTable:
                 self._sql.execute("DELETE FROM read_sets WHERE id = ?", (read,))
             self._sql.execute(f"UPDATE edge_sets SET runs = {_FORGOTTEN} WHERE number = ?", (number,))
         if unsaid:
+            self._lists.collect(lists)
+            self._packed = (None, self._packed[1])
             self._numbers.clear()
             self._read_sets.clear()
             self._last_read = ((), (), 0)
@@ -171,12 +190,15 @@ class EdgeSetTable:
         """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""
         known = self._digests.get(id(lineage))
         if known is None or known[0] is not lineage:
-            digest = hashlib.sha256(self._pack(lineage)).digest()[:16]
+            packed = self._pack(lineage)
+            digest = hashlib.sha256(packed.value + packed.inputs_digest).digest()[:16]
             known = self._digests.keep(id(lineage), (lineage, digest), len(lineage.edges))
         return known[1]
 
-    def _pack(self, lineage: OutputLineage) -> bytes:
+    def _pack(self, lineage: OutputLineage) -> _Packed:
         """Encode an edge set: the last one once, for its digest and to keep it."""
         if self._packed[0] is not lineage:
-            self._packed = (lineage, pack_edges(lineage))
+            number, digest = self._lists.keep(lineage)
+            value = pack_edges(lineage, Inputs.of(lineage) if number is None else Inputs())
+            self._packed = (lineage, _Packed(value, number, digest))
         return self._packed[1]

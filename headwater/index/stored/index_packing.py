@@ -1,7 +1,7 @@
 """Values of the index as bytes: event contents that share their dataset uses, edge sets that name each dataset once."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
@@ -42,7 +42,8 @@ class PackedFacts(Struct, array_like=True, gc=False):
 class PackedEdges(Struct, array_like=True, gc=False):
     """A contribution; datasets, columns and transformations by their place in `names`, `said` and `transformations`.
 
-    edges: four numbers each, as in `Edge`; borrowed: before format 14.
+    edges: four numbers each, as in `Edge`; borrowed: before format 14; tables, named, also_read, opaque: empty where
+    the inputs are stored apart (`input_lists`).
     """
 
     names: list[Name]
@@ -64,6 +65,31 @@ class PackedEdges(Struct, array_like=True, gc=False):
     unaccounted: tuple[str, ...] = ()
     doubts: list[tuple[int, list[int], int | None]] = []
     attempt: str | None = None
+    doubtful: list[int] = []
+
+
+class PackedInputs(Struct, array_like=True, gc=False):
+    """Inputs, by their place in `names`."""
+
+    names: list[Name]
+    tables: list[int]
+    named: list[int]
+    also_read: list[int]
+    opaque: list[int]
+
+
+class Inputs(NamedTuple):
+    """What an edge set says of the inputs of its run; see `OutputLineage`."""
+
+    tables: tuple[Name, ...] = ()
+    named: tuple[Name, ...] = ()
+    also_read: tuple[Name, ...] = ()
+    opaque: tuple[Name, ...] = ()
+
+    @classmethod
+    def of(cls, said: OutputLineage) -> Self:
+        """Return those of an edge set."""
+        return cls(said.tables, said.named, said.also_read, said.opaque)
 
 
 encode = msgpack.Encoder().encode
@@ -83,6 +109,7 @@ def _reader(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
 
 
 _edges_from = _reader(msgpack.Decoder(PackedEdges))
+_inputs_from = _reader(msgpack.Decoder(PackedInputs))
 packed_facts_from = _reader(msgpack.Decoder(PackedFacts))
 use_from = _reader(msgpack.Decoder(DatasetUse))
 tags_from = _reader(msgpack.Decoder(tuple[Tag, ...]))
@@ -104,18 +131,45 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
     )  # fmt: skip
 
 
-def pack_edges(said: OutputLineage) -> bytes:
-    """Encode what a run says of an output; equal ones give equal bytes: nothing of them is a run's own."""
-    names: dict[Name, int] = {}
+class _Places(dict[Name, int]):
+    """Names in the order of their first use, by number."""
+
+    def of(self, names: tuple[Name, ...]) -> list[int]:
+        """Return the numbers of names, new ones for those that have none."""
+        return [self.setdefault(name, len(self)) for name in names]
+
+
+def pack_inputs(said: Inputs) -> bytes:
+    """Encode inputs; equal ones give equal bytes."""
+    names = _Places()
+    lists = {field: names.of(value) for field, value in said._asdict().items()}
+    return encode(PackedInputs(list(names), **lists))
+
+
+def unpack_inputs(value: bytes) -> Inputs:
+    """Decode inputs."""
+    packed = _inputs_from(value)
+    return Inputs(
+        *(_names(packed.names, each) for each in (packed.tables, packed.named, packed.also_read, packed.opaque))
+    )
+
+
+def _names(names: list[Name], numbers: list[int]) -> tuple[Name, ...]:
+    return tuple([names[number] for number in numbers])
+
+
+def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
+    """Encode what a run says of an output; equal ones give equal bytes: nothing of them is a run's own.
+
+    inputs: those to be stored in it, none where they are stored apart.
+    """
+    names = _Places()
     columns: dict[str | None, int] = {}
     transformations: dict[Transformation, int] = {}
     edges: list[int] = []
 
     def place(name: Name) -> int:
         return names.setdefault(name, len(names))
-
-    def places(found: tuple[Name, ...]) -> list[int]:
-        return [names.setdefault(name, len(names)) for name in found]
 
     output = place(said.output) if said.output else None
     for edge in said.edges:
@@ -127,13 +181,12 @@ def pack_edges(said: OutputLineage) -> bytes:
     packed: dict[str, Any] = {
         "output": output,
         "edges": edges,
-        "tables": (tables := places(said.tables)),
-        "named": places(said.named),
-        "also_read": places(said.also_read),
-        "opaque": tables if said.opaque is said.tables else places(said.opaque),
+        **{field: names.of(value) for field, value in inputs._asdict().items()},
         "doubts": [
-            (place(doubt.source), places(doubt.inputs), doubt.dataset and place(doubt.dataset)) for doubt in said.doubts
+            (place(doubt.source), names.of(doubt.inputs), doubt.dataset and place(doubt.dataset))
+            for doubt in said.doubts
         ],
+        "doubtful": names.of(said.doubtful),
     }
     return encode(
         PackedEdges(
@@ -144,12 +197,15 @@ def pack_edges(said: OutputLineage) -> bytes:
     )  # fmt: skip
 
 
-def unpack_edges(value: bytes) -> OutputLineage:
-    """Decode a contribution."""
+def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
+    """Decode a contribution; apart: its inputs where they are not stored in it."""
     packed = _edges_from(value)
     names, said, transformations = packed.names, packed.said, packed.transformations
     numbers = iter(packed.edges)
     edges = zip(numbers, numbers, numbers, numbers, strict=True)
+    inputs = apart or Inputs(
+        *(_names(names, each) for each in (packed.tables, packed.named, packed.also_read, _opaque(packed)))
+    )
     return OutputLineage(
         output=None if packed.output is None else names[packed.output],
         edges=tuple(
@@ -160,20 +216,18 @@ def unpack_edges(value: bytes) -> OutputLineage:
         ),
         columns=packed.columns,
         bare=packed.bare,
-        tables=tuple(names[number] for number in packed.tables),
-        named=tuple(names[number] for number in packed.named),
-        also_read=tuple(names[number] for number in packed.also_read),
-        opaque=tuple(names[number] for number in _opaque(packed)),
+        **inputs._asdict(),
         carries=packed.carries,
         shows=packed.shows,
         inferred=packed.inferred,
         unread=packed.unread,
         unaccounted=packed.unaccounted,
         doubts=tuple(
-            Doubt(names[source], tuple(names[each] for each in inputs), None if known is None else names[known])
-            for source, inputs, known in packed.doubts
+            Doubt(names[source], _names(names, meant), None if known is None else names[known])
+            for source, meant, known in packed.doubts
         ),
         attempt=packed.attempt,
+        doubtful=_names(names, packed.doubtful),
     )
 
 

@@ -1,13 +1,14 @@
 """What can be searched for, in the index's file: jobs, datasets, columns and tags, kept up with each batch."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from headwater.index.stored.index_packing import tags_from
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import display_form
 from headwater.lineage.rules.tags import tags_facets
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import RunFacts
@@ -15,6 +16,9 @@ from headwater.nearest_names import words_of
 
 _PARTING = "/.:"
 _KNOWN = 200_000
+_DISPLAY = "display"
+"""In place of an owner: the thing is the display name of a dataset."""
+
 _KINDS = ("job", "dataset", "column", "tag")
 
 
@@ -32,9 +36,12 @@ class Thing(NamedTuple):
 class SearchTable:
     """Takes what batches mention; the same again changes nothing."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
-        """Use the index's connection; the caller holds its transaction."""
-        self._sql = connection
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, labels: Mapping[str, str]):
+        """Use the index's connection; the caller holds its transaction.
+
+        labels: the names of workspaces and items of OneLake, by id: datasets are found by them, too.
+        """
+        self._sql, self._labels = connection, labels
         self._names = names
         self._known: set[tuple[str, int]] = set()
         self._newest: dict[str, int] = {}
@@ -55,6 +62,9 @@ class SearchTable:
             known = "SELECT 1 FROM things WHERE name = ? AND kind = ? AND owner = ''"
             if self._names.is_new(number) or not self._sql.execute(known, (number, kind)).fetchone():
                 self._put([Thing(kind, number, "", "", name.name, name.namespace)])
+                display = display_form(name, self._labels) if kind == "dataset" else name.name
+                if display != name.name:
+                    self._put([Thing(kind, number, "", _DISPLAY, display, name.namespace)])
         uses, newest = self._weights.get((number, kind), (0, time_us))
         self._weights[number, kind] = (uses + partners, max(newest, time_us))
 

@@ -20,9 +20,10 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import RunFacts
+from headwater.lineage.runs.write_properties import CHANGE_FACET, CHANGE_NAMESPACE
 
-FACET = "headwater_change"
-NAMESPACE = "headwater"
+FACET = CHANGE_FACET
+NAMESPACE = CHANGE_NAMESPACE
 """Of the jobs that changes are runs of; lists leave it out."""
 
 _PRODUCER = "urn:headwater:api"
@@ -36,8 +37,8 @@ Json = dict[str, Any]
 class AnnouncedChange(NamedTuple):
     """A change of a job, dataset or tag; the newest of one (about, mark, detail) holds.
 
-    mark: `deleted`, `tag` of a job with the tag as detail, `described` of a tag, `namespace` or `source` of one that
-    was declared; order: text that sorts like it.
+    mark: `deleted` with the kind of what was deleted as detail, `tag` of a job with the tag as detail, `described`
+    of a tag, `namespace` or `source` of one that was declared; order: text that sorts like it.
     """
 
     about: Name
@@ -59,6 +60,7 @@ def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> AnnouncedChange | 
     about = Name(text_at(said, "namespace") or "", text_at(said, "name") or "")
     about = job_key(about, None) if mark == "tag" or text_at(said, "kind") == "JOB" else about
     detail, value = text_at(said, "detail") or "", text_at(said, "value") or ""
+    detail = text_at(said, "kind") or "" if mark == "deleted" else detail
     return AnnouncedChange(about, mark, detail, order_text(fact.order), fact.time_us, value)
 
 

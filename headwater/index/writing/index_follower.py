@@ -61,6 +61,7 @@ class IndexFollower:
         """
         self._beginning = beginning
         self._was_damaged = False
+        self._reads_all = False
         self._bound = WorkBound(event_cpu_s)
         self._attempts: dict[Source, Attempts] = {}
         self._home = home
@@ -120,7 +121,14 @@ class IndexFollower:
             if not self._indexer.progress():
                 self._home.withdraw(path)
                 self._begin(path, rules)
+            self._reads_all = not self._indexer.progress() or not self._home.is_current(path)
+            self._note_removed(self._indexer)
         return self._indexer
+
+    def _note_removed(self, indexer: Indexer) -> None:
+        """Note which events retention has removed from bronze before an index could take them."""
+        if self._reads_all and (before_us := self._bronze.removed_before_us()) is not None:
+            indexer.note_removed(before_us)
 
     def _begin(self, path: Path, rules: NameRules) -> None:
         """Let an index begin where another has come to; not in a process that found one damaged."""
@@ -232,4 +240,6 @@ class IndexFollower:
         if self._rules is not None:
             path = self._home.path_for(self._rules)
             if not self._home.is_current(path):
+                self._note_removed(self._opened())
                 self._home.switch(path)
+            self._reads_all = False

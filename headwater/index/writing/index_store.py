@@ -45,8 +45,8 @@ _NEW = _Before(None, 0, 0, b"", None)
 class SqliteStore:
     """See `derivation.Store`."""
 
-    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers):
-        """Use the index's connection; the caller holds its transaction."""
+    def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, labels: Mapping[str, str]):
+        """Use the index's connection; the caller holds its transaction. labels: as for `SearchTable`."""
         self._sql = connection
         self._names = names
         self.places: Places = {}
@@ -66,7 +66,7 @@ class SqliteStore:
         self.history = VersionTable(connection, names)
         self._newest = NewestRunTable(connection, runs)
         self._open = OpenRunTable(connection)
-        self.search = SearchTable(connection, names)
+        self.search = SearchTable(connection, names, labels)
         self.edge_sets = EdgeSetTable(connection, names)
         self.candidates = CandidateTable(connection, names, self._numbers, self.edge_sets)
         self.rewrites = RewriteTable(connection, names, self.candidates)

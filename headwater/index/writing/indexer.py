@@ -61,7 +61,7 @@ class Indexer:
         self._names = NameNumbers(self._sql)
         self._contents = SqliteContents(self._sql)
         runs = RunNumbers(self._sql)
-        self._store = SqliteStore(self._sql, self._names, runs)
+        self._store = SqliteStore(self._sql, self._names, runs, rules.onelake_names)
         self._relations = SqliteRelatedRuns(self._sql, self._store.edge_sets)
         self._recreated = Recreated(self._sql, self._names, self._store.candidates)
         self._tags = TagTable(self._sql, self._names)
@@ -126,6 +126,14 @@ class Indexer:
         self._sql.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", row)
         self._sql.execute("COMMIT")
         self._sums.checkpoint(least_frames=MANY_FRAMES)
+
+    def note_removed(self, before_us: int) -> None:
+        """Note that events received before a moment (us) were removed before the index could take them."""
+        known = self._sql.execute("SELECT max(before_us) FROM removed_events").fetchone()[0]
+        if known is None or known < before_us:
+            self._sql.execute("BEGIN IMMEDIATE")
+            self._sql.execute("INSERT OR REPLACE INTO removed_events VALUES (1, ?)", (before_us,))
+            self._sql.execute("COMMIT")
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Let who follows the feed know of rejections."""

@@ -38,11 +38,12 @@ class ColumnList(NamedTuple):
     def unaccounted(self, columns: LineColumns) -> tuple[str, ...]:
         """Return the listed and the named columns that are not accounted for, sorted.
 
-        A column is accounted for with the column that it is nested in, and with a column that is nested in it.
+        A column is accounted for with the column that it is nested in, and with a column that is nested in it, unless
+        the lineage itself names it and does not say what feeds it.
         """
         if not self.keys:
             return (ALL_COLUMNS,)
-        return tuple(sorted(self._unrelated(self.keys | columns.unclear, frozenset(columns.accounted))))
+        return tuple(sorted({*self._unrelated(self.keys, frozenset(columns.accounted)), *columns.unclear}))
 
     def _unrelated(self, keys: Collection[str], others: Set[str]) -> Iterator[str]:
         around = {parent for other in others for parent in parents(other, self.top_level)}

@@ -140,7 +140,8 @@ class _Explains(Generic[T]):
             return frozenset(), frozenset()
         halves = self._halves(job_output, candidate, candidates)
         below = self._relations.below(candidate.run_key)
-        explained = below.covered.intersection(lineage.hidden)
+        # most runs have nobody below them; hidden inputs may be thousands
+        explained = below.covered.intersection(lineage.hidden) if below.covered else frozenset()
         made = lineage.output in below.carried
         return explained | halves, (explained if made else frozenset()) | halves
 

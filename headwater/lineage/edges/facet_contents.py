@@ -196,14 +196,6 @@ _OF_METADATA = (
 """Columns by which the metadata tables of Iceberg 1.9 are known: listeners give `t.snapshots` the name of `t`."""
 
 
-METADATA_COLUMNS = frozenset((
-    "committed_at", "snapshot_id", "manifest_list", "made_current_at", "is_current_ancestor", "latest_snapshot_id",
-    "latest_schema_id", "latest_sequence_number", "max_reference_age_in_ms", "min_snapshots_to_keep",
-    "partition_spec_id", "added_snapshot_id", "position_delete_record_count",
-))  # fmt: skip
-"""Columns that only these metadata tables have; names that tables of users often have, such as `path`, are left out."""
-
-
 def is_of_metadata(columns: Sequence[Path]) -> bool:
     """Rule 12: tell whether what was read under the name of a table are Iceberg's notes on it, not its rows."""
     names = {path[0] for path in columns}

@@ -157,6 +157,5 @@ class Nesting:
         return tree
 
     def _edged(self, node: int) -> str | None:
-        """Return the key of a column that an edge proves to be there, None of one that was only asked about."""
-        graph = self._graph
-        return graph.columns[node].key if graph.out.get(node) or graph.into.get(node) else None
+        """Return the key of a column that lineage proves to be there, None of one that was only asked about."""
+        return self._graph.columns[node].key if self._graph.is_there(node) else None

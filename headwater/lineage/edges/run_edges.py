@@ -48,6 +48,13 @@ class Edge(Struct, frozen=True, gc=False):
     transformation: Transformation = field(name="how")  # as lakes of before have it
 
 
+class Mention(Struct, frozen=True, gc=False):
+    """Columns of a dataset, by key, that lineage names and no edge of the same run leads from or to (rule 12.9)."""
+
+    dataset: Name
+    columns: tuple[str, ...]
+
+
 class Doubt(Struct, frozen=True, gc=False):
     """A name in lineage that the run does not list, and the inputs that it may mean.
 
@@ -72,7 +79,9 @@ class OutputLineage(Struct, frozen=True, gc=False):
     unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
     `ALL_COLUMNS` where no column of the output is known.
     doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
+    doubtful: datasets that its producer names and its SQL explains otherwise (rule 4.10a): their edges prove nothing.
     attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
+    mentions: columns that its lineage, or lineage that a newer event of the run replaced, names without an edge.
     """
 
     output: Name | None
@@ -91,6 +100,8 @@ class OutputLineage(Struct, frozen=True, gc=False):
     unaccounted: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     attempt: str | None = None
+    mentions: tuple[Mention, ...] = ()
+    doubtful: tuple[Name, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -192,7 +203,8 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     every = {**explicit, **lines}
     found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
-    return [_marked(each, inferred, sql, explicit) for each in settled]
+    marked = [_marked(each, inferred, sql, explicit) for each in settled]
+    return [_with_mentions(run, each, explicit, rules) for each in marked]
 
 
 class _RunContext:
@@ -256,13 +268,14 @@ class _Unlisted(NamedTuple):
     """The lines of an output where the run does not list all that they name.
 
     lines: with the inputs that names mean; ends: these inputs. doubtful: names that the SQL explains; doubts: names
-    that may mean inputs.
+    that may mean inputs. explained: the datasets that the doubtful names would mean.
     """
 
     lines: list[Dated]
     doubtful: frozenset[Name] = frozenset()
     doubts: tuple[Doubt, ...] = ()
     ends: tuple[Name, ...] = ()
+    explained: tuple[Name, ...] = ()
 
 
 def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
@@ -271,11 +284,45 @@ def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run
     A name that is the end of one input may also mean an input of which the run reports no column.
     """
     names = unlisted.get(lineage.output) if lineage.output else None
+    if names is not None and names.explained:
+        lineage = replace(lineage, doubtful=names.explained)
     if names is None or not (names.doubts or names.ends):
         return lineage
     hidden = tuple(name for name in lineage.opaque if name in run.inputs)
     ends = [Doubt(name, hidden) for name in names.ends] if hidden else []
     return replace(lineage, doubts=(*names.doubts, *ends))
+
+
+def _with_mentions(
+    run: Run, lineage: OutputLineage, explicit: Mapping[Name, Sequence[Dated]], rules: EdgeRules
+) -> OutputLineage:
+    """Add the columns that lineage names and no edge has."""
+    output = lineage.output
+    written = run.outputs.get(output) if output else None
+    entries = explicit.get(output, ()) if output else ()
+    if output is None or not (entries or (written and written.lineage) or (written and written.replaced)):
+        return lineage
+    targets, who = _Keys(output, rules), run.speaker
+    found: dict[Name, set[str]] = {}
+    newest = _observed_lines(written, rules) if written else []
+    for line, _ in (*entries, *newest):
+        if line.output is not None and (line.source is None or line.column is None or entries):
+            found.setdefault(output, set()).add(targets[line.output])
+    replaced = written.replaced if written else ()
+    older = [(line, at) for content_hash, at in replaced for line in rules.contents.lineage(content_hash)]
+    for line, at in (*older, *(newest if entries else ())):
+        if line.output is not None:
+            found.setdefault(output, set()).add(targets[line.output])
+        if line.source and line.column is not None:
+            source = rules.naming.input(who, line.source, at or 0)
+            found.setdefault(source, set()).add(rules.column_key(source, line.column))
+    if not found:
+        return lineage
+    for edge in lineage.edges:
+        found.get(edge.source, set()).discard(edge.column)
+        found.get(output, set()).difference_update(lineage.columns if edge.target is None else (edge.target,))
+    mentions = [Mention(dataset, tuple(sorted(columns))) for dataset, columns in sorted(found.items()) if columns]
+    return replace(lineage, mentions=tuple(mentions))
 
 
 def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules: EdgeRules) -> _Unlisted:
@@ -300,7 +347,8 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules:
         every = tuple(sorted(run.inputs))
         unclear = {meant[name]: found or every for name, found in ended.items() if len(found) != 1}
         doubts = [Doubt(name, unclear[name], name) for name in sorted(unclear)]
-    return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))))
+    explained = tuple(sorted({meant[name] for name in doubtful}))
+    return _Unlisted(lines, frozenset(doubtful), tuple(doubts), tuple(sorted(set(inputs.values()))), explained)
 
 
 def _marked(
@@ -447,6 +495,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
+    edges = _of_rows(run, edges, rules)
     if context.filters:  # they prove nothing of what else a run reads
         edges = tuple(dict.fromkeys((*edges, *context.filters)))
     return OutputLineage(
@@ -461,6 +510,22 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
         unaccounted=unaccounted if carries else (),
     )
+
+
+def _of_rows(run: Run, edges: tuple[Edge, ...], rules: EdgeRules) -> tuple[Edge, ...]:
+    """Rule 11.4: leave out edges from columns of metadata tables, which events call by the names of their tables.
+
+    A column that the run lists for the table as well is one of the table.
+    """
+    metadata: dict[Name, Set[str]] = {}
+    for name, dataset in run.inputs.items():
+        if dataset.metadata:
+            own = rules.contents.schema(dataset.schema) if dataset.schema else ()
+            listed = {rules.column_key(name, ".".join(path)) for path in own}
+            metadata[name] = {rules.column_key(name, column) for column in dataset.metadata} - listed
+    if not metadata:
+        return edges
+    return tuple(edge for edge in edges if edge.column not in metadata.get(edge.source, ()))
 
 
 def _filters(run: Run, rules: EdgeRules) -> tuple[Edge, ...]:

@@ -6,7 +6,7 @@ from heapq import merge
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, UNLESS_PARTS, authority_of
+from headwater.lineage.edges.complete_lists import ADDED, COMPLETE, READ, UNLESS_PARTS, authority_of
 from headwater.lineage.edges.facet_contents import Contents
 from headwater.lineage.edges.joined_lists import joined_hash, lists_in
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
@@ -252,6 +252,11 @@ class Schemas:
     def base(self, dataset: Name) -> SeenSchema | None:
         """Return the base list of a dataset."""
         return self._known(dataset).base
+
+    def written_keys(self, dataset: Name) -> frozenset[str]:
+        """Return the keys of the columns that others than readers list."""
+        written = {seen.schema for seen in self._known(dataset).lists if seen.authority > READ}
+        return frozenset().union(*(self._keys(schema, dataset) for schema in written))
 
     def _look(self, dataset: Name) -> Columns:
         schema = self.newest(dataset)

@@ -55,7 +55,10 @@ class NameRules:
         self.aliases = _aliases(own, rows, self.canonical)
         self.jobs = JobRules(self._sources[2], self.canonical)
         self._complete = tuple(producer for file in own for producer in file.complete_lists)
-        self._said = (rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules, self._complete)
+        self._said: tuple[object, ...] = (
+            rules, [row.key() for row in rows], sorted(self.aliases.items()), self.jobs.rules, self._complete,
+            *([sorted(self.jobs.renamed.items())] if self.jobs.renamed else []),
+        )  # fmt: skip
 
     @cached_property
     def rules_hash(self) -> str:

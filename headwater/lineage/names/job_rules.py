@@ -12,6 +12,8 @@ from headwater.lineage.runs.weighed import Weighed
 JOBS = "jobs.yaml"
 _ROUNDS = 8
 _FOLDED = "folded-output"
+_RENAMED = "renamed"
+_WHY_RENAMED = "the job was renamed, as jobs.yaml says"
 _WHY_FOLDED = "the listener appends the output, of which the rules for names remove these folders"
 
 
@@ -23,9 +25,13 @@ class JobRules:
 
     def __init__(self, texts: Iterable[tuple[str, str]], canonical: Callable[[str, str], Name]) -> None:
         """Read rules from (file, YAML); raises WrongSetting naming file, line and rule. canonical: of dataset names."""
-        self.rules = [rule for file, text in texts for rule in read_job_rules(text, file)] + [*_shipped()]
+        own = [read_job_rules(text, file) for file, text in texts]
+        self.rules = [rule for file in own for rule in file.rules] + [*_shipped()]
+        self.renamed = {former: job for file in reversed(own) for former, job in reversed(file.renamed)}
         self._canonical = canonical
         self._memo: Weighed[Name, Name] = Weighed()
+        self.retired = {self.canonical(job): time_us for file in own for job, time_us in file.retired}
+        """Since when jobs are declared as retired, us, by canonical name."""
 
     def canonical(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
         """Return the canonical name of a job. outputs: of the event that names it, as sent."""
@@ -64,6 +70,8 @@ class JobRules:
         return next((rule for rule in self.rules if rule.keep and _applied(rule, name) is not None), None)
 
     def _step(self, name: Name) -> Step | None:
+        if (renamed := self.renamed.get(name)) is not None and renamed != name:
+            return Step(_RENAMED, _WHY_RENAMED, name, renamed)
         for rule in self.rules:
             after = None if rule.keep else _applied(rule, name)
             if after is not None and after != name:
@@ -79,4 +87,4 @@ def _applied(rule: NameRule, name: Name) -> Name | None:
 @cache
 def _shipped() -> tuple[NameRule, ...]:
     text = files("headwater.lineage.names").joinpath(JOBS).read_text("utf-8")
-    return read_job_rules(text, f"shipped {JOBS}")
+    return read_job_rules(text, f"shipped {JOBS}").rules

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from headwater.events.times import parse_time
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.job_operations import JOB_OPERATIONS
 from headwater.lineage.names.name_operations import OPERATIONS, PATHS, with_database, without_port
@@ -30,7 +31,9 @@ _KEYS = (
     "keep",
 )
 _JOB_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do", "keep")
+_OWN_JOB_KEYS = ("namespace", "name", "renamed_from", "retired")
 _DIGIT = re.compile("[0-9]")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ALIAS_KEYS = ("alias", "namespace", "name")
 
 
@@ -126,10 +129,37 @@ def _producer(entry: Entry) -> str:
     return producer
 
 
-def read_job_rules(text: str, file: str) -> tuple[NameRule, ...]:
+@dataclass(frozen=True)
+class JobFile:
+    """A file about jobs: rules for their names, former names with the present ones, and since when jobs are retired."""
+
+    rules: tuple[NameRule, ...] = ()
+    renamed: tuple[tuple[Name, Name], ...] = ()
+    retired: tuple[tuple[Name, int], ...] = ()
+
+
+def read_job_rules(text: str, file: str) -> JobFile:
     """Read `jobs.yaml`: rules in the same language with other operations and without stages; raises the same."""
-    entries = read_entries(text, file, {"rules": _JOB_KEYS})
-    return tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
+    entries = read_entries(text, file, {"rules": _JOB_KEYS, "jobs": _OWN_JOB_KEYS})
+    rules = tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
+    renamed, retired = [], []
+    for entry in entries["jobs"]:
+        job = Name(entry.text("namespace"), entry.text("name"))
+        former, since = entry.optional("renamed_from"), entry.optional("retired")
+        if former is None and since is None:
+            raise entry.error("it says nothing about the job", "add `renamed_from: …` or `retired: 2026-11-30`")
+        if former is not None:
+            renamed.append((Name(job.namespace, former), job))
+        if since is not None:
+            retired.append((job, _retired_us(entry, since)))
+    return JobFile(rules, tuple(renamed), tuple(retired))
+
+
+def _retired_us(entry: Entry, text: str) -> int:
+    time_us = parse_time(f"{text}T00:00:00" if _DATE.fullmatch(text) else text)[0]
+    if time_us is None:
+        raise entry.error(f"retired is not a time: {text!r}", "write `retired: 2026-11-30` or `2026-11-30T06:00:00Z`")
+    return time_us
 
 
 def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:

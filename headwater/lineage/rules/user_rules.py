@@ -78,6 +78,7 @@ def nothing_hidden(_: Name) -> bool:
 class UserRules:
     """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias.
 
+    window_us: how long an execution counts as use after it ended, if a question names no other window; None: 92 days.
     tags_file: where messages send people to declare tags; no part of the rules.
     """
 
@@ -89,12 +90,22 @@ class UserRules:
     rewrites: tuple[WriteRule, ...] = ()
     system: tuple[SystemRule, ...] = ()
     links: tuple[LinkRule, ...] = ()
+    window_us: int | None = None
     tags_file: str = field(default="tags.yaml in the folder of your rules", compare=False)
 
     @cached_property
     def rules_hash(self) -> str:
         """The version of the rules in index, silver and gold: what changes with any rule or their code."""
-        parts = (self.names.rules_hash, self.tags, self.masking, self.consumers, self.constants, self.rewrites)
+        parts: tuple[object, ...] = (
+            self.names.rules_hash,
+            self.tags,
+            self.masking,
+            self.consumers,
+            self.constants,
+            self.rewrites,
+        )
+        parts += (sorted(self.names.jobs.retired.items()),) if self.names.jobs.retired else ()
+        parts += () if self.window_us is None else (self.window_us,)
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:

@@ -42,7 +42,12 @@ from headwater.lineage.runs.run_facts import (
     Tag,
 )
 from headwater.lineage.runs.weighed import Weighed
-from headwater.lineage.runs.write_properties import nominal_time, properties_signs
+from headwater.lineage.runs.write_properties import (
+    CHANGE_NAMESPACE,
+    deletion_signs,
+    nominal_time,
+    properties_signs,
+)
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
@@ -188,6 +193,8 @@ class FactsReader:
         signs = properties_signs(sent.run_facets)
         if self._lists_all(sent.producer):
             signs = (*signs, LISTS_ALL)
+        if sent.job_namespace == CHANGE_NAMESPACE:
+            signs = (*signs, *deletion_signs(sent.run_facets))
         who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
         content = self._known_contents.get(who)
         if content is None:
@@ -290,8 +297,9 @@ class FactsReader:
         filters |= folder_columns(of.name) - folder_columns(use.name.name)
         if filters:
             use = structs.replace(use, filters=tuple(sorted(filters)))
-        if use.schema and use.schema != DELETED and is_of_metadata(self._contents.schema(use.schema)):
-            return structs.replace(use, schema=None)
+        columns = self._contents.schema(use.schema) if use.schema and use.schema != DELETED else ()
+        if is_of_metadata(columns):
+            return structs.replace(use, schema=None, metadata=tuple(".".join(path) for path in columns))
         return use
 
     def _schema(self, content_hash: str | None) -> str | None:

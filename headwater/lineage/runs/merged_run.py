@@ -49,7 +49,9 @@ class Script(NamedTuple):
 class RunDataset(Struct, gc=False):
     """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
 
+    replaced: (hash, time) of other lineage that events of the run report of it, which newer lineage replaces.
     aliases: other names by which the run's events know it, symlinks included.
+    metadata: columns of metadata tables that the run reads under its name.
     """
 
     name: Name
@@ -63,6 +65,8 @@ class RunDataset(Struct, gc=False):
     is_part: bool = False
     filters: tuple[str, ...] = ()
     aliases: frozenset[Name] = frozenset()
+    metadata: frozenset[str] = frozenset()
+    replaced: tuple[Declared, ...] = ()
 
     @property
     def names(self) -> frozenset[Name]:
@@ -373,6 +377,9 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:
+        before = dataset.lineage
+        if before is not None and before not in NO_COLUMN_LINEAGE and before != use.lineage:
+            dataset.replaced = (*dataset.replaced, (before, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:
         dataset.declared = _accumulated(dataset.declared, use.declared, time_us)
@@ -382,5 +389,7 @@ def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
     if use.symlinks or use.name != dataset.name:
         dataset.aliases |= {use.name, *(link.name for link in use.symlinks)}
     dataset.is_part = dataset.is_part or use.is_part
+    if use.metadata:
+        dataset.metadata |= {*use.metadata}
     if use.filters:
         dataset.filters = tuple(sorted({*dataset.filters, *use.filters}))

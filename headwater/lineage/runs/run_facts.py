@@ -42,6 +42,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     version: what its producer calls this state of the dataset.
     is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
     filters: of an input, the columns by which a `subset` facet or the folders of its name select rows.
+    metadata: of an input that is a metadata table under the name of its table, the columns that it lists.
     """
 
     name: Name
@@ -56,6 +57,7 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     version: str | None = None
     is_part: bool = False
     filters: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
@@ -165,14 +167,20 @@ def end_of(facts: Iterable[RunFacts]) -> RunFacts | None:
 
 def attempts_of(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
     """Rule 1: split the events of a run, oldest first, where a START is later than an end before it."""
-    found, begin, ended_us = list[Sequence[RunFacts]](), 0, None
-    for place, fact in enumerate(ordered):
-        if fact.type == "START" and ended_us is not None and fact.time_us > ended_us:
-            found.append(ordered[begin:place])
-            begin, ended_us = place, None
-        if fact.type in TERMINAL:
-            ended_us = fact.time_us if ended_us is None else min(ended_us, fact.time_us)
-    return [*found, ordered[begin:]]
+    begins = [0, *later_begins((fact.type, fact.time_us) for fact in ordered)]
+    return [ordered[begin:end] for begin, end in zip(begins, [*begins[1:], len(ordered)], strict=True)]
+
+
+def later_begins(events: Iterable[tuple[str | None, int]]) -> list[int]:
+    """Return the places of the events with which later attempts of a run begin; events: type and time, in order."""
+    found, ended_us = list[int](), None
+    for place, (kind, time_us) in enumerate(events):
+        if kind == "START" and ended_us is not None and time_us > ended_us:
+            found.append(place)
+            ended_us = None
+        if kind in TERMINAL:
+            ended_us = time_us if ended_us is None else min(ended_us, time_us)
+    return found
 
 
 def duration_us(started_us: int | None, ended_us: int | None) -> int | None:

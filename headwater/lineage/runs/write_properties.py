@@ -1,4 +1,4 @@
-"""Read from the facets of a run how it writes and for which period: Spark's properties, dbt, `nominalTime`."""
+"""Read from the facets of a run how it writes, for which period, and which job it deletes."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -9,12 +9,19 @@ from msgspec import DecodeError, Struct, json
 from headwater.events.decode import decode
 from headwater.events.times import parse_time
 from headwater.lineage.edges.write_kinds import MATERIALIZED, PART
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.retired_jobs import retiring_sign
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 _WORDS = (_MODE, "materialized")
 _NOMINAL = "nominalTime"
 
-READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL)
+CHANGE_FACET = "headwater_change"
+"""The run facet of what people change through the API; it counts in runs of jobs of `CHANGE_NAMESPACE`."""
+CHANGE_NAMESPACE = "headwater"
+
+READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET)
 """Facets of a run that this module reads contain one of these words."""
 
 _ANEW = ("table", "view")
@@ -49,6 +56,20 @@ def properties_signs(run_facets: str | None) -> tuple[str, ...]:
     if not run_facets or not any(word in run_facets for word in _WORDS):
         return ()
     return _read(run_facets)
+
+
+def deletion_signs(run_facets: str | None) -> tuple[str, ...]:
+    """Return the sign of a run that deletes a job or a namespace (rule 6.11), from the text of its facets."""
+    if not run_facets or CHANGE_FACET not in run_facets:
+        return ()
+    facets = decode(run_facets.encode())
+    change = _object(facets.get(CHANGE_FACET)) if isinstance(facets, dict) else {}
+    namespace, name = change.get("namespace"), change.get("name")
+    if change.get("mark") != "deleted" or not (isinstance(namespace, str) and isinstance(name, str)):
+        return ()
+    kinds = {"JOB": Name(namespace, name), "NAMESPACE": Name(namespace, "")}
+    retired = kinds.get(str(change.get("kind")))
+    return () if retired is None else (retiring_sign(job_key(retired, None) if retired.name else retired),)
 
 
 @lru_cache(maxsize=256)

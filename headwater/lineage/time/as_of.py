@@ -7,14 +7,13 @@ from headwater.lineage.edges.origins import ORIGINS, Origin, origin_of
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot, Window
-from headwater.lineage.time.whole_rewrites import WINDOW_US
 
 
 class AsOf(NamedTuple):
     """Which lineage a question means; microseconds, None: no limit.
 
     every: also what counts no more (`view=all`); newest: no earlier executions (`view=newest`); origins: only edges of
-    these; window_us: how long an execution counts as use after it ended.
+    these; window_us: how long an execution counts as use after it ended, None: as the rules say.
     """
 
     as_of_us: int | None = None
@@ -23,12 +22,12 @@ class AsOf(NamedTuple):
     every: bool = False
     origins: frozenset[Origin] = ORIGINS
     newest: bool = False
-    window_us: int = WINDOW_US
+    window_us: int | None = None
 
-    @property
-    def window(self) -> Window:
+    def window(self, snapshot: Snapshot) -> Window:
         """Return the window of questions about use."""
-        return Window(self.window_us, self.as_of_us)
+        length_us = snapshot.usual_window().length_us if self.window_us is None else self.window_us
+        return Window(length_us, self.as_of_us)
 
     @property
     def is_derived(self) -> bool:

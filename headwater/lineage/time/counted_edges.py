@@ -1,6 +1,6 @@
 """What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,7 +21,9 @@ class CountedEdges:
     no whole rewrite began after the last of its runs had ended. Both are empty where only newest executions count.
     last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
     newest: what newest executions say, where earlier ones count, too; else empty.
+    retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
     store: keeps what walks follow, for all views of a snapshot.
+    unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     """
 
     live: bytearray
@@ -31,12 +33,14 @@ class CountedEdges:
     lifetimes: Lifetimes
     nesting: Nesting
     store: EdgeStore
+    unlisted: Callable[[int], Sequence[str]]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""
     remaining: bytes = b""
     last_us: Sequence[int] = ()
     newest: bytes = b""
+    retired: frozenset[int] = frozenset()
 
     @property
     def has_earlier(self) -> bool:
@@ -53,7 +57,9 @@ class CountedEdges:
 
     @cached_property
     def _use(self) -> "CountedEdges":
-        return self._with(self.recent, is_read=True)
+        attempted = self.attempted - self.retired
+        used = self if attempted == self.attempted else replace(self, attempted=attempted)
+        return used._with(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
         """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""

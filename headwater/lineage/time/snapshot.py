@@ -10,13 +10,19 @@ from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
+from headwater.lineage.time.named_columns import unlisted_columns
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.followed_edges import EdgeStore
@@ -63,16 +69,20 @@ class Stats(NamedTuple):
 class Snapshot(ABC):
     """All that questions ask. What it is made of differs (facts, an index, Spark's rows), what follows does not."""
 
-    def __init__(self, naming: Naming, remask: Remask):
-        """Hold no edge yet; `naming` knows what names mean at that moment."""
+    def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
+        """Hold no edge yet; `naming` knows what names mean at that moment, `rules` how long datasets keep rows."""
         self.graph = Graph()
         self.naming = naming
+        self.removed_before_us: int | None = None
+        """Events that were received before this moment were removed from the lake: nothing here follows from them."""
+        self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
         self._last_us: list[int] = []
         self._attempt_us: dict[int, int] = {}
         self._counted: CountedEdges | None = None
-        self._earlier: dict[int | None, CountedEdges] = {}
+        self._earlier: dict[tuple[int | None, int | None], CountedEdges] = {}
+        self._display: tuple[NameRules, DisplayNames] | None = None
 
     # What follows
 
@@ -83,32 +93,74 @@ class Snapshot(ABC):
             lifetimes = Lifetimes(graph, self.naming)
             nested = [number for name in self.nesting() if (number := graph.dataset(name)) is not None]
             nesting = Nesting(graph, lambda number: self.columns(graph.names[number]), nested)
-            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in self._masks)))
+            retired = self._retired()
+            masks = self._masks_without(retired)
+            attempted = frozenset(graph.attempted - graph.proven(lambda number: any(m[number] for m in masks)))
+            declared = explained_by_jobs(graph, lambda number: any(m[number] for m in self._masks), self.columns)
+            graph.explained_by_job, graph.accounted_by_job = declared
             self._counted = CountedEdges(
-                *self._masks,
+                *masks,
                 lifetimes.hidden,
                 lifetimes,
                 nesting,
                 EdgeStore(graph),
+                lambda number: unlisted_columns(self, graph.names[number]),
                 attempted=attempted,
                 last_us=self._last_us,
+                retired=retired,
             )
             self._earlier.clear()
         return self._counted
 
+    def _retired(self) -> frozenset[int]:
+        """Return the edge sets of the jobs that are retired."""
+        retired = self.retired_jobs()
+        if not retired:
+            return frozenset()
+        of_job: dict[Name, list[int]] = {}
+        for number, (job_output, _) in self.graph.sets.items():
+            if job_output.has_job:
+                of_job.setdefault(job_output.job, []).append(number)
+        since = ((job, retired.since_us(job, self.job(job))) for job in of_job)
+        return frozenset(
+            number
+            for job, since_us in since
+            if since_us is not None and self.job_seen_us(job) <= since_us
+            for number in of_job[job]
+        )
+
+    def _masks_without(self, retired: Set[int]) -> tuple[bytearray, bytearray, bytearray]:
+        """Return how edge sets count if some do not, and note when those were said last."""
+        if not retired:
+            return self._masks
+        live, latest, reading = map(bytearray, self._masks)
+        for number in retired:
+            live[number] = latest[number] = reading[number] = 0
+            if self._last_us[number] != NEVER_US:
+                self._last_us[number] = self.seen(number).last_us
+        return live, latest, reading
+
     def counted_since(self, window: Window) -> CountedEdges:
         """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
         counted, since_us = self.counted(), self.window_start(window)
-        if since_us not in self._earlier:
+        key = since_us, self.newest_event_us() if self.rules.rewrites else None
+        if key not in self._earlier:
             if len(self._earlier) >= _WINDOWS_KEPT:
                 self._earlier.clear()
             attempted = counted.attempted
             if since_us is not None:
                 attempted = frozenset(number for number in attempted if self._attempt_us[number] >= since_us)
-            self._earlier[since_us] = replace(
-                counted, recent=self._recent(since_us), remaining=self._remaining(counted), attempted=attempted
+            self._earlier[key] = replace(
+                counted,
+                recent=self._recent(since_us, counted.retired),
+                remaining=self._remaining(counted),
+                attempted=attempted,
             )
-        return self._earlier[since_us]
+        return self._earlier[key]
+
+    def usual_window(self) -> Window:
+        """Return the window of questions that name no other."""
+        return Window() if self.rules.window_us is None else Window(self.rules.window_us)
 
     def window_start(self, window: Window) -> int | None:
         """Return when a window begins (us), None if only newest executions count; without any event it has no begin."""
@@ -117,23 +169,50 @@ class Snapshot(ABC):
             return None
         return NEVER_US + 1 if end_us is None else end_us - window.length_us
 
-    def _recent(self, since_us: int | None) -> bytes:
-        """Return 1 for each edge set of an observed run that ended within the window."""
-        return bytes(len(self._last_us)) if since_us is None else bytes(at >= since_us for at in self._last_us)
+    def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
+        """Return 1 for each edge set of an observed run that ended within the window, unless its job is retired."""
+        if since_us is None:
+            return bytes(len(self._last_us))
+        found = bytearray(at >= since_us for at in self._last_us)
+        for number in retired:
+            found[number] = 0
+        return bytes(found)
 
     def _remaining(self, counted: CountedEdges) -> bytes:
         """Return 1 for each edge set whose output no whole rewrite has replaced since."""
         found, sets = bytearray(len(self._last_us)), self.graph.sets
         for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
             if last_us != NEVER_US and not any(says) and (output := sets[number][1].output) is not None:
-                found[number] = not replaces(self.rewritten(output), last_us)
+                found[number] = self.rows_until(output, last_us) == EVER_US
         return bytes(found)
+
+    def rows_until(self, dataset: Name, written_us: int) -> int:
+        """Return when the rows of a write were gone (us), `EVER_US` while they may be there (rule 6.9)."""
+        rewrite, keeps_us = self.rewritten(dataset), self.rules.keeps_us(dataset.plain)
+        until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else EVER_US
+        newest_us = self.newest_event_us() if keeps_us is not None else None
+        if keeps_us is None or newest_us is None or written_us + keeps_us >= newest_us:
+            return until_us
+        return min(until_us, written_us + keeps_us)
 
     def shown_columns(self, dataset: Name) -> Columns:
         """Return the columns of a dataset by its newest generation that says so, else by another location's."""
         every = self.naming.meanings(dataset.plain)
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
+
+    def is_of_readers(self, dataset: Name, key: str) -> bool:
+        """Tell whether a dataset has a base list, and only lists of readers or edges name a column (rule 12.9)."""
+        every = self.naming.meanings(dataset.plain)
+        described = next((each for each in every if self.columns(each).names), None)
+        if described is None or self.base_us(described) is None:
+            return False
+        written = self.written_keys(described)
+        return written is not None and key not in written
+
+    def written_keys(self, _: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset that others than readers list; None where that is not kept."""
+        return None
 
     def resolve(self, name: Name) -> Name:
         """Return the dataset that a canonical name means in the end, whatever its generation."""
@@ -142,6 +221,18 @@ class Snapshot(ABC):
     def aliases(self) -> Mapping[Name, Name]:
         """Return the names that are bound to another or were renamed, with the datasets they mean."""
         return {name: self.resolve(name) for name in self.naming.aliases()}
+
+    def display_names(self, rules: NameRules) -> DisplayNames:
+        """Return the display names of all datasets. rules: those in force, which name workspaces, items and aliases."""
+        if self._display is None or self._display[0] is not rules:
+            self._display = rules, DisplayNames(rules.onelake_names, rules.aliases)
+            self._name(self._display[1], (*self.datasets(), *self.names_in_events(), *self.naming.aliases()))
+        return self._display[1]
+
+    def _name(self, display: DisplayNames, names: Iterable[Name]) -> None:
+        """Let display names know names of datasets, in an order that does not depend on a set's."""
+        for name in sorted({name.plain for name in names}):
+            display.add(name, self.resolve(name))
 
     def stands(self, dataset: Name) -> bool:
         """Tell whether a dataset is there: it was not dropped, or was made again."""
@@ -238,6 +329,14 @@ class Snapshot(ABC):
     @abstractmethod
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
+
+    @abstractmethod
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired (rule 6.11), whether they ran later or not."""
+
+    @abstractmethod
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of a job, as far as that is known."""
 
     @abstractmethod
     def newest_event_us(self) -> int | None:

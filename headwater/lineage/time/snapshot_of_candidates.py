@@ -10,6 +10,8 @@ from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
 from headwater.lineage.time.whole_rewrites import WholeRewrite, newest_rewrite
@@ -18,16 +20,16 @@ from headwater.lineage.time.whole_rewrites import WholeRewrite, newest_rewrite
 class SnapshotOfCandidates(Snapshot):
     """Everything in dictionaries; whoever makes it fills them and lets it `take` the candidates."""
 
-    def __init__(self, naming: Naming, remask: Remask):
+    def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
         """Hold nothing yet.
 
         schemas: columns by dataset in its generation; base_times: of their base lists, us;
         ever_read: datasets that a run read to write another; jobs: what people call those that are known by an
         artifact's id; parents: parent runs by run; ended: runs that ended with their application;
-        newest_us: time of the newest event that is not ahead of its receipt;
+        newest_us: time of the newest event that is not ahead of its receipt; retired: what was deleted or declared;
         spellings: of columns that schemas do not list, by dataset without its generation and by key.
         """
-        super().__init__(naming, remask)
+        super().__init__(naming, remask, rules)
         self.schemas: dict[Name, Columns] = {}
         self.base_times: dict[Name, int] = {}
         self.spellings: dict[Name, Mapping[str, str]] = {}
@@ -38,6 +40,7 @@ class SnapshotOfCandidates(Snapshot):
         self.ended: set[str] = set()
         self._candidates: dict[JobOutput, Sequence[Candidate[OutputLineage]]] = {}
         self.newest_us: int | None = None
+        self.retired = RetiredJobs({})
         self._behind: list[Sequence[Candidate[OutputLineage]]] = []
         self._rewrites: dict[Name, WholeRewrite] = {}
 
@@ -114,6 +117,15 @@ class SnapshotOfCandidates(Snapshot):
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
         return self._rewrites.get(dataset)
+
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that were deleted or declared as retired."""
+        return self.retired
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of the runs of a job that read or write."""
+        own = (candidates for job_output, candidates in self._candidates.items() if job_output.job == job)
+        return max(candidate.last_us for candidates in own for candidate in candidates)
 
     def newest_event_us(self) -> int | None:
         """Return the time of the newest event that is not ahead of its receipt."""

@@ -20,6 +20,7 @@ from headwater.lineage.runs.lost_runs import has_ended
 from headwater.lineage.runs.memory_store import MemoryStore
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.related_runs import RelatedRunsInMemory
+from headwater.lineage.runs.retired_jobs import declared_until, deleted_by, newest_retirements
 from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 from headwater.lineage.time.snapshot import Remask, as_said
 from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
@@ -29,19 +30,32 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     """What follows from the facts of some events, as if there were no others."""
 
     def __init__(
-        self, facts: Sequence[RunFacts], contents: Contents, remask: Remask = as_said, rules: UserRules = NO_RULES
+        self,
+        facts: Sequence[RunFacts],
+        contents: Contents,
+        remask: Remask = as_said,
+        rules: UserRules = NO_RULES,
+        *,
+        until_us: int | None = None,
     ):
-        """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write."""
+        """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write.
+
+        until_us: the moment that is asked for, None for the newest event.
+        """
         self.store, naming = MemoryStore(), Naming()
-        super().__init__(naming, remask)
+        super().__init__(naming, remask, rules)
         derivation = Derivation(self.store, contents, naming)
         derivation.add(facts)
         self.newest_us = max((fact.time_us for fact in facts if fact.order.credible), default=None)
+        deleted = ((job, fact.time_us) for fact in facts if fact.order.credible for job in deleted_by(fact))
+        end_us = self.newest_us if until_us is None else until_us
+        self.retired = newest_retirements([*deleted, *declared_until(rules.names.jobs.retired, end_us)])
         seen = (each for fact in facts for each in seen_schemas(fact))
         described = {schema.dataset(name, naming) for name, schema in seen}
         self.schemas = {dataset: derivation.schemas.columns(dataset) for dataset in described}
         bases = ((dataset, derivation.schemas.base(dataset)) for dataset in described)
         self.base_times = {dataset: base.time_us for dataset, base in bases if base}
+        self._written = {dataset: derivation.schemas.written_keys(dataset) for dataset in self.base_times}
         sent: dict[Name, set[str]] = {}
         for fact in facts:
             for name, column in derivation.shapes.traits(fact).spellings:
@@ -59,6 +73,10 @@ class SnapshotOfFacts(SnapshotOfCandidates):
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
             lineage = (candidate.lineage for own in candidates.values() for candidate in own)
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
+
+    def written_keys(self, dataset: Name) -> frozenset[str] | None:
+        """Return the keys of the columns of a dataset with a base list that others than readers list."""
+        return self._written.get(dataset)
 
     def _has_ended(self, run: Run) -> bool:
         above = (self.store.runs.get(key) for key in {run.parent or run.key, run.execution} - {run.key})
@@ -82,6 +100,10 @@ class SnapshotOfFacts(SnapshotOfCandidates):
             job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]
             for job_output, own in candidates.items()
         }
+
+    def job_seen_us(self, job: Name) -> int:
+        """Return the time of the newest event of a job."""
+        return max(run.last_us for run in self.store.runs.values() if run.job_key == job)
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed."""

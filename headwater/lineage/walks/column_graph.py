@@ -34,9 +34,13 @@ class Graph:
         mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
         read_only: edge sets of runs that report no output; unsourced: of writers that report no input.
+        declared: edge sets of JobEvents with column lineage; explained_by_job: the inputs that the one in force
+        explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
+        for.
         attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
         a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
+        named: by column the edge sets that only name it: what they say has no edge with it.
         """
         self.names: list[Name] = []
         self.columns: list[ColumnNode] = []
@@ -56,11 +60,15 @@ class Graph:
         self.veiled: set[int] = set()
         self.read_only: set[int] = set()
         self.unsourced: set[int] = set()
+        self.declared: set[int] = set()
+        self.explained_by_job: dict[int, tuple[Name, ...]] = {}
+        self.accounted_by_job: set[int] = set()
         self.attempted: set[int] = set()
         self.attempts_on: dict[int, set[int]] = {}
         self.attempts_at: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
+        self.named: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
         self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
@@ -97,20 +105,24 @@ class Graph:
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the columns of a dataset that edges mention, without those that were only asked about."""
-        return [node for node in self._nodes[dataset].values() if self.out.get(node) or self.into.get(node)]
+        """Return the columns of a dataset that lineage names, without those that were only asked about."""
+        return [node for node in self._nodes[dataset].values() if self.is_there(node)]
+
+    def is_there(self, node: int) -> bool:
+        """Tell whether lineage names a column."""
+        return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
 
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
         name = self.names[source]
-        if name in self.explained[number]:
+        if self._is_explained(number, name):
             return False
         return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
         """Return the columns that an edge set makes of a dataset whose name may mean `source` (rule 4.10)."""
         name = self.names[source]
-        if name in self.accounted[number]:
+        if self.is_accounted(number, name):
             return set()
         lineage = self.sets[number][1]
         return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
@@ -138,19 +150,30 @@ class Graph:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
         lineage, name = self.sets[number][1], self.names[source]
         writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
-        return not lineage.carries and writes and name not in self.accounted[number]
+        return not lineage.carries and writes and not self.is_accounted(number, name)
 
     def leaves_open(self, number: int, source: int) -> bool:
         """Tell whether an edge set reads `source` and does not say what feeds all columns of its output."""
-        return self._leaves_open(number, source) and self.names[source] not in self.explained[number]
+        return self._leaves_open(number, source) and not self._is_explained(number, self.names[source])
 
     def may_fill(self, number: int, source: int) -> bool:
         """Tell whether columns of `source` may be in the unaccounted columns of the output of an edge set."""
-        return self._leaves_open(number, source) and self.names[source] not in self.accounted[number]
+        return self._leaves_open(number, source) and not self.is_accounted(number, self.names[source])
+
+    def is_accounted(self, number: int, name: Name) -> bool:
+        """Tell whether other runs or a declaration say what the output of an edge set is made of from a dataset."""
+        return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
+
+    def _is_explained(self, number: int, name: Name) -> bool:
+        return name in self.explained[number] or name in self.explained_by_job.get(number, ())
 
     def _leaves_open(self, number: int, source: int) -> bool:
         lineage, name = self.sets[number][1], self.names[source]
-        return bool(lineage.unaccounted) and (name in lineage.tables or name in lineage.also_read)
+        return (
+            bool(lineage.unaccounted)
+            and number not in self.accounted_by_job
+            and (name in lineage.tables or name in lineage.also_read)
+        )
 
     def may_use(self, number: int, source: int) -> bool:
         """Tell whether an attempt may have used any column of `source`, which it reads."""
@@ -175,6 +198,9 @@ class Graph:
                 if lineage.output == name:
                     targets = (edge.target,) if edge.target is not None else lineage.columns
                     yield from ((number, key) for key in targets)
+            for mention in lineage.mentions:
+                if mention.dataset == name:
+                    yield from ((number, key) for key in mention.columns)
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""
@@ -190,6 +216,12 @@ class Graph:
             and self.sets[other][1].proven == lineage.proven
             for other in self.of_job.get(job_output.job, ())
         )
+
+    def _put_attempt(self, number: int, lineage: OutputLineage) -> None:
+        self.attempted.add(number)
+        for place, datasets in self._places_of_attempt(lineage):
+            for dataset in datasets:
+                place.setdefault(dataset, set()).add(number)
 
     def put(
         self,
@@ -210,12 +242,11 @@ class Graph:
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
         if lineage.attempt:
-            self.attempted.add(number)
-            for place, datasets in self._places_of_attempt(lineage):
-                for dataset in datasets:
-                    place.setdefault(dataset, set()).add(number)
+            self._put_attempt(number, lineage)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
+        if job_output.layer == "declared" and job_output.has_job and lineage.carries:
+            self.declared.add(number)
         if lineage.asks or not lineage.carries:
             self.veiled.add(number)
         if lineage.output is None:
@@ -232,6 +263,13 @@ class Graph:
             for source, target, transformation in self._edges(number, output, lineage):
                 self.out.add(source, target, transformation, number)
                 self.into.add(target, source, transformation, number)
+        for node in self._named(lineage):
+            self.named.setdefault(node, set()).add(number)
+
+    def _named(self, lineage: OutputLineage) -> Iterator[int]:
+        for mention in lineage.mentions:
+            dataset = self._dataset_id(mention.dataset)
+            yield from (self._node(dataset, key) for key in mention.columns)
 
     def remove(self, number: int) -> None:
         """Take an edge set out, if it is there."""
@@ -248,7 +286,7 @@ class Graph:
             del self.explained[number], self.accounted[number]
             return
         self.of_job[job_output.job].discard(number)
-        for kind in (self.veiled, self.read_only, self.unsourced):
+        for kind in (self.veiled, self.read_only, self.unsourced, self.declared):
             kind.discard(number)
         del self.explained[number], self.accounted[number]
         if lineage.output is not None:
@@ -257,6 +295,8 @@ class Graph:
             touched = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
             self.out.remove({source for source, _ in touched}, number)
             self.into.remove({target for _, target in touched}, number)
+        for node in self._named(lineage):
+            self.named[node].discard(number)
         for name in (*lineage.tables, *lineage.also_read):
             self.feeds[self._dataset_id(name)].discard(number)
 

@@ -13,6 +13,7 @@ Verdict = Literal["used", "unused", "unknown"]
 READ = "read by a job"
 DECLARED = "read as declared"
 NESTED_READ = "a column nested in it is read"
+COPIED = "a column that it is nested in is copied by a job"
 NESTED = "a column that it is nested in is read as a whole"
 OPAQUE = "a reader reports no column lineage"
 UNLISTED = "a reader's lineage names a dataset that it does not list and that may mean this one"
@@ -20,6 +21,7 @@ UNACCOUNTED = "a reader does not say what feeds all its columns"
 NO_STEPS = "a reader reports no transformation, so that its filters and joins are not seen"
 ATTEMPT = "a run that did not complete reads this dataset (wait for its end, or run the job again)"
 NO_READER = "no reader of this dataset reports"
+REMOVED = "events before {} were removed"
 SHOWN = "a job read this dataset to show it, and does not say which columns"
 UNUSED = "every reader reports its columns, and none reads this one"
 
@@ -33,6 +35,7 @@ class VerdictSubject(NamedTuple):
     consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
     ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
     strict: to be shown to somebody is to be used, perhaps.
+    removed_before: the day before which events were removed that nothing is known of.
     """
 
     numbers: Sequence[int]
@@ -41,6 +44,7 @@ class VerdictSubject(NamedTuple):
     consumers: Mapping[str | None, Collection[str]]
     ever_read: bool
     strict: bool = False
+    removed_before: str | None = None
 
 
 class ColumnVerdict(NamedTuple):
@@ -67,6 +71,8 @@ def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges
     """Return a verdict for each column of a dataset, in their order."""
     return _VerdictRules(graph, subject, counted.of_use()).verdicts()
 
+
+_IDENTITY = "IDENTITY"
 
 _Uses = dict[str, dict[int, bool]]
 """By column, the edge sets in which it feeds another, and whether one does so from the newest generation."""
@@ -106,6 +112,7 @@ class _VerdictRules:
         self._counted = counted
         self._uses: _Uses = {}
         self._inside: _Uses = {}
+        self._copied: _Uses = {}
         self._whole: _Uses = {}
         self._ever: dict[str, set[int]] = {}
         for dataset in subject.numbers:
@@ -140,10 +147,11 @@ class _VerdictRules:
     def _verdict(self, key: str) -> ColumnVerdict:
         subject = self._subject
         declared = tuple(sorted({*subject.consumers.get(key, ()), *subject.consumers.get(None, ())}))
-        uses, inside = self._uses.get(key, {}), self._inside.get(key, {})
-        used = {number: uses.get(number, False) or inside.get(number, False) for number in {*uses, *inside}}
+        uses, inside, copied = (found.get(key, {}) for found in (self._uses, self._inside, self._copied))
+        ways = (uses, inside, copied)
+        used = {number: any(way.get(number) for way in ways) for number in {*uses, *inside, *copied}}
         if used or declared:
-            reason = READ if uses else NESTED_READ if inside else DECLARED
+            reason = READ if uses else NESTED_READ if inside else COPIED if copied else DECLARED
             recreated = not declared and not any(used.values())
             earlier = (
                 bool(self._counted.newest) and not declared and not any(map(self._counted.newest.__getitem__, used))
@@ -161,6 +169,8 @@ class _VerdictRules:
         for why, numbers in reasons:
             if numbers:
                 return ColumnVerdict(key, "unknown", why, numbers, ())
+        if subject.removed_before:
+            return ColumnVerdict(key, "unknown", REMOVED.format(subject.removed_before), (), ())
         if not subject.ever_read:
             return ColumnVerdict(key, "unknown", NO_READER, (), ())
         if self._shown and subject.strict:
@@ -175,10 +185,15 @@ class _VerdictRules:
         for node in self._graph.nodes_of(dataset):
             edges = [edge for edge in triples(self._graph.out.get(node, NO_EDGES)) if self._leads_away(edge[0], node)]
             numbers = list(self._used_in(node, edges, newest=newest))
+            copies = [edge for edge in edges if self._is_copy(edge[1])]
+            copying = list(self._used_in(node, copies, newest=newest))
             read = self._graph.columns[node].key or ""
             for spelling in spellings if edges else ():
                 for key in {*spelling.same(read), *spelling.around(read)}:
                     self._ever.setdefault(key, set()).update(number for _, _, number in edges)
+            for spelling in spellings if copies else ():
+                for key in spelling.within(read):
+                    self._ever.setdefault(key, set()).update(number for _, _, number in copies)
             for spelling in spellings if numbers else ():
                 for found, keys in (
                     (self._uses, spelling.same(read)),
@@ -186,6 +201,7 @@ class _VerdictRules:
                     (self._whole, spelling.within(read)),
                 ):
                     _note(found, keys, numbers, newest=newest)
+                _note(self._copied, spelling.within(read), copying, newest=newest)
 
     def _used_in(self, node: int, edges: Iterable[tuple[int, int, int]], *, newest: bool) -> Iterator[int]:
         counted = self._counted
@@ -193,6 +209,11 @@ class _VerdictRules:
             counts = counted.live[number] if newest else counted.reading[number]
             if counts and self._leads_on(far, node, anywhere=bool(counted.reading[number])):
                 yield number
+
+    def _is_copy(self, transformation: int) -> bool:
+        """Tell whether an edge takes a column along as it is, with all that is nested in it."""
+        found = self._graph.transformations[transformation]
+        return found.direct and found.subtype == _IDENTITY
 
     def _leads_away(self, far: int, node: int) -> bool:
         """Tell whether an edge leads to another column, be it to all columns of an output."""
@@ -245,7 +266,9 @@ class _VerdictRules:
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]
-        return not lineage.shows and (name in lineage.named or (name == lineage.output and name in lineage.also_read))
+        if lineage.shows or name in self._graph.explained_by_job.get(number, ()):
+            return False
+        return name in lineage.named or (name == lineage.output and name in lineage.also_read)
 
 
 def only_shows(graph: Graph, number: int, dataset: int) -> bool:

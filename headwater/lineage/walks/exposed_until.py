@@ -6,24 +6,23 @@ from typing import NamedTuple
 
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.time.whole_rewrites import WholeRewrite, replaces
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.wave import Hit
 
 
 class Writes(NamedTuple):
-    """What is known of writes: when an edge set was said first and last (us), and the last rewrite of a dataset."""
+    """What is known of writes: when an edge set was said first and last, and when rows of a dataset were gone (us)."""
 
     seen: Callable[[int], tuple[int, int]]
-    rewritten: Callable[[Name], WholeRewrite | None]
+    rows_until: Callable[[Name, int], int]
 
 
 class ClearRows(NamedTuple):
     """Clear values that some runs wrote into a column.
 
-    wrote_us: when the last of them did, at the latest; until_us: when a whole rewrite had replaced them, `EVER_US`
-    while they are there; hit: by which edge.
+    wrote_us: when the last of them did, at the latest; until_us: when they were gone, `EVER_US` while they are there;
+    hit: by which edge.
     """
 
     wrote_us: int
@@ -32,7 +31,7 @@ class ClearRows(NamedTuple):
 
     @property
     def are_there(self) -> bool:
-        """Whether no whole rewrite has replaced them."""
+        """Whether no whole rewrite has replaced them and the dataset still keeps them."""
         return self.until_us == EVER_US
 
 
@@ -64,8 +63,7 @@ def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int
 
 
 def _until(graph: Graph, writes: Writes, target: int, wrote_us: int) -> int:
-    rewrite = writes.rewritten(graph.names[graph.dataset_of[target]])
-    return rewrite.ended_us if rewrite is not None and replaces(rewrite, wrote_us) else EVER_US
+    return writes.rows_until(graph.names[graph.dataset_of[target]], wrote_us)
 
 
 def _names(graph: Graph, hit: Hit) -> tuple[object, ...]:

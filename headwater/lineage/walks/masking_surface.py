@@ -1,6 +1,6 @@
 """Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.accounting import ALL_COLUMNS, is_related
@@ -173,7 +173,7 @@ class _Unknown:
         return known[dataset]
 
     def _find_unmentioned(self, dataset: int) -> Iterator[str]:
-        """Yield columns of the newest schema that no current writer accounts for, themselves or around or in them."""
+        """Yield columns of a dataset that no current writer accounts for, themselves or around or in them."""
         graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
         for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
@@ -186,7 +186,7 @@ class _Unknown:
         around = {parent for key in named if key for parent in above(dataset, key)}
         return (
             key
-            for key in self._counted.nesting.columns_of(dataset).by_key
+            for key in self._columns(dataset)
             if key not in named and key not in around and named.isdisjoint(above(dataset, key))
         )
 
@@ -218,8 +218,13 @@ class _Unknown:
 
     def _add_all(self, output: int, number: int) -> None:
         """Take all columns of an output of which nobody says how it was written."""
-        self._add(output, self._counted.nesting.columns_of(output).by_key or (None,), number)
+        self._add(output, self._columns(output) or (None,), number)
         self._go_on_from(output, self._graph.nodes_of(output))
+
+    def _columns(self, dataset: int) -> Sequence[str]:
+        """Return the columns of a dataset, none if no event lists any."""
+        listed = self._counted.nesting.columns_of(dataset).by_key
+        return (*listed, *self._counted.unlisted(dataset)) if listed else ()
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""
@@ -252,7 +257,7 @@ class _Unknown:
         nesting = self._counted.nesting
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             if key is None:
-                self._add(onward, nesting.columns_of(onward).by_key or (None,), number)
+                self._add(onward, self._columns(onward) or (None,), number)
                 self._go_on_from(onward, self._graph.nodes_of(onward))
             else:
                 same = nesting.moved(self._graph.node_for(dataset, key), onward)

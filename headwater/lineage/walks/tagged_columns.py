@@ -6,7 +6,6 @@ from typing import NamedTuple
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.whole_rewrites import replaces
 from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.exposed_until import Writes
@@ -144,7 +143,7 @@ def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> 
 
 
 def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
-    """Return when a run last wrote clear values into a column, None if a whole rewrite replaced them."""
+    """Return when a run last wrote clear values into a column, None if they are gone."""
     name = graph.names[dataset]
     times = (
         writes.seen(number)[1]
@@ -160,7 +159,7 @@ def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | 
         )
     )
     newest = max(times, default=None)
-    return None if newest is None or replaces(writes.rewritten(name), newest) else newest
+    return None if newest is None or writes.rows_until(name, newest) != EVER_US else newest
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -30,8 +30,14 @@ class ListAnswer(AnswerStruct, kw_only=True):
     next: str | None
 
 
-class Dataset(AnswerStruct):
-    """A dataset by its canonical name."""
+class Displayed(AnswerStruct, kw_only=True):
+    """A thing that may be a dataset; display_name: its display name, left out where it is the canonical name."""
+
+    display_name: str | UnsetType = UNSET
+
+
+class Dataset(Displayed):
+    """A dataset by its canonical name; display_name: the name that people know, left out where it is the same."""
 
     namespace: str
     dataset: str
@@ -60,11 +66,16 @@ class StepTransformation(AnswerStruct):
 
 
 class Via(Column):
-    """The last step to a column: from where, by which job, how, and who says so."""
+    """The last step to a column: from where, by which job, how, and who says so.
+
+    doubtful: the producer reports the step from a name that the SQL of its run explains otherwise (rule 4.10), so it
+    proves neither masking nor that a column is unused.
+    """
 
     job: Job
     transformation: StepTransformation
     origin: Origin
+    doubtful: bool = False
 
 
 class PathStep(Column):
@@ -89,6 +100,14 @@ class UnfinishedRun(AnswerStruct):
     time: Time | None
 
 
+class FormerLocation(AnswerStruct):
+    """The name that a location had last, and since when that means another one (rule 2.4)."""
+
+    namespace: str
+    name: str
+    since: Time
+
+
 class JobUnread(AnswerStruct):
     """Why nothing, or not all, follows from the SQL of a job."""
 
@@ -96,7 +115,7 @@ class JobUnread(AnswerStruct):
     reason: str
 
 
-StopReason = Literal["no_columns", "no_input", "no_output", "not_completed"]
+StopReason = Literal["no_columns", "no_input", "no_output", "not_completed", "events_removed"]
 
 
 class Stop(Dataset):
@@ -104,7 +123,8 @@ class Stop(Dataset):
 
     reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
     no input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
-    complete, so it is not known what they did.
+    complete, so it is not known what they did; `events_removed`: events before `events_removed_before` (a day, UTC)
+    were removed, so more lineage may have existed.
     unread: why nothing, or not all, follows from a job's SQL; may_be_connected: where lineage may go on within an
     application.
     """
@@ -115,6 +135,7 @@ class Stop(Dataset):
     unread: list[str]
     may_be_connected: list[PossibleLink]
     runs: list[UnfinishedRun]
+    events_removed_before: str | UnsetType = UNSET
 
 
 class Error(AnswerStruct):

@@ -10,6 +10,8 @@ from headwater.questions.answers.answer_parts import (
     Column,
     Count,
     Dataset,
+    Displayed,
+    FormerLocation,
     Job,
     JobUnread,
     ListAnswer,
@@ -19,7 +21,7 @@ from headwater.questions.answers.answer_parts import (
 )
 
 
-class SurfaceVia(AnswerStruct, kw_only=True):
+class SurfaceVia(Displayed, kw_only=True):
     """The last step to a column; only its job where it was written without column lineage.
 
     unread: why nothing, or not all, follows from the SQL of that job. not_completed: the run that may have written the
@@ -32,6 +34,7 @@ class SurfaceVia(AnswerStruct, kw_only=True):
     job: Job
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
+    doubtful: bool | UnsetType = UNSET
     unread: str | UnsetType = UNSET
     not_completed: list[UnfinishedRun] | UnsetType = UNSET
 
@@ -41,7 +44,8 @@ class SurfaceItem(Column):
 
     tagged: the column has the tag itself, and `exposure` is the state of its own writes.
     exposed_until: newest executions do not write it in the clear, and rows that were written so up to then may still be
-    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced.
+    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced. former: the name that
+    meant its dataset, where no name does any more.
     """
 
     exposure: Literal["exposed", "once_exposed", "unknown", "masked"]
@@ -51,6 +55,7 @@ class SurfaceItem(Column):
     source: Column | None
     via: SurfaceVia | None
     earlier: bool
+    former: FormerLocation | None
 
 
 class Exposures(AnswerStruct):
@@ -68,12 +73,17 @@ class Exposures(AnswerStruct):
 
 
 class Surface(ListAnswer):
-    """The masking surface."""
+    """The masking surface.
+
+    events_removed_before: the day (UTC) before which events were removed, so that columns may be missing and no column
+    is proven to be masked.
+    """
 
     tag: str
     sources: list[Column]
     items: list[SurfaceItem]
     exposures: Exposures
+    events_removed_before: str | UnsetType = UNSET
 
 
 class Showing(AnswerStruct):
@@ -91,6 +101,7 @@ class Verdict(Column):
 
     read_before_recreation: its readers read the dataset before it was last made anew, none since.
     readers: position of its dataset in the answer's `readers`.
+    readers_only: its dataset has a complete list of columns, and only lists of readers or lineage name this one since.
     earlier: no newest execution uses it, but an earlier one within the window did. last_used: when a run last did,
     be it before the window; null where none is known. observed_since: since when runs are known that read it, or for
     an unused column its dataset.
@@ -108,6 +119,7 @@ class Verdict(Column):
     observed_since: Time | None
     last_used: Time | None
     earlier: bool
+    readers_only: bool
 
 
 class Verdicts(AnswerStruct):
@@ -131,6 +143,7 @@ class DatasetReaders(Dataset):
 
     shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
     not complete. unread: the readers whose SQL would tell more if it were read, with the reason why it is not.
+    former: the name that meant it, where no name does any more.
     """
 
     jobs: list[Job]
@@ -138,13 +151,14 @@ class DatasetReaders(Dataset):
     shown_by: list[Showing]
     not_completed: list[UnfinishedRun]
     unread: list[JobUnread]
+    former: FormerLocation | None
 
 
 class Unused(ListAnswer):
     """Columns with verdicts.
 
     readers: of each dataset that an item is of, once; reasons: the most frequent first; hidden: system tables that
-    were left out.
+    were left out; former_hidden: locations that no name means any more, which were.
     """
 
     items: list[Verdict]
@@ -152,6 +166,7 @@ class Unused(ListAnswer):
     verdicts: Verdicts
     reasons: list[Reason]
     hidden: Count
+    former_hidden: Count
 
 
 class NameStep(AnswerStruct):
@@ -183,7 +198,7 @@ class Rules(AnswerStruct):
     problems: list[str]
 
 
-class Found(AnswerStruct):
+class Found(Displayed):
     """Something that is called so."""
 
     kind: Literal["job", "dataset", "alias", "column", "tag"]
@@ -192,7 +207,7 @@ class Found(AnswerStruct):
     column: str | None
     tag: str | None
     means: Dataset | None
-    match: Literal["exact", "prefix", "word", "part", "parent", "similar"]
+    match: Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
     uses: Count
     last_seen: Time | None
 

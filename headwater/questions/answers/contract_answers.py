@@ -86,6 +86,17 @@ class EndedColumn(AnswerStruct):
     ended: Broke
 
 
+class NotListedColumn(AnswerStruct):
+    """A column that no job lists any more that reads the dataset, which no run writes.
+
+    listed: when a list last had it; since: the run with whose list no newest list has it.
+    """
+
+    name: str
+    listed: Time
+    since: Broke
+
+
 class EndedTag(AnswerStruct):
     """A tag that was taken back; column: null where it was on the dataset."""
 
@@ -146,3 +157,4 @@ class ContractFacts(AnswerStruct):
     service: ContractService
     as_of: Time | None
     truncated: bool
+    not_listed: list[NotListedColumn] = field(default_factory=list)

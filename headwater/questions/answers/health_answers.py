@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Job, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Dataset, Displayed, Job, Time
 
 Status = Literal["failed", "late", "stale", "ok", "unknown"]
 
@@ -17,7 +17,7 @@ class HealthRun(AnswerStruct):
     error: str | None
 
 
-class HealthItem(AnswerStruct):
+class HealthItem(Displayed):
     """How a dataset or a job fares.
 
     last_success: the newest write of a dataset, or run of a job, that completed, by run `success_run`.

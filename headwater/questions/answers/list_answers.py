@@ -130,12 +130,13 @@ class ProducerSetups(AnswerStruct):
 
 
 ChangedThing = Literal["dataset", "column", "owner", "tag", "job", "sql", "code"]
-ChangeWord = Literal["added", "removed", "changed"]
+ChangeWord = Literal["added", "removed", "changed", "not_listed"]
 
 
 class ChangeItem(AnswerStruct):
     """What came, went or changed of a dataset or a job: `before` and `after` are names, types, owners, tags or texts.
 
+    not_listed: no run writes the dataset, and the newest lists of all jobs that read it lack the column.
     time: of the event that first said so; run: which brought it, null where none did or none can be told.
     """
 

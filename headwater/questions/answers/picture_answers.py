@@ -4,13 +4,22 @@ from typing import Literal
 
 from msgspec import field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Column, Count, Dataset, Job, MaskedOnTheWay, Mode
+from headwater.questions.answers.answer_parts import (
+    AnswerStruct,
+    Column,
+    Count,
+    Dataset,
+    Displayed,
+    Job,
+    MaskedOnTheWay,
+    Mode,
+)
 
 Kind = Literal["group", "dataset"]
 Level = Literal["namespace", "lakehouse", "schema", "none"]
 
 
-class GraphNode(AnswerStruct):
+class GraphNode(Displayed):
     """A group of datasets, or one dataset; inside: lineage edges between its own datasets."""
 
     id: str

@@ -1,6 +1,14 @@
 """Answers that list what there is: datasets, jobs, runs."""
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
+from headwater.questions.answers.answer_parts import (
+    AnswerStruct,
+    Count,
+    Displayed,
+    FormerLocation,
+    Job,
+    ListAnswer,
+    Time,
+)
 
 
 class LastRun(AnswerStruct):
@@ -28,10 +36,11 @@ class JobInList(Job):
     original_names: list[str]
 
 
-class DatasetInList(AnswerStruct):
+class DatasetInList(Displayed):
     """A dataset, who owns it, and when it was written last, by which job and how that fared last.
 
-    tags: its own and those of its columns; columns: how many, null where nobody says.
+    tags: its own and those of its columns; columns: how many, null where nobody says. former: the name that meant it,
+    where no name does any more.
     """
 
     namespace: str
@@ -44,6 +53,7 @@ class DatasetInList(AnswerStruct):
     job: Job | None
     integration: str | None
     last_run: LastRun | None
+    former: FormerLocation | None
 
 
 class RunInList(AnswerStruct):
@@ -69,10 +79,15 @@ class Choices(AnswerStruct):
 
 
 class Datasets(ListAnswer):
-    """Datasets by the names they go by now; hidden: system tables among those asked for, which were left out."""
+    """Datasets by the names they go by now.
+
+    hidden: system tables among those asked for, which were left out; former_hidden: locations that no name means any
+    more, which were.
+    """
 
     items: list[DatasetInList]
     hidden: Count
+    former_hidden: Count
     choices: Choices
 
 

@@ -29,9 +29,12 @@ def diff(
 
 @question("changes")
 def changes(
-    sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.Change = None, page: ListPage
+    sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.ChangeAsked = None, page: ListPage
 ) -> list_answers.Changes:  # fmt: skip
-    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run."""
+    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run.
+
+    A column is `not_listed` if no run writes its dataset and no job that reads the dataset lists it any more.
+    """
     only = OnlyChanges(thing, change)
     return sources.open_views.now(
         lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)

@@ -41,7 +41,8 @@ def surface(
 @question("unused")
 def unused(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.AnyDataset = None,
-    verdict: p.Verdict = None, strict: p.Strict = False, system: p.System = False, page: ListPage, as_of: AsOf,
+    verdict: p.Verdict = None, strict: p.Strict = False, system: p.System = False, former: p.Former = False,
+    page: ListPage, as_of: AsOf,
 ) -> column_answers.Unused:  # fmt: skip
     """Tell which columns may be dropped: used, unused, or unknown where no one can tell.
 
@@ -51,7 +52,8 @@ def unused(
     with sources.open_views.look(as_of) as here:
         return verdicts(
             here.snapshot, here.rules, here.counted, asked=asked, page=page, only=verdict, strict=strict,
-            hides=hides(here.rules, system), window=None if as_of.every or as_of.newest else as_of.window,
+            hides=hides(here.rules, system), former=former,
+            window=None if as_of.every or as_of.newest else as_of.window(here.snapshot),
         )  # fmt: skip
 
 

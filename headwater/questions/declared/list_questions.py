@@ -12,15 +12,19 @@ from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.facet_values import newest_facets
 from headwater.questions.search_hits import found_by
+from headwater.questions.subjects import datasets_meant
 
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, page: ListPage
+    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, former: p.Former = False,
+    page: ListPage,
 ) -> thing_answers.Datasets:  # fmt: skip
     """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system))
+    return sources.open_views.now(
+        lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system, former=former)
+    )
 
 
 @question("jobs")
@@ -54,6 +58,7 @@ def facets(
 def search(
     sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, page: FoundPage
 ) -> column_answers.SearchAnswer:  # fmt: skip
-    """Find jobs, datasets, aliases, columns and tags by parts of their names; slips are forgiven."""
+    """Find jobs, datasets, aliases, columns and tags by parts of their names and descriptions; slips are forgiven."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    return found_by(sources.search, q, kinds=wanted, page=page)
+    named = sources.open_views.now(lambda live, rules: datasets_meant(live, rules.names, q))
+    return found_by(sources.search, q, kinds=wanted, named=named, page=page)

@@ -115,8 +115,14 @@ def _is_before(source: Source, head: StoredHead, event: SinkEvent) -> bool:
     return head.received_us <= event.head.received_us
 
 
+def _begun(events: Sequence[SinkEvent]) -> set[str | None]:
+    """Return the runs that begin in a batch; what failed may be a later attempt, so it is looked for."""
+    failed = {event.head.run_id for event in events if event.head.state in ("FAIL", "ABORT")}
+    return {event.head.run_id for event in events if event.head.state == "START"} - failed
+
+
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
-    begun = {event.head.run_id for event in events if event.head.state == "START"}
+    begun = _begun(events)
     first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)
     for event in events:
         if event.head.run_id and event.head.run_id not in begun:
@@ -128,7 +134,7 @@ def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
 
 
 def _history_by_time(bronze: Bronze, events: Sequence[SinkEvent], first_us: int) -> History:
-    begun = {event.head.run_id for event in events if event.head.state == "START"}
+    begun = _begun(events)
     first: dict[str, SinkEvent] = {}
     for event in events:
         if event.head.run_id and event.head.run_id not in begun:

@@ -75,6 +75,7 @@ def united(application: Application, own: MergedEvent | None, actions: Sequence[
         fold(found.of_run, _lineage(each.of_run))
         fold(found.of_job, _lineage(each.of_job))
     found.state, found.ended_us = _end(own, ordered)
+    found.completed_us = found.ended_us if found.state == "COMPLETE" else None
     return found
 
 

@@ -15,16 +15,20 @@ from headwater.events.wire import NULL, WireDataset, WireEvent, read_wire_datase
 from headwater.lineage.edges.facet_contents import is_noise
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import Order, order_of
-from headwater.lineage.runs.run_facts import TERMINAL
+from headwater.lineage.runs.run_facts import TERMINAL, later_begins
 from headwater.lineage.runs.sent_facets import Facets, members, run_facets
 from headwater.sinks.contract.sink_shape import SinkEvent
+
+_Ordered = tuple[Order, WireEvent]
 
 
 class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
     started_us: of its first START or RUNNING, None where none is known. state: how the run ended, None while it has
-    not. counts_as_told: it counts if it names datasets, whatever its state.
+    not. completed_us: end of its newest COMPLETE attempt, up to which its datasets count (rule 1.8), None without one.
+    again_us: begin of the newest attempt, if that is a later one.
+    counts_as_told: it counts if it names datasets, whatever its state.
     input_facets, output_facets: what this run alone says of a dataset, such as statistics.
     """
 
@@ -34,6 +38,8 @@ class MergedEvent(msgspec.Struct):
     started_us: int | None = None
     ended_us: int | None = None
     state: str | None = None
+    completed_us: int | None = None
+    again_us: int | None = None
     producer: str = ""
     run_id: str | None = None
     job: Name = Name("", "")
@@ -57,10 +63,10 @@ class MergedEvent(msgspec.Struct):
 
     @property
     def counts(self) -> bool:
-        """Tell whether it has edges: a run of a batch if it is complete, anything else always."""
+        """Tell whether it has edges: a run of a batch if an attempt of it is complete, anything else always."""
         if self.counts_as_told:
             return bool(self.datasets or self.declared)
-        return self.kind != "RUN" or self.state == "COMPLETE" or self.is_streaming
+        return self.kind != "RUN" or self.completed_us is not None or self.is_streaming
 
     @property
     def declared(self) -> list[Raw]:
@@ -87,18 +93,42 @@ def merged(events: Iterable[SinkEvent]) -> MergedEvent:
     newest = ordered[-1][1]
     found = MergedEvent(_kind(newest), min(times), times[-1], producer=newest.producer)
     found.started_us = min((at.time_us for at, wire in ordered if wire.eventType in ("START", "RUNNING")), default=None)
-    ends = [(order, wire.eventType) for order, wire in ordered if wire.eventType in TERMINAL]
-    if ends:
-        order, kind = max(ends, key=lambda each: (*each[0][:2], TERMINAL.index(str(each[1]))))
-        found.ended_us, found.state = order.time_us, str(kind)
+    if end := _end(ordered):
+        found.ended_us, found.state = end
     for _, wire in ordered:
         _take(found, wire)
-    for wire in _speaking(found, [wire for _, wire in ordered]):
+    counted = _counted(found, ordered)
+    if len(counted) < len(ordered):
+        _take_lineage(found, [wire for _, wire in counted])
+    for wire in _speaking(found, [wire for _, wire in counted]):
         for read in _datasets(wire.inputs or ()):
             _take_dataset(found.inputs, found.input_facets, read, read.inputFacets)
         for read in _datasets([wire.dataset] if found.kind == "DATASET" else wire.outputs or ()):
             _take_dataset(found.outputs, found.output_facets, read, read.outputFacets)
     return found
+
+
+def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
+    """Return when and how the newest attempt ended that did."""
+    ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL]
+    if not ends:
+        return None
+    order, kind = max(ends, key=lambda each: (*each[0][:2], TERMINAL.index(each[1])))
+    return order.time_us, kind
+
+
+def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Ordered]:
+    """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; note that end."""
+    if found.kind != "RUN" or found.is_streaming:
+        return ordered
+    begins = [0, *later_begins((wire.eventType or None, order.time_us) for order, wire in ordered)]
+    for begin, until in zip(reversed(begins), [len(ordered), *reversed(begins[1:])], strict=True):
+        end = _end(ordered[begin:until])
+        if end and end[1] == "COMPLETE":
+            found.completed_us = end[0]
+            found.again_us = ordered[begins[-1]][0].time_us if until < len(ordered) else None
+            return ordered[:until]
+    return ordered
 
 
 def facet(facets: Facets, name: str) -> Mapping[str, Any]:
@@ -141,6 +171,16 @@ def _take(found: MergedEvent, wire: WireEvent) -> None:
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
         fold(found.of_run, _with_parent(run_facets(wire)))
+
+
+def _take_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
+    """Take the `lineage` facets of these events alone."""
+    for kept in (found.of_run, found.of_job):
+        kept.pop("lineage", None)
+    for wire in wires:
+        of_job, of_run = members(wire.job.facets) if wire.job is not UNSET else {}, run_facets(wire)
+        for kept, told in ((found.of_job, of_job), (found.of_run, of_run)):
+            fold(kept, {name: value for name, value in told.items() if name == "lineage"})
 
 
 def _with_parent(facets: Facets) -> Facets:

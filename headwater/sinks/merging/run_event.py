@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from headwater.events.event import Content
 from headwater.events.rows import content_rows
@@ -31,11 +32,29 @@ held_of_runs = (
 def run_payloads(events: Sequence[SinkEvent], history: History) -> list[Payload]:
     """Return each run that has ended as one event, a stream as it stands; jobs and datasets as they were sent.
 
-    What comes behind a run's end makes it be sent again, whole.
+    What comes behind a run's end makes it be sent again, whole. If a later attempt failed, the end of the completed
+    one is sent with what that read and wrote, and the begin and end of the later one without.
     """
     return [
-        Payload(last, run_event(said) if said.kind == "RUN" else last.body) for last, said in due_runs(events, history)
+        Payload(last, body)
+        for last, said in due_runs(events, history)
+        for body in (_bodies(said) if said.kind == "RUN" else [last.body])
     ]
+
+
+def _bodies(said: MergedEvent) -> list[bytes]:
+    if said.again_us is None or said.completed_us is None or said.state == "COMPLETE":
+        return [run_event(said)]
+    bare = structs.replace(said, inputs={}, outputs={}, completed_us=None, of_job=_without_lineage(said.of_job))
+    bare.of_run = _without_lineage(said.of_run)
+    completed = structs.replace(said, state="COMPLETE", ended_us=said.completed_us)
+    begin = structs.replace(bare, state="START", ended_us=said.again_us)
+    return [run_event(each) for each in (completed, begin, bare)]
+
+
+def _without_lineage(facets: Facets) -> Facets:
+    """Return the facets of a run or job but `lineage`."""
+    return {name: raw for name, raw in facets.items() if name != "lineage"}
 
 
 def due_runs(events: Sequence[SinkEvent], history: History) -> list[tuple[SinkEvent, MergedEvent]]:

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.lost_runs import lost_sql
+from headwater.lineage.runs.lost_runs import ENDED, lost_sql
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, kept, texts
 from headwater.spark.gold.run_findings import finding_of, found_of_runs
@@ -27,10 +27,13 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
     findings = found_of_runs(batch.folder, batch.state, compared=batch.compared) if batch else {}
     if batch is not None and batch.compared:
         due |= F.col("finding").isNotNull() | F.col("run_key").isin([*findings])
-    rows = gold.read(RUN_HEALTH).where(due).withColumn("silent", F.lit(True))
+    stored = gold.read(RUN_HEALTH)
+    rows = stored.where(due).withColumn("silent", F.lit(True))
     if batch is not None:
         fresh = _health(batch.derived.where("kind = 'RUN'"), rules).withColumn("silent", F.lit(False))
+        rows = rows.unionByName(_below(stored, fresh).withColumn("silent", F.lit(True))).dropDuplicates(["run_key"])
         rows = gold.few(rows.join(fresh, "run_key", "left_anti").unionByName(fresh))
+        rows = with_ended(rows, stored.join(fresh, "run_key", "left_anti").unionByName(fresh.drop("silent")))
         rows = rows.withColumn("finding", finding_of("run_key", findings))
     found, told = kept(
         rows.withColumn("state", F.when(lost, "LOST").otherwise(F.col("state"))),
@@ -43,6 +46,34 @@ def write_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch | None) -
         _write_hours(gold, rules, found, set(json.loads(told["hours"])), replaced)
         _write_health(gold, found, replaced)
     return bool(told["count"])
+
+
+def _above(runs: DataFrame) -> DataFrame:
+    """Return the batch runs without an end, each with its parent and its root run."""
+    open_runs = runs.where("NOT ended AND processing = 'BATCH'")
+    return open_runs.select("run_key", F.explode(F.array("parent_run", "execution")).alias("above")).where(
+        "above <> run_key"
+    )
+
+
+def _below(stored: DataFrame, fresh: DataFrame) -> DataFrame:
+    """Return the stored runs without an end whose parent or root run is among the fresh ones."""
+    changed = fresh.select(F.col("run_key").alias("above"))
+    return stored.join(_above(stored).join(changed, "above", "left_semi"), "run_key", "left_semi")
+
+
+def with_ended(rows: DataFrame, every: DataFrame) -> DataFrame:
+    """Give runs without an end the state `ENDED` if they ended with their parent or root run (rule 1.9), else RUNNING.
+
+    every: all runs, as they are after this batch.
+    """
+    ends = every.where("ended").select(F.col("run_key").alias("above"), "ended_at")
+    last = _above(rows).join(ends, "above").groupBy("run_key").agg(F.max("ended_at").alias("above_ended_at"))
+    state = (
+        f"CASE WHEN above_ended_at >= last_event_at THEN '{ENDED}' "
+        f"WHEN NOT ended AND state IN ('{ENDED}', 'LOST') THEN 'RUNNING' ELSE state END"
+    )
+    return rows.join(last, "run_key", "left").withColumn("state", F.expr(state)).drop("above_ended_at")
 
 
 def _write_health(gold: TableFolder, found: DataFrame, replaced: Sequence[str]) -> None:
@@ -61,6 +92,7 @@ def _health(runs: DataFrame, rules: UserRules) -> DataFrame:
         "run_key",
         *_JOB,
         "execution",
+        "parent_run",
         "state",
         "processing",
         F.col("ended_at").isNotNull().alias("ended"),
@@ -107,6 +139,7 @@ def _write_hours(
         count("state = 'COMPLETE'").alias("complete"),
         count("state IN ('FAIL', 'ABORT')").alias("failed"),
         count("state = 'LOST'").alias("lost"),
+        count(f"state = '{ENDED}'").alias("ended"),
         count("state = 'RUNNING'").alias("running"),
         count("late").alias("late"),
         F.sum("events").alias("events"),

@@ -8,7 +8,6 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.time.snapshot import Window
 from headwater.lineage.walks.masking_surface import Surfaced
 from headwater.questions.exposure import Exposed, all_tags, look_for
 from headwater.questions.verdicts import dataset_verdicts, last_used, observed_since, reasons_of
@@ -42,7 +41,7 @@ class Answers:
         """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
         now = SnapshotOfRows(self.rules, self.naming, rows, self.parted)
         now.newest_us = self.newest_us
-        counted = now.counted_since(Window())
+        counted = now.counted_since(now.usual_window())
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
             found = look_for(now, self.rules, counted, tag=tag, source=None)

@@ -15,6 +15,7 @@ from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates, counted_rewrites
@@ -43,8 +44,9 @@ class SnapshotOfRows(SnapshotOfCandidates):
 
     def __init__(self, rules: UserRules, naming: Naming, rows: Iterable[Row] = (), parted: Set[Name] = frozenset()):
         """Take rows as `take_rows` does; parted: names of which events mention parts."""
-        super().__init__(naming, partial(remasked, rules))
+        super().__init__(naming, partial(remasked, rules), rules)
         self._parted = parted
+        self._declared_as_retired = rules.names.jobs.retired
         self.take_rows(rows)
 
     def take_rows(self, rows: Iterable[Row]) -> None:
@@ -62,6 +64,10 @@ class SnapshotOfRows(SnapshotOfCandidates):
                         self.parents[each.run_key] = each.application
                     candidates[each.job_output].append(each.candidate(lineage)._replace(weight=weight_of(lineage)))
                 self.take(self._counted_rewrites(candidates), _FoundRelations(reported))
+
+    def retired_jobs(self) -> RetiredJobs:
+        """Return the jobs that are declared as retired; silver does not keep which were deleted."""
+        return newest_retirements(declared_until(self._declared_as_retired, self.newest_us))
 
     def _counted_rewrites(self, candidates: Candidates[OutputLineage]) -> Candidates[OutputLineage]:
         output = next(iter(candidates)).output

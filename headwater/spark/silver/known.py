@@ -12,6 +12,7 @@ from headwater.lineage.edges.schema_history import KnownLists, SeenSchema, lists
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.tags import tagged, tags_facets
+from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.run_facts import names_of_parts
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.silver.content_texts import SCHEMA
@@ -30,7 +31,8 @@ class Known:
 
     exact: by dataset, the keys that its columns tell apart; none for nearly every dataset.
     newest, histories: lists of datasets whose columns a run must borrow: of each those that count now; all mentions,
-    oldest first. parted: those of which parts are mentioned; columns: those of the hashes of lists.
+    oldest first. parted: those of which parts are mentioned; columns: those of the hashes of lists. rules: declare how
+    jobs write.
     """
 
     naming: Naming
@@ -39,6 +41,7 @@ class Known:
     histories: Mapping[Name, Sequence[SeenSchema]] = field(default_factory=dict)
     parted: frozenset[Name] = frozenset()
     columns: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    rules: UserRules = NO_RULES
 
     def key(self, dataset: Name, column: str) -> str:
         """Return the key that equal columns of a dataset share."""

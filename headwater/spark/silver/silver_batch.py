@@ -173,7 +173,7 @@ class SilverBatch:
     def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs, and find out what changes."""
         runs = DerivedRuns(self.folder, self._stored, self._facets)
-        derived, told = runs.of(rows, contents, Known(self.naming, self.exact))
+        derived, told = runs.of(rows, contents, Known(self.naming, self.exact, rules=self.rules))
         self._lend(names_in(told["lenders"]))
         self.replaced = json.loads(told["stored"])
         return derived, told

@@ -9,10 +9,12 @@ from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.edges.run_edges import EdgeRules
+from headwater.lineage.edges.current_candidates import Candidate, JobOutput
+from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Speaker, bindings_of
+from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
@@ -109,7 +111,8 @@ class _Task:
         nominal_us = max((each.nominal_us for each in facts.values() if each.nominal_us is not None), default=None)
         run, candidates, _, _, lenders = self._runs.derive([*facts.values()], nominal_us)
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
-        now = {row.group_key: (row, _mark(row)) for row in (row_of(*each, run.parent) for each in candidates.items())}
+        found = (row_of(by, self._as_declared(run, by, each), run.parent) for by, each in candidates.items())
+        now = {row.group_key: (row, _mark(row)) for row in found}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
             *_run_row(run, ordered),
@@ -123,6 +126,13 @@ class _Task:
             before is not None,
             list(self._spellings(ordered)),
         )
+
+    def _as_declared(
+        self, run: Run, job_output: JobOutput, candidate: Candidate[OutputLineage]
+    ) -> Candidate[OutputLineage]:
+        """Return a candidate whose write is of the kind that users declare."""
+        kind = declared_kind(self._known.rules, run.producer, job_output, candidate.rewrites)
+        return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:
         for fact in facts:

@@ -20,6 +20,8 @@ export interface PictureTable {
   kind: 'table' | 'group' | 'job' | 'stack' | 'chain';
   namespace: string;
   name: string;
+  /** What people call it, where that is not its canonical name. */
+  display?: string | undefined;
   columns: readonly PictureColumn[];
   /** Columns that are there but not in `columns`. */
   more: number;
@@ -84,7 +86,7 @@ export function pictureOf(answer: Around): Picture {
   const tables = answer.tables.map((table, at): PictureTable => {
     const columns = asksColumn ? sortedColumns(related.get(at) ?? []) : table.columns.map(plainColumn);
     return {
-      id: ids[at] ?? '', kind: 'table', namespace: table.namespace, name: table.dataset, columns,
+      id: ids[at] ?? '', kind: 'table', namespace: table.namespace, name: table.dataset, display: table.display_name, columns,
       more: Math.max(0, table.columnCount - columns.length), distance: table.distance,
       moreUp: table.moreUp, moreDown: table.moreDown, subject: table.distance === 0,
       columnLineage: table.columnLineage || (!written.has(at) && !table.moreUp), // what nobody writes lacks none
@@ -142,7 +144,7 @@ export function edgeId(ends: { from: string; to: string; fromColumn?: string; to
 export function mapOf(answer: Answer<'graph'>): Picture {
   return {
     tables: answer.nodes.map((node) => ({
-      id: node.id, kind: node.kind === 'group' ? 'group' : 'table', namespace: node.namespace, name: node.name,
+      id: node.id, kind: node.kind === 'group' ? 'group' : 'table', namespace: node.namespace, name: node.name, display: node.display_name,
       columns: [], more: 0, distance: 0, moreUp: 0, moreDown: 0, columnLineage: true, subject: false,
       datasets: node.datasets, inside: node.inside,
     })), // prettier-ignore

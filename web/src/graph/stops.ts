@@ -13,6 +13,7 @@ export function stopSentences(stops: readonly Stop[]): string[] {
     ...stops.filter((stop) => stop.reason === 'no_output').map((stop) => `${shortName(stop.dataset)} is read by ${jobsOf(stop)}, which reports no output.`),
     ...stops.filter((stop) => stop.reason === 'not_completed').flatMap((stop) => stop.runs.slice(0, 3).map((run) =>
       `A run of ${run.job.name} at ${shortName(stop.dataset)} is ${run.state}, so what it read and wrote is not known. Wait for its end, or run the job again.`)),
+    ...stops.filter((stop) => stop.reason === 'events_removed').map((stop) => `Events before ${stop.events_removed_before} were removed, so there may have been more.`),
     ...(links.length ? [`May be connected within one application: ${some(links)}.`] : []),
   ];
 }

@@ -10,7 +10,7 @@ export function headingOf(table: PictureTable): string {
   const many = count(table.members?.length ?? 0);
   if (table.kind === 'chain') return `${many} steps`;
   if (table.kind === 'stack') return table.alone ? `${many} ${isOfJobs(table) ? 'jobs' : 'tables'}` : `+${many} more`;
-  return shortName(table.name) || table.namespace;
+  return table.display ?? (shortName(table.name) || table.namespace);
 }
 
 export function subtitleOf(table: PictureTable): string {

@@ -29,8 +29,8 @@ export function Dataset() {
   const around = useQuestion('lineage', { ...asked, up: 1, down: 1, granularity, system: 'true' });
   return (
     <Page
-      title={id.name}
-      hint={<bdi className="mono">{id.namespace}</bdi>}
+      title={described.data?.displayName ?? id.name}
+      hint={<bdi className="mono">{described.data?.displayName ? `${id.namespace}/${id.name}` : id.namespace}</bdi>}
       tools={<><ContractButton asked={asked} /><Link className="button" to={to.lineage(asked)}>Lineage</Link></>}
     >
       <Answered query={described}>

@@ -1,5 +1,6 @@
 // All datasets: who owns them, when they were written last, and how that job fared.
 import { duration, milliseconds, time } from '../parts/format';
+import { Former, FORMER, FormerLocations } from '../parts/FormerLocations';
 import { ListTable } from '../parts/ListTable';
 import { Chip, DatasetLink, JobLink } from '../parts/Names';
 import { Between, Choose, useNarrowed } from '../parts/Narrowing';
@@ -10,14 +11,16 @@ import { useAddressState } from '../parts/useAddressState';
 
 export function Datasets() {
   const { asked, narrowed } = useNarrowed('namespace', 'owner', 'tag', 'state', 'since', 'until');
-  const system = useAddressState().get(SYSTEM) === 'true' ? 'true' : '';
+  const state = useAddressState();
+  const system = state.get(SYSTEM) === 'true' ? 'true' : '';
+  const former = state.get(FORMER) === 'true' ? 'true' : '';
   return (
     <Page title="Datasets" tools={<Between what="Last written" />}>
       <ListTable
-        question="datasets" asked={{ ...asked, ...(system && { system }) }} usual="name"
+        question="datasets" asked={{ ...asked, ...(system && { system }), ...(former && { former }) }} usual="name"
         empty={narrowed ? 'No dataset is so. Take a filter back.' : <NothingYet>No event named a dataset yet.</NothingYet>}
         columns={[
-          { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.name, width: 'minmax(14rem, 3fr)', show: (row) => <DatasetLink id={row} /> },
+          { id: 'name', sort: 'name', title: 'Dataset', value: (row) => row.display_name ?? row.name, width: 'minmax(14rem, 3fr)', show: (row) => <><DatasetLink id={row} /><Former of={row.former} /></> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(9rem, 2fr)' },
           { id: 'owners', sort: 'owners', title: 'Owners', value: (row) => row.owners.join(', '), width: 'minmax(7rem, 1fr)' },
           { id: 'tags', sort: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(6rem, 1fr)', show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
@@ -29,11 +32,11 @@ export function Datasets() {
           { id: 'integration', sort: 'integration', title: 'Sent by', value: (row) => row.integration, width: '7rem' },
         ]}
       >
-        {({ choices, hidden }) => (
+        {({ choices, hidden, former_hidden }) => (
           <p className="filters">
             <Choose name="namespace" title="Namespace" choices={choices.namespaces} /> <Choose name="owner" title="Owner" choices={choices.owners} />{' '}
             <Choose name="tag" title="Tag" choices={choices.tags} /> <Choose name="state" title="Last run" choices={choices.states} />{' '}
-            <SystemTables hidden={hidden} />
+            <SystemTables hidden={hidden} /> <FormerLocations hidden={former_hidden} />
           </p>
         )}
       </ListTable>

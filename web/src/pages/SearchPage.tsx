@@ -25,9 +25,9 @@ export function SearchPage() {
           question="search" asked={{ q }} usual="match" filtered={false} empty="Nothing is called like this. Try fewer letters, or one word."
           columns={[
             { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
-            { id: 'name', sort: 'name', title: 'Name', value: (row) => row.column ?? row.tag ?? row.name, width: 'minmax(10rem, 2fr)',
-              show: (row) => <Link to={address(row)} className="name"><bdi>{row.column ?? row.tag ?? row.name}</bdi></Link> },
-            { id: 'in', title: 'In', value: (row) => (row.column || row.tag ? row.name : ''), width: 'minmax(10rem, 2fr)' },
+            { id: 'name', sort: 'name', title: 'Name', value: (row) => row.column ?? row.tag ?? row.display_name ?? row.name, width: 'minmax(10rem, 2fr)',
+              show: (row) => <Link to={address(row)} className="name"><bdi>{row.column ?? row.tag ?? row.display_name ?? row.name}</bdi></Link> },
+            { id: 'in', title: 'In', value: (row) => (row.column || row.tag ? (row.display_name ?? row.name) : ''), width: 'minmax(10rem, 2fr)' },
             { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(8rem, 2fr)' },
             { id: 'uses', sort: 'uses', down: true, title: 'Used by', value: (row) => row.uses, width: '6rem' },
             { id: 'seen', sort: 'last_seen', down: true, title: 'Last seen', value: (row) => time(row.last_seen), width: '12rem' },

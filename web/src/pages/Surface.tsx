@@ -5,6 +5,7 @@ import { count, fieldOf, isoOf, time } from '../parts/format';
 import type { ColumnName } from '../parts/links';
 import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink, JobLink } from '../parts/Names';
+import { Former } from '../parts/FormerLocations';
 import { Page, Section } from '../parts/Page';
 import { Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
@@ -40,7 +41,7 @@ export function Surface() {
         columns={[
           { id: 'exposure', sort: 'exposure', title: 'Exposure', value: (row) => row.tagged ? `${row.exposure} ${TAGGED}` : row.exposure, width: '10rem', show: (row) => <><Chip kind={row.exposure}>{row.exposure.replace('_', ' ')}</Chip>{row.earlier && <> <Chip kind="earlier">earlier</Chip></>}{row.tagged && <> <Chip kind={TAGGED}>{TAGGED}</Chip></>}</> },
           { id: 'until', sort: 'exposed_until', down: true, title: 'In the clear until', value: (row) => time(row.exposed_until), width: '12rem', show: (row) => row.exposed_until && <Chip kind={ONCE}>{time(row.exposed_until)}</Chip> },
-          { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
+          { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <><ColumnLink column={row} /><Former of={row.former} /></> },
           { id: 'how', title: 'How', value: (row) => how(row.how), width: 'minmax(9rem, 2fr)' },
           { id: 'via', sort: 'from', title: 'From', value: (row) => row.via?.dataset, width: 'minmax(12rem, 2fr)', show: (row) => { const from = cameFrom(row); return from && <ColumnLink column={from} />; } },
           { id: 'job', sort: 'job', title: 'By', value: (row) => row.via?.job.name, width: 'minmax(10rem, 2fr)', show: (row) => row.via && <JobLink id={row.via.job} /> },

@@ -1,5 +1,6 @@
 // Which columns may be dropped: used, unused with caveats, or not provable.
 import { count, time } from '../parts/format';
+import { FORMER, FormerLocations } from '../parts/FormerLocations';
 import { ListTable } from '../parts/ListTable';
 import { Chip, ColumnLink } from '../parts/Names';
 import { Page } from '../parts/Page';
@@ -11,6 +12,7 @@ export function Unused() {
   const asked = { namespace: state.get('namespace'), dataset: state.get('dataset') };
   const strict = state.get('strict') === 'true';
   const system = state.get(SYSTEM) === 'true' ? 'true' : '';
+  const former = state.get(FORMER) === 'true' ? 'true' : '';
   const only = state.get('verdict') || 'unused';
   return (
     <Page
@@ -26,10 +28,10 @@ export function Unused() {
       }
     >
       <ListTable
-        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false', ...(system && { system }) }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
+        question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false', ...(system && { system }), ...(former && { former }) }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
         columns={[
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}`, width: 'minmax(12rem, 3fr)' },
+          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}${row.readers_only ? ' (column seen by readers only)' : ''}`, width: 'minmax(12rem, 3fr)' },
           { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
           { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.dataset_readers.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
           { id: 'unread', title: 'SQL not read', value: (row) => row.dataset_unread.map((each) => `${each.job.name}: ${each.reason}`).join('; '), width: 'minmax(12rem, 2fr)' },
@@ -45,7 +47,7 @@ export function Unused() {
                   <Chip kind={each}>{each}</Chip> {count(answer.verdicts[each])}
                 </button>
               ))}{' '}
-              <SystemTables hidden={answer.hidden} />
+              <SystemTables hidden={answer.hidden} /> <FormerLocations hidden={answer.former_hidden} />
             </div>
             <ul className="reasons" aria-label="Reasons">
               {answer.reasons.filter((each) => each.verdict === only).map((each) => <li key={each.reason}>{count(each.count)}: {each.reason}</li>)}

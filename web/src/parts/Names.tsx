@@ -4,10 +4,11 @@ import { Link } from 'react-router';
 import type { Id } from '../api/marquez';
 import { shortName, to, type ColumnName } from './links';
 
-export function DatasetLink({ id, whole = false }: { id: Id; whole?: boolean }) {
+/** A dataset by its display name, where an answer has one, else by the last parts of its canonical name. */
+export function DatasetLink({ id, whole = false }: { id: Id & { display_name?: string | undefined }; whole?: boolean }) {
   return (
     <Link to={to.dataset(id)} title={`${id.namespace}/${id.name}`} className="name">
-      <bdi>{whole ? id.name : shortName(id.name)}</bdi>
+      <bdi>{id.display_name ?? (whole ? id.name : shortName(id.name))}</bdi>
     </Link>
   );
 }
@@ -32,7 +33,7 @@ export function RunLink({ id }: { id: string }) {
 export function ColumnLink({ column }: { column: ColumnName }) {
   return (
     <Link to={to.lineage(column)} title={`${column.namespace}/${column.dataset}`} className="name">
-      <bdi>{shortName(column.dataset)}</bdi>
+      <bdi>{column.display_name ?? shortName(column.dataset)}</bdi>
       {column.column && <> · <bdi className="mono">{column.column}</bdi></>}
     </Link>
   );

@@ -73,7 +73,7 @@ export function FoundRow({ found }: { found: Found }) {
       <span className="hit-name">
         {found.kind === 'tag' && <><bdi>#{found.tag}</bdi> on </>}
         {found.column && <><bdi className="mono">{found.column}</bdi> in </>}
-        <bdi>{found.column ? shortName(found.name) : found.name}</bdi>
+        <bdi>{found.display_name ?? (found.column ? shortName(found.name) : found.name)}</bdi>
         {found.means && <> means <bdi>{shortName(found.means.dataset)}</bdi></>}
       </span>
       <bdi className="hit-where">{found.namespace}</bdi>

@@ -15,10 +15,10 @@ _KNOWN = frozenset({"ALTER", "CREATE", "DROP"})
 
 def operations(said: MergedEvent, known: Mapping[Name, str], outputs: Collection[str]) -> Iterator[Aspect]:
     """Yield what a complete run did to each output whose facets tell it. known: URNs; outputs: those that count."""
-    if said.state != "COMPLETE" or said.ended_us is None:
+    if said.completed_us is None:
         return
     for name, facets in said.outputs.items():
-        operation = _operation(facets, said.output_facets.get(name, {}), said.ended_us // 1000)
+        operation = _operation(facets, said.output_facets.get(name, {}), said.completed_us // 1000)
         if operation and known[name] in outputs:
             yield upsert(known[name], "operation", operation)
 

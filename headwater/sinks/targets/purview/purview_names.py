@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import display_form
 from headwater.lineage.names.name_operations import count_parts
 from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
 from headwater.sinks.contract.sink_options import Part
@@ -76,9 +77,9 @@ class _Compiled(NamedTuple):
         if space is None or name is None:
             return None
         if self.rule.type is None or self.qualified_name is None:
-            return _placeholder(dataset, self.rule.id, self.rule.why)
+            return _placeholder(dataset, self.rule.id, self.rule.why, sent.display)
         holes = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
-        shown = self.shown.fill(holes) if self.shown else _last(dataset.name)
+        shown = self.shown.fill(holes) if self.shown else sent.display
         named = self.qualified_name.fill(holes)
         columns = None
         if self.rule.columns and self.column:
@@ -96,6 +97,12 @@ class _Sent:
     def is_bare(self) -> bool:
         """Whether the name was sent as a table alone, and its database came from the namespace."""
         return self._sent is not None and count_parts(self._sent.name) == 1
+
+    @property
+    def display(self) -> str:
+        """The display name in OneLake, where ids say nothing to people; else the end of a path, or the whole name."""
+        form = display_form(self._dataset, self._forms.onelake_names)
+        return _last(self._dataset.name) if form == self._dataset.name else form
 
     @property
     def spelling(self) -> Name:
@@ -131,7 +138,9 @@ class QualifiedNames:
         told = _Sent(dataset, sent, self.forms)
         found = (each.apply(dataset, told, self._workspace) for each in self._rules)
         unknown = "no rule knows a type for it"
-        return next((each for each in found if each), None) or _placeholder(dataset, "placeholder", unknown)
+        return next((each for each in found if each), None) or _placeholder(
+            dataset, "placeholder", unknown, told.display
+        )
 
     def explain(self, namespace: str, name: str) -> dict[str, Any]:
         """Return which rules led from a name as sent to its canonical name, and which to the qualified name."""
@@ -142,10 +151,10 @@ class QualifiedNames:
         return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
 
 
-def _placeholder(dataset: Name, rule: str, why: str) -> QualifiedName:
+def _placeholder(dataset: Name, rule: str, why: str, shown: str) -> QualifiedName:
     qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
     columns = names_of_placeholder(qualified_name)
-    return QualifiedName(PLACEHOLDER, qualified_name, _last(dataset.name), rule, why, columns)
+    return QualifiedName(PLACEHOLDER, qualified_name, shown, rule, why, columns)
 
 
 def _folded(name: Name) -> tuple[str, str]:

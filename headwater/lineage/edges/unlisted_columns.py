@@ -1,0 +1,61 @@
+"""Rule 12.10: columns of a dataset that no run writes, and that its readers no longer list."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.lineage.edges.schema_history import SeenSchema
+from headwater.lineage.names.dataset_name import Name
+
+Keys = Callable[[str], frozenset[str]]
+"""Returns the keys of the columns in the list of a hash."""
+
+
+class ReaderList(NamedTuple):
+    """A list of columns with which a job read a dataset."""
+
+    job: Name
+    seen: SeenSchema
+
+
+class UnlistedColumn(NamedTuple):
+    """A column, by its key, that no newest list of a reader has.
+
+    listed: the newest list that has it; since: the list from which on no reader's newest list has it.
+    """
+
+    column: str
+    listed: SeenSchema
+    since: SeenSchema
+
+
+def unlisted_columns(read: Iterable[ReaderList], others: Iterable[SeenSchema], keys: Keys) -> list[UnlistedColumn]:
+    """Return the columns that the newest lists of all jobs lack, while an older list has them, by their keys.
+
+    read: the lists of jobs within the window; others: lists of whoever else, and of whatever time.
+    """
+    by_job: dict[Name, list[SeenSchema]] = {}
+    for job, seen in read:
+        by_job.setdefault(job, []).append(seen)
+    if not by_job:
+        return []
+    histories = [sorted(own) for own in by_job.values()]
+    every = sorted({*others, *(seen for own in histories for seen in own)})
+    newest = max(own[-1] for own in histories)
+    listed = frozenset[str]().union(*(keys(own[-1].schema) for own in histories))
+    last = {column: seen for seen in every for column in keys(seen.schema)}
+    return [
+        UnlistedColumn(column, seen, _since(column, seen, histories, keys))
+        for column, seen in sorted(last.items())
+        if column not in listed and seen < newest
+    ]
+
+
+def _since(column: str, listed: SeenSchema, histories: Sequence[Sequence[SeenSchema]], keys: Keys) -> SeenSchema:
+    """Return the list with which the last of the jobs that had listed a column no longer did."""
+    found = []
+    for own in histories:
+        places = [at for at, seen in enumerate(own) if column in keys(seen.schema)]
+        if places:
+            found.append(own[places[-1] + 1])
+    later = (seen for own in histories for seen in own if seen > listed)
+    return max([*found, min(later)])

@@ -1,0 +1,51 @@
+"""Rule 4.7: what a JobEvent explains of the runs of its job."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from headwater.lineage.edges.accounting import ALL_COLUMNS, ColumnList, LineColumns
+from headwater.lineage.edges.run_edges import OutputLineage
+from headwater.lineage.edges.schema_columns import Columns
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.walks.column_graph import Graph
+
+
+class Explanations(NamedTuple):
+    """What JobEvents in force explain, by edge set of an observed run: inputs, and whether all columns it leaves out.
+
+    inputs: what is covered by a JobEvent that accounts for every column of the output.
+    """
+
+    inputs: dict[int, tuple[Name, ...]]
+    complete: set[int]
+
+
+def explained_by_jobs(
+    graph: Graph, in_force: Callable[[int], bool], columns_of: Callable[[Name], Columns]
+) -> Explanations:
+    """Look at the edge sets of jobs that have a declaration, for the outputs that the declaration is about."""
+    found = Explanations({}, set())
+    for number in filter(in_force, graph.declared):
+        job_output, lineage = graph.sets[number]
+        observed = job_output._replace(layer="observed")
+        same = [each for each in graph.of_job[job_output.job] if graph.sets[each][0] == observed]
+        if not same or lineage.output is None:
+            continue
+        columns = columns_of(lineage.output)
+        listed = ColumnList(frozenset(columns.by_key), columns.top_level)
+        accounted = _accounted(lineage)
+        is_whole = not listed.unaccounted(accounted)
+        for each in same:
+            if is_whole:
+                found.inputs[each] = lineage.named
+            left_out = frozenset(graph.sets[each][1].unaccounted)
+            known = bool(left_out) and ALL_COLUMNS not in left_out
+            if known and not ColumnList(left_out, listed.top_level).unaccounted(accounted):
+                found.complete.add(each)
+    return found
+
+
+def _accounted(lineage: OutputLineage) -> LineColumns:
+    """Return the columns that a declaration accounts for; `dataset` entries account for none."""
+    named = {edge.target for edge in lineage.edges if edge.target is not None}
+    return LineColumns(named.union(lineage.bare).difference(lineage.unaccounted), frozenset(), frozenset())

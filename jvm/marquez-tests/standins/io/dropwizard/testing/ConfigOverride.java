@@ -1,0 +1,8 @@
+package io.dropwizard.testing;
+
+/** A setting of Marquez's own application, which nothing reads here. */
+public record ConfigOverride(String key, String value) {
+  public static ConfigOverride config(String key, String value) {
+    return new ConfigOverride(key, value);
+  }
+}

@@ -1,0 +1,4 @@
+package marquez;
+
+/** Names the configuration of that application. */
+public final class MarquezConfig {}

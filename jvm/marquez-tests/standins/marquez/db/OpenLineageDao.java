@@ -1,0 +1,6 @@
+package marquez.db;
+
+import org.jdbi.v3.sqlobject.SqlObject;
+
+/** Names the access object that tests pass on. */
+public interface OpenLineageDao extends SqlObject {}

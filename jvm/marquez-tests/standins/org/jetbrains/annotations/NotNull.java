@@ -1,0 +1,4 @@
+package org.jetbrains.annotations;
+
+/** Says that a value is never null. */
+public @interface NotNull {}

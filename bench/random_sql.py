@@ -15,7 +15,7 @@ WHOLE_ROWS = frozenset({
     "whole row", "first whole row", "count of rows with values", "NATURAL JOIN", "star", "star that leaves out",
     "star that replaces", "star that renames", "DISTINCT star", "set operation of stars", "GROUP BY ALL", "PIVOT",
     "UNPIVOT", "COLUMNS", "star of a struct", "CTE that hides a table", "table function", "query of a table function",
-    "ORDER BY ALL", "column by its place",
+    "ORDER BY ALL", "column by its place", "place after a star", "UNION BY NAME of stars", "macro",
 })  # fmt: skip
 """Forms that may use columns without naming them."""
 
@@ -23,6 +23,7 @@ DUCKDB_ONLY = frozenset({
     "COLUMNS", "column by its place", "query of a table function", "table function", "POSITIONAL JOIN", "PIVOT",
     "UNPIVOT", "ORDER BY ALL", "SET VARIABLE", "INSERT BY NAME", "alias in WHERE", "alias used again",
     "alias in GROUP BY", "alias in HAVING", "list comprehension", "UNNEST of a struct", "MERGE", "ASOF JOIN",
+    "UNION BY NAME of stars", "method", "macro", "dropped temporary table", "alias in an ORDER BY expression",
     "DELETE RETURNING", "CTE that hides a table",  # sqlglot moves a CTE out of its query for Spark
 })  # fmt: skip
 """Forms that other dialects do not have, or in which names mean something else there."""
@@ -161,6 +162,11 @@ class QueryWriter:
         name, picked = self.alias(), self.random.choice("abc")
         operation = self.random.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
         inner = f"SELECT * FROM t WHERE a > 1 {operation} SELECT * FROM t WHERE {self._plain()} > 2"
+        if self.random.random() < 0.2:
+            inner = f"SELECT * FROM t WHERE a > 1 UNION BY NAME SELECT {self._plain()} AS {picked} FROM t"
+            return self.choose("UNION BY NAME of stars", f"SELECT {name}.{picked} AS o1 FROM ({inner}) AS {name}"), [
+                "o1"
+            ]
         return self.choose("set operation of stars", f"SELECT {name}.{picked} AS o1 FROM ({inner}) AS {name}"), ["o1"]
 
     def _hidden_table(self) -> Query:
@@ -184,6 +190,8 @@ class QueryWriter:
             f"GROUP BY GROUPING SETS (({one}), ({other}, {one}))",
             "ROLLUP": f"SELECT {one} AS o1, count({other}) AS o2 FROM t GROUP BY ROLLUP ({one}, b)",
             "GROUP BY a place": f"SELECT {one} + 1 AS o1, max({other}) AS o2 FROM t GROUP BY 1 ORDER BY 2 LIMIT 3",
+            "place after a star": f"SELECT {one} AS o1 FROM (SELECT * FROM t ORDER BY 2, a, b, c, s LIMIT 5) "
+            f"AS {self.alias()}",
             "ORDER BY ALL": f"SELECT {one} AS o1 FROM (SELECT * FROM t ORDER BY ALL LIMIT 5) AS {self.alias()}",
         }
         text = self.one_of(forms)
@@ -215,6 +223,8 @@ class QueryWriter:
             "alias used again": f"SELECT {value} AS {given}, {given} + {other} AS o2 FROM t",
             "alias in WHERE": f"SELECT {value} AS {given} FROM t WHERE {given} > 1",
             "alias in ORDER BY": f"SELECT {value} AS {given} FROM t ORDER BY {given}, {value} LIMIT 4",
+            "alias in an ORDER BY expression": f"SELECT {value} AS {given} FROM t "
+            f"ORDER BY {given} + 1, {value} LIMIT 4",
             "alias in GROUP BY": f"SELECT {value} AS {given}, count(*) AS o2 FROM t GROUP BY {given}, {value}, s, xs",
             "alias in HAVING": f"SELECT {value} AS {given}, sum({other}) AS o2 FROM t GROUP BY ALL HAVING {given} > 1",
         }
@@ -334,6 +344,7 @@ class QueryWriter:
             "whole row": f"len(WHOLE_ROW_OF({_alias(columns)}))",
             "named_struct": f"struct_pack(p := {column}, q := {other}).p",
             "nested struct": f"struct_pack(p := struct_pack(q := {column}), r := {other}).p.q",
+            "method": f"{column}.abs()",
             "constant": "7",
         }
         return self.one_of(forms)

@@ -340,6 +340,13 @@ def test_a_merge_with_lists_that_lack_columns_proves_nothing_of_the_others(whens
     assert isinstance(said, str) or 0 in said.behind_views
 
 
+def test_a_union_that_begins_with_a_star_of_a_list_that_lacks_columns_is_not_read() -> None:
+    part = [KnownTable(each.names, each.columns, each.is_input, each.is_output, is_part=True) for each in TABLES]
+    union = "SELECT * FROM customers UNION BY NAME SELECT id AS email FROM orders"
+    said = read_script(f"CREATE TABLE out AS SELECT q.email FROM ({union}) q", "duckdb", part)[OUT]
+    assert "a query of a UNION takes `*`" in str(said)
+
+
 def test_an_insert_by_place_into_a_list_that_lacks_columns_is_not_read() -> None:
     part = [*TABLES[:2], KnownTable(("dw.out",), ("a", "b"), False, True, is_part=True)]
     said = read_script("INSERT INTO out SELECT id, name FROM customers", "spark", part)[OUT]

@@ -13,7 +13,7 @@ def copied(relation: Relation, budget: Budget) -> Relation:
     budget.copy(size_of(made for _, made in relation.columns) + len(relation.whole))
     found = Relation([(name, copy_of(made)) for name, made in relation.columns])
     found.whole = copy_of(relation.whole)
-    found.hides_names = relation.hides_names
+    found.hides_names, found.more_of = relation.hides_names, relation.more_of
     return found
 
 

@@ -25,9 +25,9 @@ from hypothesis import seed as with_seed
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.lake_check import check_audit, check_lake
+from tests.lake_check import audit_over_http, check_audit, check_lake
 from tests.parsing import take_last_notes
-from tests.producers import CLAIM_BYTES, Producers
+from tests.producers import CLAIM_BYTES, RATE, Producers
 from tests.running import Running, headwater
 
 _ENVIRONMENT = {
@@ -42,6 +42,9 @@ _RECOVERED_CPU_S = 60.0
 _STUCK_S = 1200.0
 """A station that does not go on is stuck when two minutes have passed *and* all stations together have had a minute of
 CPU: on a busy machine two minutes alone may be a few seconds of it. One that waits for nothing is found by the last."""
+_LOOK_S = 0.2
+"""An audit reads log and lake: one every 50 ms takes the processor from those that it waits for."""
+
 STATIONS = ("serve", "parser", "index")
 
 
@@ -90,10 +93,11 @@ class Disk:
 class Campaign(RuleBasedStateMachine):
     """One episode: a data folder, producers that never rest, and a fault after the other, some of them at once.
 
-    chronicle: shared by all episodes of a campaign.
+    chronicle: shared by all episodes of a campaign; rate: events a second that producers post.
     """
 
     chronicle = Chronicle()
+    rate: float = RATE
 
     @initialize(seed=st.integers(0, 1 << 30))
     def begin(self, seed: int) -> None:
@@ -103,7 +107,7 @@ class Campaign(RuleBasedStateMachine):
         self._folder = self._disk.folder / "data"
         self._index_copy = self._disk.folder / "index of earlier"
         self._running = Running(self._folder, environment=_ENVIRONMENT, timeout_s=_STUCK_S)
-        self._producers = Producers(self._running.port, seed, self._folder)
+        self._producers = Producers(self._running.port, seed, self._folder, rate=self.rate)
         self._producers.start()
         self._await_progress()
 
@@ -254,7 +258,7 @@ class Campaign(RuleBasedStateMachine):
 
             def is_less(before: int | None = before) -> bool:
                 nonlocal last
-                last = _audit(url)
+                last = audit_over_http(url)
                 return "pending" in last and (before is None or last["pending"] < before)
 
             _await(is_less, f"the parser has parsed nothing more, {before} pending", self._running)
@@ -291,8 +295,8 @@ class Campaign(RuleBasedStateMachine):
         ledger, url = self._producers.ledger, self._running.url
         before = ledger.acknowledged()
         _await(lambda: ledger.acknowledged() > before + 20, "nothing is acknowledged any more", self._running)
-        stored = _audit(url).get("stored", 0)
-        _await(lambda: _audit(url).get("stored", 0) > stored, "nothing is stored any more", self._running)
+        stored = audit_over_http(url).get("stored", 0)
+        _await(lambda: audit_over_http(url).get("stored", 0) > stored, "nothing is stored any more", self._running)
 
     def _pause(self, ms: int) -> None:
         time.sleep(ms / 1000)  # a random moment is what is wanted here
@@ -314,15 +318,6 @@ def locked(segment: Path) -> Iterator[None]:
         connection.close()
 
 
-def _audit(url: str) -> dict[str, Any]:
-    try:
-        answer = httpx.get(f"{url}/api/headwater/v1/audit", timeout=30)
-    except httpx.TransportError:
-        return {}
-    found = answer.json() if answer.status_code == 200 else {}
-    return dict(found)
-
-
 def _tried(is_so: Callable[[], bool]) -> bool:
     with suppress(httpx.TransportError):
         return is_so()
@@ -338,7 +333,7 @@ def _await(is_so: Callable[[], bool], otherwise: str, running: Running) -> None:
             had = running.cpu_s() - cpu_s
             is_slow = had < _RECOVERED_CPU_S and waited < _STUCK_S
             assert is_slow, f"After {waited:.0f} s and {had:.0f} s of CPU {otherwise}. Errors: {running.stderr[-3000:]}"
-        time.sleep(0.05)  # only its answers tell
+        time.sleep(_LOOK_S)  # only its answers tell
 
 
 def besiege(seed: int, *, episodes: int, steps: int) -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from tests.lake_check import Found, check_audit, check_lake, log_tail
+from tests.lake_check import Found, audit_over_http, check_audit, check_lake, log_tail
 from tests.parsing import take_last_notes
-from tests.producers import CLAIM_BYTES, Producers
+from tests.producers import CLAIM_BYTES, RATE, Producers
 from tests.running import Running, headwater
-from tests.waiting import rest
 
 SERVE_POINTS = ("log.before_sync", "log.after_sync")
 PARSER_POINTS = (
@@ -27,6 +26,7 @@ PARSER_POINTS = (
     "parser.after_events",
 )
 COMPACTED = "maintain.compacted"
+_LOOK_S = 0.2
 _POINT_S = 240.0
 """A busy machine takes minutes to the 100 commits that come before a compaction."""
 _ENVIRONMENT = {
@@ -54,13 +54,14 @@ class Kills:
 class Siege:
     """One data folder, one port, producers that never rest, and four or more kills each time it is started."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, rate: float = RATE) -> None:
+        """rate: events a second that producers post."""
         self.kills = Kills()
         self._folder = folder
         self._random = random.Random(seed)
         with Running(folder, environment=_ENVIRONMENT) as first:
             self._port = first.port
-        self._producers = Producers(self._port, seed, folder)
+        self._producers = Producers(self._port, seed, folder, rate=rate)
         self._started = time.monotonic()
         self._producers.start()
 
@@ -82,9 +83,9 @@ class Siege:
         with self._start({}) as running:
             self._producers.stop()
             rate = self._producers.ledger.acknowledged() / (time.monotonic() - self._started)
-            while json.loads(headwater("audit", "--json", "--data", str(self._folder)).stdout)["pending"]:
+            while audit_over_http(running.url).get("pending") != 0:
                 assert running.process.poll() is None
-                rest()
+                time.sleep(_LOOK_S)  # only its answers tell
             running.stop()
         take_last_notes(self._folder)
         audit = headwater("audit", "--json", "--data", str(self._folder))

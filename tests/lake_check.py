@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow as pa
 from deltalake import DeltaTable
 
@@ -33,6 +34,15 @@ class Found:
     rejected: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     facets: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+
+def audit_over_http(url: str) -> dict[str, Any]:
+    """Ask a running Headwater for its audit; returns nothing while it does not answer."""
+    try:
+        answer = httpx.get(f"{url}/api/headwater/v1/audit", timeout=30)
+    except httpx.TransportError:
+        return {}
+    return dict(answer.json()) if answer.status_code == 200 else {}
 
 
 def check_lake(folder: Path, ledger: Ledger) -> Found:

@@ -15,10 +15,14 @@ from pathlib import Path
 CLAIM_BYTES = 4096
 """Set as HEADWATER_CLAIM_BYTES: the large events below become claims."""
 
-RATE = 300
-"""Events a second of all producers together: what an outage held up follows in larger batches."""
+RATE, LOW_RATE = 300, 100
+"""Events a second of all producers together: what an outage held up follows in larger batches.
 
-_PAUSE_S = 0.02
+`make test` uses the low rate: producers post until a fault is over, and that load is most of the CPU time.
+"""
+
+_EVENTS_PER_REQUEST = 1.5
+
 _AGAIN_S = 0.05
 _SABOTAGE = b'"sabotage"'
 
@@ -62,12 +66,12 @@ class Ledger:
 class Producers:
     """Threads with a connection each: single events, gzip, batches, repeats, refusals, large events."""
 
-    def __init__(self, port: int, seed: int, folder: Path, threads: int = 4) -> None:
+    def __init__(self, port: int, seed: int, folder: Path, threads: int = 4, *, rate: float = RATE) -> None:
         self.ledger = Ledger()
         self._claims = folder / "claims"
         self._stop = threading.Event()
         works: list[Callable[[], None]] = [
-            _Producer(self.ledger, port, seed + n, RATE / threads, self._stop).run for n in range(threads)
+            _Producer(self.ledger, port, seed + n, rate / threads, self._stop).run for n in range(threads)
         ]
         self._threads = [threading.Thread(target=work, daemon=True) for work in [*works, self._take_claims_away]]
 
@@ -111,7 +115,7 @@ class _Producer:
 
     def run(self) -> None:
         started = time.monotonic()
-        while not self._stop.wait(_PAUSE_S):
+        while not self._stop.wait(_EVENTS_PER_REQUEST / self._rate):
             self._step(behind=int(self._rate * (time.monotonic() - started)) - self._made)
         self._refused()  # kills may have taken every earlier note: none comes after this one
         self._connection.close()

@@ -29,7 +29,7 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf, View
-from headwater.lineage.time.snapshot import Snapshot
+from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
@@ -291,7 +291,8 @@ def asked_of(bodies: Mapping[int, str], sequences: Iterable[int]) -> dict[int, s
 
 def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> None:
     """Hold all answers at a moment against those of the rules in memory, which are held against the reference."""
-    window_us = None if as_of.newest else as_of.window_us
+    asked_us = Window().length_us if as_of.window_us is None else as_of.window_us
+    window_us = None if as_of.newest else asked_us
     there = LineageWorld(events, as_of_us=as_of.as_of_us, known_at_us=as_of.known_at_us, window_us=window_us)
     with open_views.look(as_of) as here:
         assert known(here.snapshot) == known(there.scene)

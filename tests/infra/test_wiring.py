@@ -56,6 +56,7 @@ NOT_IN_AZURE = {
         ("oidc_issuer", "oidc_audience", "oidc_roles", "oidc_client_id", "oidc_client_secret", "oidc_redirect_url"),
         "an app setting of who has registered an application",
     ),
+    "marquez_strict": "the Functions host answers writes of the receiver",
     "session_key": "with oidc_client_id, where several instances answer",
 }
 DEFAULT_FITS = {
@@ -66,6 +67,7 @@ DEFAULT_FITS = {
     "rules",
     "flush_s",
     "bronze_keep_days",
+    "window_days",
     "index_disk_bytes",
 }
 """`flush_s` is the least distance of a process's commits, 1 s; how long events gather is the host's part."""

@@ -103,6 +103,8 @@ class KnownLists:
     @property
     def schemas(self) -> tuple[str, ...]:
         """The hashes of the lists in their order, each once."""
+        if not self._newer and self.base is None:  # as of thousands of symlinks
+            return ()
         return tuple(dict.fromkeys(seen.schema for seen in self.lists))
 
 
@@ -281,8 +283,10 @@ class Schemas:
         return found or min(chain.from_iterable(self._histories(dataset)), default=None)
 
     def _read(self, dataset: Name, time_us: int) -> KnownLists:
+        histories = list(self._histories(dataset))
+        newest_first = histories[0] if len(histories) == 1 else merge(*histories, reverse=True)
         by_parts = any(map(self._kept.is_parted, self._naming.names_of(dataset)))
-        return lists_at(merge(*self._histories(dataset), reverse=True), time_us, by_parts=by_parts)
+        return lists_at(newest_first, time_us, by_parts=by_parts)
 
     def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
         """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""

@@ -33,9 +33,10 @@ def explained_by_jobs(
     found = Explanations({}, set())
     for number in filter(in_force, graph.declared):
         job_output, lineage = graph.sets[number]
-        if lineage.output is None:
+        dataset = None if lineage.output is None else graph.dataset(lineage.output)
+        if lineage.output is None or dataset is None:
             continue
-        writers = [(each, graph.sets[each][0]) for each in graph.fed_by.get(graph.dataset(lineage.output) or 0, ())]
+        writers = [(each, graph.sets[each][0]) for each in graph.fed_by.get(dataset, ())]
         observed = [(each, by.job) for each, by in writers if by.layer == "observed" and by.output == lineage.output]
         same = [each for each, key in observed if job_output.job in (key, name_of(key))]
         if not same:

@@ -35,7 +35,7 @@ class VerdictSubject(NamedTuple):
     consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
     ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
     strict: to be shown to somebody is to be used, perhaps.
-    removed_before: the day before which events were removed that nothing is known of.
+    removed_before: events before this day were removed before the index read them.
     """
 
     numbers: Sequence[int]

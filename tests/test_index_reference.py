@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from headwater.errors import NotKnown
 from headwater.events.position import Source
@@ -176,12 +177,12 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
         with open_views.look(AsOf()) as here:
             found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
             shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
-            assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": None}
+            assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": UNSET}
             asked = (here.snapshot, here.rules, here.counted)
             listed = verdicts(*asked, asked=None, page=WHOLE)
             assert ({each.dataset for each in listed.readers}, listed.former_hidden) == ({"a", "new"}, 1)
             every = verdicts(*asked, asked=None, page=WHOLE, former=True)
-            assert {each.dataset: each.former for each in every.readers} == {"a": None, "new": None, "old": former}
+            assert {each.dataset: each.former for each in every.readers} == {"a": UNSET, "new": UNSET, "old": former}
         for with_former, names in ((False, ["a", "new"]), (True, ["a", "new", "old"])):
             answer = open_views.now(partial(_datasets, with_former))
             assert [each.name for each in answer.items] == names
@@ -199,7 +200,7 @@ def test_a_step_from_a_name_that_the_sql_explains_is_marked_as_doubtful() -> Non
                 found = reach(
                     here.snapshot, RULES, Subject(None, "b"), here.counted, forward=False, mode="value", bounds=FAR
                 )
-            assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", False)}
+            assert {(each.dataset, each.via.doubtful) for each in found.columns} == {("users", True), ("raw", UNSET)}
 
 
 @pytest.mark.parametrize(("days", "verdict"), [(None, "used"), (0, "unused"), (1, "unused"), (3, "used")])

@@ -518,6 +518,7 @@ def test_unused_names_readers_once_for_a_dataset_and_those_without_column_lineag
         {
             "namespace": "s3://much",
             "dataset": "source",
+            "display_name": "much/source",
             "jobs": jobs,
             "without_column_lineage": jobs,
             "shown_by": [],
@@ -546,7 +547,8 @@ def test_a_reader_that_leaves_columns_out_is_named_with_them_in_the_reason(shop:
 
     assert reasons()["y"] == f"{reason}: wide (At, b, c and 1 more)"
     (upstream,) = shop.ask("upstream", namespace=wide[0], dataset="wide", column="At")["stops"]
-    assert upstream["onward"] == [{"namespace": source_name[0], "dataset": "source"}]
+    named = {"namespace": source_name[0], "dataset": "source", "display_name": "left-out/source"}
+    assert upstream["onward"] == [named]
     assert shop.ask("upstream", namespace=wide[0], dataset="wide", column="x")["stops"] == []
     shop.post(run(42, 531, made(bare, lineage, columns=""), job="bare", reads=reads))
     assert reasons()["y"] == f"{reason}: bare, wide (all of bare, At, b and 2 more)"

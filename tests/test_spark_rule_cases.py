@@ -33,8 +33,15 @@ pytestmark = [
     *SPARK_NOISE,
 ]
 
-NOW = [case for case in CASES if case.as_of is None and b'"arn:' not in msgspec.json.encode(case.events)]
-"""Cases about the present; a namespace of Glue is none any more with something before it."""
+NOW = [
+    case
+    for case in CASES
+    if case.as_of is None and not case.name.startswith("R6.11 ") and b'"arn:' not in msgspec.json.encode(case.events)
+]
+"""Cases about the present; a namespace of Glue is none any more with something before it.
+
+Gold does not know which jobs were deleted (rule 6.11).
+"""
 
 
 FIRST = 5_000

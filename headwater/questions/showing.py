@@ -1,5 +1,7 @@
 """Columns and steps as answers show them."""
 
+from msgspec import UNSET, UnsetType
+
 from headwater.events.times import iso
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.names.dataset_name import Name
@@ -23,7 +25,7 @@ def shown_transformation(transformation: Transformation) -> StepTransformation:
     )
 
 
-def former_location(naming: Naming, dataset: Name) -> FormerLocation | None:
-    """Return which name left a location last and since when, None while a name means it."""
+def former_location(naming: Naming, dataset: Name) -> FormerLocation | UnsetType:
+    """Return which name left a location last and since when, nothing while a name means it."""
     found = naming.moved.former(dataset.plain)
-    return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else None
+    return FormerLocation(*found.name.parts, iso(found.since_us) or "") if found else UNSET

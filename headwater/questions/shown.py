@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from headwater.events.times import iso
 from headwater.lineage.edges.origins import origin_of
 from headwater.lineage.edges.schema_columns import Columns
@@ -65,7 +67,7 @@ class Shown:
         transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
         output, lineage = self._graph.sets[hit.edge_set]
         ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
-        doubtful = bool(lineage.doubtful) and any(end in lineage.doubtful for end in ends)
+        doubtful = True if any(end in lineage.doubtful for end in ends) else UNSET
         shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), doubtful)
         if not lineage.doubtful:  # backward, it is the reached end that may be doubtful
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown

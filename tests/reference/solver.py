@@ -77,6 +77,8 @@ class Reference:
         self.opacity.name_of = lambda job: names.get(job, job)
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
+        self.every_attempt = self.attempts
+        """Those of retired jobs, too, where only others leave something open."""
         ends = [event.time_us for event in self.events if not event.is_ahead] if as_of_us is None else [as_of_us]
         self.window_us = window_us
         self.keeps_us = keeps_us or {}
@@ -287,7 +289,7 @@ class Reference:
     def named_us(self) -> dict[Dataset, dict[str, int]]:
         """When lineage last named columns, of whatever run or declaration."""
         told = [(each, each.time_us) for each in self.observed + self.every_declared]
-        for attempt in self.attempts.every:
+        for attempt in self.every_attempt.every:
             run = attempt.account.run
             if attempt.writing and run:
                 told.append((attempt.writing, run.time_us or run.last_us))

@@ -42,9 +42,13 @@ class Statement:
 
 
 def read_statement(
-    query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]]
+    query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]], *, are_partial: bool = False
 ) -> Statement | None:
-    """Return what a statement makes, be it of nothing; columns: as the run itself says them, else as other runs do."""
+    """Return what a statement makes, be it of nothing.
+
+    columns: as the run itself says them, else as other runs do; are_partial: they may lack some, so that no place in
+    them is known.
+    """
     found = _INSERT.fullmatch(query)
     if not found:
         return _read_model(query, inputs, outputs)
@@ -64,7 +68,7 @@ def read_statement(
         return None
     given = found["values"].split(", ")
     listed = [each.strip("`") for each in found["listed"].split(", ")] if found["listed"] else _top(columns[target])
-    if len(listed) < len(given):
+    if len(listed) < len(given) or (are_partial and not found["listed"]):
         return None
     listed = listed[: len(given)]
     statement = Statement(target, listed)

@@ -231,7 +231,8 @@ class Reader:
             else self.schemas.at(dataset, run.time_us)
             for dataset in reads.keys() | writes.keys()
         }
-        return read_statement(sql, reads, writes, columns)
+        are_partial = "integration/dbt" in run.events[-1].event["producer"]
+        return read_statement(sql, reads, writes, columns, are_partial=are_partial)
 
     def _names(self, named: Facets) -> set[str]:
         """Return what an event calls a dataset, symlinks too."""

@@ -43,7 +43,7 @@ class MarquezColumn(AnswerStruct):
 
 
 class MarquezDataset(AnswerStruct):
-    """A dataset; displayName: its display name, left out where that is its name."""
+    """A dataset; displayName: its display name, left out where that is its name; schemaLocation: of streams alone."""
 
     id: Job
     type: str
@@ -63,6 +63,7 @@ class MarquezDataset(AnswerStruct):
     facets: Facets
     deleted: bool
     displayName: str | UnsetType = UNSET
+    schemaLocation: str | UnsetType | None = UNSET
 
 
 class MarquezVersionId(AnswerStruct):
@@ -102,7 +103,7 @@ class MarquezRun(AnswerStruct):
 
 
 class MarquezVersion(AnswerStruct):
-    """A version of a dataset."""
+    """A version of a dataset; schemaLocation: of streams alone."""
 
     id: MarquezVersionId
     type: str
@@ -121,6 +122,7 @@ class MarquezVersion(AnswerStruct):
     lineageHash: str | None
     createdByRun: MarquezRun | None
     facets: Facets
+    schemaLocation: str | UnsetType | None = UNSET
 
 
 class MarquezVersions(AnswerStruct):

@@ -186,7 +186,6 @@ class _SqlScript:
         A column that the script names without making anything of it is used as well: without it the script fails.
         """
         inputs = {place for place, table in enumerate(self._tables.tables) if table.is_input}
-        self._name_columns(self._unlisted(), range(len(self._tables.tables)))
         read = [made for made in self.written.values() if not isinstance(made, str)]
         told = {origin for made in read for each in (*made.columns.values(), made.whole) for origin in each}
         named = {origin: {FILTER} for origin in self._reader.references.origins - told if origin[0] in inputs}

@@ -75,7 +75,7 @@ class Via(Column):
     job: Job
     transformation: StepTransformation
     origin: Origin
-    doubtful: bool = False
+    doubtful: bool | UnsetType = UNSET
 
 
 class PathStep(Column):

@@ -55,7 +55,7 @@ class SurfaceItem(Column):
     source: Column | None
     via: SurfaceVia | None
     earlier: bool
-    former: FormerLocation | None
+    former: FormerLocation | UnsetType = UNSET
 
 
 class Exposures(AnswerStruct):
@@ -151,7 +151,7 @@ class DatasetReaders(Dataset):
     shown_by: list[Showing]
     not_completed: list[UnfinishedRun]
     unread: list[JobUnread]
-    former: FormerLocation | None
+    former: FormerLocation | UnsetType = UNSET
 
 
 class Unused(ListAnswer):

@@ -1,5 +1,7 @@
 """Answers that list what there is: datasets, jobs, runs."""
 
+from msgspec import UNSET, UnsetType
+
 from headwater.questions.answers.answer_parts import (
     AnswerStruct,
     Count,
@@ -53,7 +55,7 @@ class DatasetInList(Displayed):
     job: Job | None
     integration: str | None
     last_run: LastRun | None
-    former: FormerLocation | None
+    former: FormerLocation | UnsetType = UNSET
 
 
 class RunInList(AnswerStruct):

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import cache
 
+from headwater.lineage.edges.complete_lists import COMPLETE
+
 Column = tuple[str, str]
 """Name, and the SQL of its default."""
 
@@ -18,6 +20,7 @@ OF_OLDER = {
     ("votes", "started_us"): "time_us",
     ("votes", "last_us"): "time_us",
     ("parts", "saying"): "value",
+    ("seen", "authority"): str(COMPLETE),  # older rules took each list for complete
     ("bindings", "id"): "row_number() OVER (ORDER BY time_us)",
     ("edges", "read_set"): "edge_set",
     ("jobs", "newest"): (

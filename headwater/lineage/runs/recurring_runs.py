@@ -120,12 +120,13 @@ class ShapeMemo:
         """Return what a run comes to.
 
         It is remembered unless its names mean different things in time, it `borrows` columns from another run's schema,
-        lines count by when they came (`lineage` facets), or its last event says all (streams): such runs hardly recur.
+        lines count by when they came (`lineage` facets, lineage that was replaced), or its last event says all
+        (streams): such runs hardly recur.
         """
         used = frozenset[Name]().union(*(self.traits(fact).used for fact in facts))
         plain = replace(run, inputs=_of_no_version(run.inputs), outputs=_of_no_version(run.outputs))
         shape = RunShape(plain, key[0] if key else -1, candidates, used)
-        explicit = run.declared or any(dataset.declared for dataset in run.outputs.values())
+        explicit = run.declared or any(dataset.declared or dataset.replaced for dataset in run.outputs.values())
         own = not explicit and not borrows
         if key is not None and run.processing == "BATCH" and own and all(map(self._naming.is_constant, used)):
             self._remember(key, shape)

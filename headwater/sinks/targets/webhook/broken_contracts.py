@@ -23,6 +23,7 @@ class ContractBreach(msgspec.Struct):
     run: str | None
     time: str | None
     job: dict[str, str] | None
+    warning: bool = False
 
 
 class BrokenContract(msgspec.Struct):

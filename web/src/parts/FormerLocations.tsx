@@ -19,6 +19,6 @@ export function FormerLocations({ hidden }: { hidden: number }) {
 }
 
 /** Which name left a location, and when; nothing while a name means it. */
-export function Former({ of }: { of: Schemas['FormerLocation'] | null }) {
+export function Former({ of }: { of: Schemas['FormerLocation'] | undefined }) {
   return of && <span className="muted"> former location of <bdi>{of.name}</bdi> since {time(of.since)}</span>;
 }

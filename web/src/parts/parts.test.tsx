@@ -97,7 +97,7 @@ test('columns are joined in any case, and those that only lineage knows are adde
     columnLineage: [{ name: 'email', inputFields: from, ...by }, { name: 'gone', inputFields: [], ...by }],
   }; // prettier-ignore
   const verdict = { namespace: 'n', dataset: 'd', column: 'email', verdict: 'used' as const, reason: 'read by a job', caveats: [], read_by: [], read_before_recreation: false, shown_by: [], consumers: [], readers: 0, observed_since: null, last_used: null, earlier: false, readers_only: false };
-  const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, tagged: false, exposed_until: null, how: 'x', source: null, via: null, earlier: false, former: null };
+  const surface = { namespace: 'n', dataset: 'other', column: 'email', exposure: 'exposed' as const, tagged: false, exposed_until: null, how: 'x', source: null, via: null, earlier: false };
   const rows = columnsOf(dataset, [verdict], {
     items: [surface, { ...surface, dataset: 'd', exposure: 'masked' }], sources: [{ namespace: 'n', dataset: 'd', column: 'GONE' }],
   }); // prettier-ignore

@@ -197,23 +197,6 @@ class _SqlScript:
             for place, made in self.written.items()
         }
 
-    def _unlisted(self) -> set[str]:
-        """Return the names that were taken for columns of tables whose lists, which are complete, lack them.
-
-        A list may be older than the statement, or the name may mean a column of another table.
-        """
-        lists: dict[int, set[str]] = {}
-        found: set[str] = set()
-        for place, name in self._reader.references.origins:
-            table = self._tables.tables[place]
-            if table.columns and not table.is_part:
-                if place not in lists:
-                    self._budget.copy(len(table.columns))
-                    lists[place] = {each.casefold() for each in table.columns}
-                if name.casefold() not in lists[place]:
-                    found.add(name.casefold())
-        return found
-
     def _left_open(self, made: MadeOutput, doubtful: set[int]) -> MadeOutput:
         """Say of what more may be read than an output shows, and why."""
         behind = self._reader.behind_views & made.places

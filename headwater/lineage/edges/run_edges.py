@@ -186,11 +186,12 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not outputs:
         return _only_reads(run)
     alone = len(outputs) == 1
-    filters = _filters(run, rules)
+    filters, metadata = _filters(run, rules), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
             read if alone or not own else (),
             read,
+            metadata,
             empty_counts=empty_counts,
             sql=sql,
             filters=filters,
@@ -199,12 +200,13 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
         )
         for output, own in lines.items()
     }
-    contexts.update(dict.fromkeys(explicit, _OutputContext((), read, empty_counts=True, filters=filters)))
+    of_entries = _OutputContext((), read, metadata, empty_counts=True, filters=filters)
+    contexts.update(dict.fromkeys(explicit, of_entries))
     every = {**explicit, **lines}
     found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
-    return [_with_mentions(run, each, explicit, rules) for each in marked]
+    return [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
 
 
 class _RunContext:
@@ -294,9 +296,13 @@ def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run
 
 
 def _with_mentions(
-    run: Run, lineage: OutputLineage, explicit: Mapping[Name, Sequence[Dated]], rules: EdgeRules
+    run: Run,
+    lineage: OutputLineage,
+    explicit: Mapping[Name, Sequence[Dated]],
+    metadata: Mapping[Name, Set[str]],
+    rules: EdgeRules,
 ) -> OutputLineage:
-    """Add the columns that lineage names and no edge has."""
+    """Add the columns that lineage names and no edge has. metadata: columns of metadata tables, by input."""
     output = lineage.output
     written = run.outputs.get(output) if output else None
     entries = explicit.get(output, ()) if output else ()
@@ -318,7 +324,7 @@ def _with_mentions(
             found.setdefault(source, set()).add(rules.column_key(source, line.column))
     if not found:
         return lineage
-    for name, columns in _metadata_columns(run, rules).items():
+    for name, columns in metadata.items():
         found.get(name, set()).difference_update(columns)
     for edge in lineage.edges:
         found.get(edge.source, set()).discard(edge.column)
@@ -445,11 +451,12 @@ class _OutputContext(NamedTuple):
     is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
     filters: edges from the columns that select the rows which the run reads.
     doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
-    which prove nothing, either.
+    which prove nothing, either. metadata: columns of metadata tables that the run reads, by input.
     """
 
     feeding: tuple[Name, ...]
     inputs: tuple[Name, ...]
+    metadata: Mapping[Name, Set[str]]
     empty_counts: bool = False
     sql: _RunContext | None = None
     is_whole: bool = False
@@ -497,7 +504,8 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
-    edges = _of_rows(run, edges, rules)
+    if context.metadata:  # no column of the tables themselves
+        edges = tuple(edge for edge in edges if edge.column not in context.metadata.get(edge.source, ()))
     if context.filters:  # they prove nothing of what else a run reads
         edges = tuple(dict.fromkeys((*edges, *context.filters)))
     return OutputLineage(
@@ -514,19 +522,11 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
     )
 
 
-def _of_rows(run: Run, edges: tuple[Edge, ...], rules: EdgeRules) -> tuple[Edge, ...]:
-    """Rule 11.4: leave out edges from columns of metadata tables, which events call by the names of their tables.
+def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
+    """Return by input the keys of the columns of metadata tables that the run reads under its name (rule 11.4).
 
     A column that the run lists for the table as well is one of the table.
     """
-    metadata = _metadata_columns(run, rules)
-    if not metadata:
-        return edges
-    return tuple(edge for edge in edges if edge.column not in metadata.get(edge.source, ()))
-
-
-def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
-    """Return by input the keys of the columns of metadata tables that the run reads under its name."""
     metadata: dict[Name, Set[str]] = {}
     for name, dataset in run.inputs.items():
         if dataset.metadata:

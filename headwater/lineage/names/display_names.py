@@ -64,19 +64,19 @@ class DisplayNames:
             if not name.namespace.startswith(_UNITY):
                 return
             self._in_unity[dataset] = min(name, self._in_unity.get(dataset, name))
-        for form in self._forms(name):
+        for form in _forms(name, self._labels):
             if self._owners.setdefault(form, dataset) != dataset:
                 self._owners[form] = None
 
     def of(self, dataset: Name) -> str:
         """Return the display name of a dataset."""
         unity = self._in_unity.get(dataset)
-        forms = chain(self._forms(unity) if unity else (), self._forms(dataset))
+        forms = chain.from_iterable(_forms(name, self._labels) for name in (unity, dataset) if name)
         return next((form for form in forms if self._is_free(form, dataset)), _whole(dataset))
 
     def shown(self, dataset: Name) -> str:
         """Return a name for messages: the canonical one, or the display name where that has ids or no name at all."""
-        own = dataset in self._in_unity or self._written(dataset) != dataset
+        own = dataset in self._in_unity or _written(dataset, self._labels) != dataset
         return self.of(dataset) if own else _whole(dataset)
 
     def called(self, text: str) -> Name | None:
@@ -129,33 +129,10 @@ class DisplayNames:
             self._owners.get(form, dataset) == dataset and self._user_aliases.get(form.casefold(), dataset) == dataset
         )
 
-    def _written(self, name: Name) -> Name:
-        """Return a name with the names of workspace and item in place of their ids."""
-        found = _onelake(name)
-        if found is None:
-            return name
-        workspace = self._labels.get(found[1].lower(), found[1])
-        item, slash, path = name.name.partition("/")
-        namespace = name.namespace.replace(found[1], workspace, 1)
-        return Name(namespace, f"{self._labels.get(item.lower(), item)}{slash}{path}")
-
-    def _forms(self, name: Name) -> Iterator[str]:
-        """Yield the forms of a name that are shorter than the whole name, the shortest first."""
-        written = self._written(name)
-        onelake = _onelake(written)
-        table = _table_in_onelake(written.name) if onelake else None
-        if onelake and table:
-            yield _joined(table)
-            yield _joined((onelake[1], *table))
-        else:
-            yield written.name
-            place = onelake[1] if onelake else written.namespace.partition("://")[2] or written.namespace
-            yield f"{place}/{written.name.lstrip('/')}"
-
     def _parts(self, name: Name) -> Iterator[Parts]:
         """Yield the parts of a name, in each way to write it."""
         yield _parts_of(_whole(name))
-        written = self._written(name)
+        written = _written(name, self._labels)
         if written != name:
             yield _parts_of(_whole(written))
         onelake = _onelake(written)
@@ -184,7 +161,32 @@ def _last_part(name: str) -> str:
 
 def display_form(name: Name, labels: Mapping[str, str]) -> str:
     """Return the shortest form of a name, whether other datasets have it or not. labels: as for `DisplayNames`."""
-    return next(DisplayNames(labels, {})._forms(name))
+    return next(_forms(name, labels))
+
+
+def _forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield the forms of a name that are shorter than the whole name, the shortest first."""
+    written = _written(name, labels)
+    onelake = _onelake(written)
+    table = _table_in_onelake(written.name) if onelake else None
+    if onelake and table:
+        yield _joined(table)
+        yield _joined((onelake[1], *table))
+    else:
+        yield written.name
+        place = onelake[1] if onelake else written.namespace.partition("://")[2] or written.namespace
+        yield f"{place}/{written.name.lstrip('/')}"
+
+
+def _written(name: Name, labels: Mapping[str, str]) -> Name:
+    """Return a name with the names of workspace and item in place of their ids."""
+    found = _onelake(name)
+    if found is None:
+        return name
+    workspace = labels.get(found[1].lower(), found[1])
+    item, slash, path = name.name.partition("/")
+    namespace = name.namespace.replace(found[1], workspace, 1)
+    return Name(namespace, f"{labels.get(item.lower(), item)}{slash}{path}")
 
 
 def _table_in_onelake(path: str) -> Parts | None:

@@ -12,7 +12,6 @@ from headwater.errors import IndexUnreadable
 from headwater.events.times import iso
 from headwater.index.home import IndexHome, Published
 from headwater.index.stored.database import one_generation, open_for_reading
-from headwater.index.stored.index_packing import unpack_edges
 from headwater.index.stored.input_lists import InputLists
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import job_key
@@ -151,7 +150,7 @@ def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iter
     lists = InputLists(sql)
     for number, live in changed:
         row = sql.execute(_GROUP, (number,)).fetchone()
-        said = unpack_edges(row[4], lists.get(row[5])) if row else None
+        said = lists.unpack(*row[4:]) if row else None
         for source in said.tables if said else ():
             new_and_gone = lines.setdefault((Name(*row[:2]), Name(*row[2:4])), ({}, {}))
             columns = sum(edge.source == source for edge in said.edges) if said else 0

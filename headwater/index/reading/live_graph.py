@@ -10,7 +10,7 @@ from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
 from headwater.index.stored.content_table import SqliteContents
 from headwater.index.stored.database import marks, open_for_reading
-from headwater.index.stored.index_packing import names_from, unpack_edges
+from headwater.index.stored.index_packing import names_from
 from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.page_sums import check_pages
@@ -18,7 +18,6 @@ from headwater.index.stored.run_numbers import NEWEST_CANDIDATE
 from headwater.index.stored.schema_use_table import seen_of
 from headwater.index.stored.tag_table import TagTable
 from headwater.lineage.edges.column_spellings import chosen_spellings, spellings_from
-from headwater.lineage.edges.complete_lists import READ
 from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
@@ -150,8 +149,8 @@ class LiveGraph(Snapshot):
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
         columns = self.columns(dataset)
-        lists = [seen for seen in self._known_lists(dataset).lists if seen.authority > READ]
-        paths = (path for seen in lists for path in self.contents.schema(seen.schema))
+        written = self._known_lists(dataset).written
+        paths = (path for schema in written for path in self.contents.schema(schema))
         return frozenset(columns.key(".".join(path)) for path in paths)
 
     def _known_lists(self, dataset: Name) -> KnownLists:
@@ -424,7 +423,7 @@ class LiveGraph(Snapshot):
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                self._put(number, job_output, EdgeSet(unpack_edges(value, lists.get(inputs)), *counts, *told), last_us)
+                self._put(number, job_output, EdgeSet(lists.unpack(value, inputs), *counts, *told), last_us)
         return newest
 
     def _take_rewrites(self) -> int:

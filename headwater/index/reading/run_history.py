@@ -9,7 +9,6 @@ from headwater.errors import NotKnown, WrongQuestion
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.stored.candidate_table import VOTE
 from headwater.index.stored.facet_names_table import JOB, RUN, Place, newest_places
-from headwater.index.stored.index_packing import unpack_edges
 from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.run_facts_table import RunFactsTable
 from headwater.index.stored.run_numbers import NEWEST_WRITE, RunNumbers
@@ -58,6 +57,7 @@ class RunHistory:
     def __init__(self, live: LiveGraph):
         """live: at rest on one generation while this is used."""
         self._live, self._sql, self._names = live, live.sql, live.names
+        self._lists = InputLists(live.sql)
 
     def key(self, run_id: str, *, whole: bool = False) -> str:
         """Return the key of a run by its id, or by a beginning of the id that no other run shares.
@@ -140,8 +140,7 @@ class RunHistory:
             "SELECT e.value, e.inputs FROM run_keys k JOIN votes v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
         )
-        lists = InputLists(self._sql)
-        said = (unpack_edges(value, lists.get(inputs)) for value, inputs in self._sql.execute(query, (key,)).fetchall())
+        said = (self._lists.unpack(*row) for row in self._sql.execute(query, (key,)).fetchall())
         return {each.output.plain: each.unread for each in said if each.output and each.unread}
 
     def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
@@ -195,8 +194,7 @@ class RunHistory:
     def output_lineage(self, edge_set: int) -> OutputLineage:
         """Return an edge set by its number."""
         query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
-        value, inputs = self._sql.execute(query, (edge_set,)).fetchone()
-        return unpack_edges(value, InputLists(self._sql).get(inputs))
+        return self._lists.unpack(*self._sql.execute(query, (edge_set,)).fetchone())
 
     def key_of(self, run: int) -> str:
         """Return the key of a run by its number."""

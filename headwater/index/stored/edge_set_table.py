@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headwater.index.stored.database import chunks, marks
-from headwater.index.stored.index_packing import Inputs, encode, pack_edges, unpack_edges
+from headwater.index.stored.index_packing import Inputs, encode, pack_edges
 from headwater.index.stored.input_lists import InputLists
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.run_edges import OutputLineage, others_read
@@ -91,8 +91,7 @@ class EdgeSetTable:
         found = self._contents.get(number)
         if found is None:
             query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
-            value, inputs = self._sql.execute(query, (number,)).fetchone()
-            lineage = unpack_edges(value, self._lists.get(inputs))
+            lineage = self._lists.unpack(*self._sql.execute(query, (number,)).fetchone())
             found = self._contents.keep(number, lineage, len(lineage.edges))
         return found
 
@@ -141,12 +140,12 @@ class EdgeSetTable:
             "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
         )
         unsaid = [row[0] for row in self._sql.execute(query, (generation - _KEPT, _AT_ONCE)).fetchall()]
-        lists: set[int | None] = set()
+        lists = set[int]()
         for number in unsaid:
             lineage = self.edges(number)
             query = "SELECT read_set, inputs FROM edges WHERE edge_set = ?"
             read, inputs = self._sql.execute(query, (number,)).fetchone()
-            lists.add(inputs)
+            lists.update(() if inputs is None else (inputs,))
             self._sql.execute("DELETE FROM edges WHERE edge_set = ?", (number,))
             if not self._sql.execute("SELECT 1 FROM edges WHERE read_set = ?", (read,)).fetchone():
                 gone = [(name, read) for name in self._read_names(lineage)]

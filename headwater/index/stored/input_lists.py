@@ -5,8 +5,9 @@ Without it, a run of 1,000 inputs and 1,000 outputs would store a million names.
 
 import hashlib
 import sqlite3
+from collections.abc import Iterable
 
-from headwater.index.stored.index_packing import Inputs, pack_inputs, unpack_inputs
+from headwater.index.stored.index_packing import Inputs, pack_inputs, unpack_edges, unpack_inputs
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.runs.weighed import Weighed
 
@@ -38,10 +39,12 @@ class InputLists:
             self._last = (inputs, int(self._sql.execute(query, (digest,)).fetchone()[0]), digest)
         return self._last[1:]
 
-    def get(self, number: int | None) -> Inputs | None:
+    def unpack(self, value: bytes, inputs: int | None) -> OutputLineage:
+        """Return an edge set of the table `edges`, whose inputs are in it, or in the list of a number."""
+        return unpack_edges(value, None if inputs is None else self._get(inputs))
+
+    def _get(self, number: int) -> Inputs:
         """Return a list by its number; the outputs that share it share its memory."""
-        if number is None:
-            return None
         found = self._read.get(number)
         if found is None:
             value = self._sql.execute("SELECT value FROM input_lists WHERE id = ?", (number,)).fetchone()[0]
@@ -49,8 +52,8 @@ class InputLists:
             self._read.keep(number, found, sum(map(len, found)))
         return found
 
-    def collect(self, numbers: set[int | None]) -> None:
+    def collect(self, numbers: Iterable[int]) -> None:
         """Delete those of some lists that no edge set needs any more."""
         self._last = None
         query = "DELETE FROM input_lists WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM edges WHERE inputs = ?1)"
-        self._sql.executemany(query, [(number,) for number in numbers if number is not None])
+        self._sql.executemany(query, [(number,) for number in numbers])

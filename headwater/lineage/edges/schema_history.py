@@ -107,6 +107,11 @@ class KnownLists:
             return ()
         return tuple(dict.fromkeys(seen.schema for seen in self.lists))
 
+    @property
+    def written(self) -> set[str]:
+        """The hashes of the lists that others than readers made."""
+        return {seen.schema for seen in self.lists if seen.authority > READ}
+
 
 def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_parts: bool = False) -> KnownLists:
     """Rule 12.7: return the lists that make up the columns at a time: the base list up to then, and all newer ones."""
@@ -257,8 +262,7 @@ class Schemas:
 
     def written_keys(self, dataset: Name) -> frozenset[str]:
         """Return the keys of the columns that others than readers list."""
-        written = {seen.schema for seen in self._known(dataset).lists if seen.authority > READ}
-        return frozenset().union(*(self._keys(schema, dataset) for schema in written))
+        return frozenset().union(*(self._keys(schema, dataset) for schema in self._known(dataset).written))
 
     def _look(self, dataset: Name) -> Columns:
         schema = self.newest(dataset)

@@ -25,8 +25,10 @@ _AT_ONCE = 100_000
 _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
-REMOVED_BEFORE = "headwater/removed_before"
 """Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
+
+REMOVED_BEFORE = "headwater/removed_before"
+"""Transaction of `events`: the begin of the oldest day that retention has left (us, UTC)."""
 
 Life = tuple[str, int, int]
 """An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""

@@ -25,6 +25,11 @@ def words_of(text: str) -> list[str]:
     return [word.casefold() for word in _WORDS.findall(text)]
 
 
+def distinct_words(text: str) -> set[str]:
+    """Return the words of a name, each once; the path of a nested column repeats few words often."""
+    return {word.casefold() for word in set(_WORDS.findall(text))}
+
+
 def slips_between(asked: str, known: str, most: int) -> int:
     """Return the slips between two texts, `most` + 1 if there are more.
 

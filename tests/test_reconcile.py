@@ -185,10 +185,12 @@ def test_kept_findings_are_answered_until_the_next_comparison_of_that_name(tmp_p
             assert commanded(*command, history, "--save", name).returncode == 0
 
         def told(*findings: int) -> Json:
-            """Ask until as many findings stand for each comparison: what was sent has landed."""
+            """Ask until as many findings stand for each comparison: the index is built, what was sent has landed."""
             while True:
-                found: Json = httpx.get(f"{running.url}/api/headwater/v1/unreported").json()
-                if [each["findings"] for each in found["comparisons"]] == list(findings):
+                answer = httpx.get(f"{running.url}/api/headwater/v1/unreported")
+                found: Json = answer.json()
+                assert answer.status_code in (200, 503), found
+                if answer.status_code == 200 and [each["findings"] for each in found["comparisons"]] == list(findings):
                     return found
                 rest()
 

@@ -116,12 +116,16 @@ def _rows_of_any(content: Content) -> Iterator[Row]:
     return _READERS[content.key](value)
 
 
-def _schema(facet: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Row]:
-    for field in _dicts(facet.get("fields")):
+def _schema(facet: Mapping[str, Any]) -> Iterator[Row]:
+    around: tuple[str, ...] = ()
+    waiting = [(field, around) for field in reversed(_dicts(facet.get("fields")))]
+    while waiting:
+        field, around = waiting.pop()
         name = _text(field.get("name"))
         if name is not None:
-            yield ((*path, name), _text(field.get("type")), _text(field.get("description")))
-            yield from _schema(field, (*path, name))
+            path = (*around, name)
+            yield (path, _text(field.get("type")), _text(field.get("description")))
+            waiting += [(inner, path) for inner in reversed(_dicts(field.get("fields")))]
 
 
 def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from headwater.lineage.names.display_names import display_form
 from headwater.lineage.rules.tags import tags_facets
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.run_facts import RunFacts
-from headwater.nearest_names import words_of
+from headwater.nearest_names import distinct_words
 
 _PARTING = "/.:"
 _KNOWN = 200_000
@@ -131,7 +131,7 @@ class SearchTable:
         write = self._sql.executemany
         rows = [(number, *thing, last_of(thing.own).casefold()) for number, thing in self._new]
         write("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        words = [(thing.kind, word, number) for number, thing in self._new for word in set(words_of(thing.own))]
+        words = [(thing.kind, word, number) for number, thing in self._new for word in distinct_words(thing.own)]
         write("INSERT INTO words VALUES (?, ?, ?)", sorted(words))
         unknown = {word for _, word, _ in words} - self._vocabulary
         write("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in unknown])
@@ -152,7 +152,7 @@ class SearchTable:
         self._sql.execute("DELETE FROM things WHERE id = ?", (number,))
         self._sql.executemany(
             "DELETE FROM words WHERE kind = ? AND word = ? AND thing = ?",
-            [(thing.kind, word, number) for word in set(words_of(thing.own))],
+            [(thing.kind, word, number) for word in distinct_words(thing.own)],
         )
         forget = "INSERT INTO trigrams(trigrams, rowid, own) VALUES ('delete', ?, ?)"
         self._sql.execute(forget, (number, thing.own.casefold()))

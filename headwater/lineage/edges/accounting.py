@@ -1,6 +1,7 @@
 """Rule 4: the columns of an output that its run may have written without saying what feeds them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import takewhile
 from typing import NamedTuple
 
 from headwater.lineage.edges.facet_contents import SentEdge
@@ -46,10 +47,42 @@ class ColumnList(NamedTuple):
         return tuple(sorted({*self._unrelated(self.keys, frozenset(columns.accounted)), *columns.unclear}))
 
     def _unrelated(self, keys: Collection[str], others: Set[str]) -> Iterator[str]:
-        around = {parent for other in others for parent in parents(other, self.top_level)}
+        around = self._around(others)
+        within: dict[str, bool] = {}
         for key in keys:
-            if key not in others and key not in around and others.isdisjoint(parents(key, self.top_level)):
+            if key not in others and key not in around and (key in self.top_level or not _within(key, others, within)):
                 yield key
+
+    def _around(self, keys: Iterable[str]) -> set[str]:
+        """Return the columns that these are nested in."""
+        found: set[str] = set()
+        for key in keys:
+            if key not in self.top_level:
+                found.update(takewhile(lambda parent: parent not in found, _parents_inwards(key)))
+        return found
+
+
+def _parents_inwards(key: str) -> Iterator[str]:
+    """Yield the structs that a column is nested in, the innermost first; a deep schema shares them."""
+    while (end := key.rfind(".")) >= 0:
+        key = key[:end]
+        yield key
+
+
+def _within(key: str, others: Set[str], known: dict[str, bool]) -> bool:
+    """Tell whether a column is nested in one of others; known: the answers for structs so far."""
+    asked: list[str] = []
+    answer = False
+    for parent in _parents_inwards(key):
+        if parent in known:
+            answer = known[parent]
+            break
+        asked.append(parent)
+        if parent in others:
+            answer = True
+            break
+    known.update(dict.fromkeys(asked, answer))
+    return answer
 
 
 def columns_of_lines(

@@ -283,6 +283,14 @@ def test_every_reference_leads_to_a_column(name: str, dialect: str, sql: str, wa
     assert found | ({"*": text(said.whole)} if said.whole else {}) == wanted
 
 
+@pytest.mark.parametrize("below", ["c.email = 1", "c.id IN (SELECT c.id FROM orders c WHERE c.email = 1)"])
+def test_an_alias_may_be_of_a_table_around_where_the_table_here_lacks_the_column(below: str) -> None:
+    sql = f"INSERT INTO out (a) SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM orders c WHERE {below})"
+    said = read_script(sql, "spark", TABLES)[OUT]
+    assert not isinstance(said, str), said
+    assert {(0, "email"), (1, "email")} <= said.whole.keys(), "the list of orders may be old"
+
+
 @pytest.mark.parametrize(("dialect", "sql"), NOT_FOLLOWED)
 def test_a_table_is_opaque_whose_column_is_used_in_a_way_that_is_not_followed(dialect: str, sql: str) -> None:
     said = read_script(sql, dialect, TABLES)[OUT]

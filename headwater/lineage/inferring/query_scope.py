@@ -124,7 +124,7 @@ class Scope:
             relation = self.sources.get(parts[at - 1].casefold())
             if relation is not None:
                 found = _within(relation, parts[at:])
-                if found is not None and relation.is_open and not relation.has(parts[at]):
+                if found is not None and not relation.has(parts[at]):  # it may lack the column
                     return {**found, **self._qualified_around(parts)}
                 return {**found, **self._fields(parts, at)} if found is not None and at > 1 else found
         return None

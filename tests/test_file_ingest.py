@@ -11,7 +11,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from headwater.cli import app
+from headwater.cli.commands import app
 from headwater.errors import HeadwaterError
 from headwater.file_intake.sources.file_source import FileGone
 from headwater.file_intake.sources.local_files import LocalFiles

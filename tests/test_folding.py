@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 from typer.main import get_command
 
-from headwater.cli import app
+from headwater.cli.commands import app
 from headwater.cli.contract_commands import _write
 from headwater.cli.folding import fold
 from headwater.cli.lineage_commands import _by_table

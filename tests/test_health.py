@@ -9,7 +9,7 @@ import pytest
 from msgspec import to_builtins
 from typer.testing import CliRunner
 
-from headwater.cli import app
+from headwater.cli.commands import app
 from headwater.errors import NotKnown
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.reading.written_times import RanWrite

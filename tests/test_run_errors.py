@@ -9,7 +9,7 @@ import pytest
 from msgspec import to_builtins
 from typer.testing import CliRunner
 
-from headwater.cli import app
+from headwater.cli.commands import app
 from headwater.cli.data_folder import DataFolder
 from headwater.events.error_facets import errors_in, failed_tests
 from headwater.events.stack_traces import causes

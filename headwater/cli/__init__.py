@@ -2,100 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal
 
 import typer
-from msgspec import to_builtins
-from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]  # public all the same
-from typer.core import TyperGroup
+from typer.completion import completion_init  # type: ignore[attr-defined]  # public all the same
 
-from headwater.api import api_routes
-from headwater.cli import (
-    backup_commands,
-    contract_commands,
-    declare_command,
-    event_commands,
-    fabric_command,
-    forget_command,
-    ingest_command,
-    keys_commands,
-    lineage_commands,
-    log_commands,
-    plan_command,
-    reconcile_command,
-    replay_command,
-    sinks_commands,
-    spark_commands,
-    watch_command,
-)
-from headwater.cli.asking import address_asked, asking
-from headwater.cli.failing import say_failure, say_fault, warn
-from headwater.cli.printing import show, table
-from headwater.cli.question_commands import (
-    BUILD,
-    FEED,
-    LOOK,
-    OPERATE,
-    Data,
-    Json,
-    Key,
-    Server,
-    example,
-    offer_tables,
-    option,
-    other_commands,
-)
-from headwater.cli.server_answers import asked_server
-from headwater.durations import seconds
+from headwater.cli.base_commands import COMPLETE, NAME, base_app
+from headwater.cli.failing import say_failure, say_fault
+from headwater.cli.options import offer_tables
 from headwater.errors import HeadwaterError
 from headwater.extras import extra
-from headwater.questions import declared
-from headwater.questions.declaring import read_as
-from headwater.questions.parameters import At
 from headwater.runtime.private import keep_private
-from headwater.server_address import LOCAL
-from headwater.settings import Settings, load_settings
 from headwater.storage_faults import on_disk
-
-NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
-
-
-class ByUse(TyperGroup):
-    """Commands in the order of what they are for, questions first."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of commands."""
-        panels = [LOOK, OPERATE, FEED, BUILD]
-        panel = {name: getattr(each, "rich_help_panel", None) for name, each in self.commands.items()}
-        return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or BUILD))
-
-
-app = typer.Typer(
-    cls=ByUse,
-    help="Headwater takes OpenLineage events in, loses none, and answers column questions from open Delta tables.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    epilog="Example: `headwater impact silver/customers email --server http://127.0.0.1:5000`",
-)
-app.add_typer(event_commands.app)
-app.add_typer(log_commands.app, name="log", rich_help_panel=BUILD)
-app.add_typer(backup_commands.app)
-app.add_typer(declare_command.app)
-app.add_typer(contract_commands.app, rich_help_panel=LOOK)
-app.add_typer(forget_command.app)
-app.add_typer(ingest_command.app)
-app.add_typer(lineage_commands.app)
-app.add_typer(plan_command.app)
-app.add_typer(reconcile_command.app)
-app.add_typer(replay_command.app)
-app.add_typer(watch_command.app)
-app.add_typer(spark_commands.app, name="spark", rich_help_panel=BUILD)
-app.add_typer(fabric_command.app, name="fabric", rich_help_panel=BUILD)
-app.add_typer(sinks_commands.app, rich_help_panel=FEED)
-app.add_typer(keys_commands.app, rich_help_panel=BUILD)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -109,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with on_disk("go on"):
             completion_init()
-            sys.exit(app(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
+            sys.exit(_app_for(given)(given, prog_name=NAME, complete_var=COMPLETE, standalone_mode=not as_json))
     except HeadwaterError as error:
         say_failure(error, as_json)
         sys.exit(3)
@@ -123,126 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"headwater {version('headwater')}\n")
-        raise typer.Exit
-
-
-Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print it and end.")]
-
-
-@app.callback()
-def _options(version: Version = False) -> None:
-    pass
-
-
-@app.command(rich_help_panel=BUILD, epilog=example("headwater", "up", "--data", "./headwater-data", "--port", "5000"))
-def up(
-    data: Data = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free one.")] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")] = None,
-    tick: Annotated[str | None, typer.Option(help="Least time between two commits, such as 1s or 250ms.")] = None,
-    station: Annotated[
-        list[str] | None,
-        typer.Option(help="Run this one alone: receiver, parser, api or sinks; may be given again. Default: all."),
-    ] = None,
-) -> None:
-    """Run receiver, parser and API in the foreground, until Ctrl-C."""
-    from headwater.local.up import up as run
-
-    overrides = {
-        "data": data, "port": port, "host": host, "tick_s": seconds(tick) if tick else None,
-        "stations": tuple(station) if station else None,
-    }  # fmt: skip
-    sys.exit(run(_settings(overrides)))
-
-
-@app.command(rich_help_panel=LOOK, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
-def names(
-    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as a producer wrote it.")],
-    name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
-    at: Annotated[str | None, option(declared.names, "at")] = None,
-    job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
-    server: Server = None,
-    key: Key = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Explain which dataset or job a name means, and which rule did what. Broken files of rules are named on stderr."""
-    from headwater.questions.name_meaning import explain_job, explain_name
-    from headwater.runtime.indexes import open_rules
-
-    if address_asked(server, data):
-        with asking(server, key, data) as source:
-            asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
-            found = source.ask(declared.names, asked)
-            problems = source.ask(declared.rules, {})["problems"]
-    else:
-        files = open_rules(_settings({"data": data}))
-        at_us = read_as(At, "at", at)
-        rules = files.current().names
-        if job:
-            found = to_builtins(explain_job(rules, namespace, name))
-        else:
-            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data)))
-        problems = files.problems
-    for problem in problems:
-        warn(problem)
-    show({**found, "problems": problems}, as_json, lambda: table("Names", found, _STEP))
-
-
-def _bindings(data: Path | None) -> Any:
-    """Return what explains bindings; where there is no lake yet, nothing is bound."""
-    from headwater.questions.name_meaning import unbound
-    from headwater.runtime.folders import existing_folder
-    from headwater.runtime.indexes import open_view_opener
-
-    settings = _settings({"data": data})
-    try:
-        return open_view_opener(settings, existing_folder(settings)).bindings
-    except HeadwaterError:
-        return unbound
-
-
-_STEP = ("rule", "namespace", "name", "why")
-other_commands(app, api_routes.ROUTES)
-
-
-@app.command(rich_help_panel=LOOK, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
-def mcp(
-    server: Annotated[
-        str | None, typer.Option(help=f"Address of a running Headwater; or HEADWATER_URL; {LOCAL}.")
-    ] = None,
-    key: Key = None,
-) -> None:
-    """Answer agents over the Model Context Protocol, on standard input and output. Needs headwater[agents]."""
-    with extra("agents"):
-        from headwater.cli.agents import serve
-    serve(asked_server(server) or LOCAL, key)
-
-
-@app.command(rich_help_panel=BUILD, epilog=example("headwater", "check"))
-def check(data: Data = None, as_json: Json = False) -> None:
-    """Print the effective settings and where each came from; secrets are not shown."""
-    settings, sources = load_settings({"data": data})
-    values = settings.model_dump(mode="json")
-    items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]
-    show({"items": items}, as_json, lambda: table("Settings", {"items": items}, ("setting", "value", "from")))
-
-
-@app.command(rich_help_panel=BUILD, epilog=example("headwater", "completion", "bash"))
-def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that shall complete.")],
-) -> None:
-    """Print what makes a shell complete commands and options: `source <(headwater completion bash)`."""
-    sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
-
-
-def _settings(overrides: dict[str, Any]) -> Settings:
-    return load_settings(overrides)[0]
-
-
-offer_tables(app)
+def _app_for(given: Sequence[str]) -> typer.Typer:
+    """Import no more than a command needs: those of questions bring the rules of lineage, half a second of CPU."""
+    light = base_app()
+    if given and given[0] in {"--version", *(each.name for each in light.registered_commands)}:
+        offer_tables(light)
+        return light
+    with extra("server"):
+        from headwater.cli.commands import app
+    return app

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.options import BUILD, Data, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import BUILD, Data, Json, example
 from headwater.settings import load_settings
 
 app = typer.Typer()

@@ -12,8 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from headwater.cli.asking import asking
+from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, show, table
-from headwater.cli.question_commands import Data, Json, Key, Server, example, option
+from headwater.cli.question_commands import option
 from headwater.cli.wording import safe
 from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
 from headwater.contracts.checking import check_contract, check_policies, policies_beside

@@ -13,8 +13,8 @@ import typer
 from headwater.api import api_routes
 from headwater.cli.asking import AnswerSource, address_asked, asking
 from headwater.cli.failing import warn
+from headwater.cli.options import FEED, Data, Json, Key, example
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import FEED, Data, Json, Key, example
 from headwater.errors import Retry, WrongSetting
 from headwater.questions import declared
 from headwater.server_address import LOCAL

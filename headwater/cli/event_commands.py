@@ -10,18 +10,9 @@ import typer
 from headwater.api import api_routes
 from headwater.cli.asking import asking, print_answer
 from headwater.cli.data_folder import DataFolder
+from headwater.cli.options import FEED, OPERATE, Data, Json, Key, Server, example
 from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
-from headwater.cli.question_commands import (
-    FEED,
-    OPERATE,
-    Data,
-    Json,
-    Key,
-    Server,
-    command,
-    example,
-    option,
-)
+from headwater.cli.question_commands import command, option
 from headwater.cli.server_answers import asked_server
 from headwater.server_address import LOCAL
 

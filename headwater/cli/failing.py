@@ -8,7 +8,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from headwater.api.refusing import refusal
 from headwater.cli.wording import safe
 from headwater.errors import Behind, GiveUp, HeadwaterError, InvalidEvent, NotKnown, ServerRefusal, WrongQuestion
 
@@ -45,6 +44,8 @@ def _body(error: Exception) -> dict[str, Any]:
     if isinstance(error, ServerRefusal):
         return dict(error.said)
     if isinstance(error, WrongQuestion | NotKnown | Behind):
+        from headwater.api.refusing import refusal  # brings a web server
+
         return refusal(error)[1]
     if isinstance(error, InvalidEvent):
         return {"error": error.what, "field": error.field, "fix": error.fix}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headwater.cli.options import FEED, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import FEED, Json, example
 from headwater.durations import read_since, seconds
 from headwater.server_address import LOCAL
 from headwater.settings import Settings, load_settings

@@ -10,8 +10,9 @@ import typer
 from msgspec import to_builtins
 
 from headwater.cli.asking import asking
+from headwater.cli.options import LOOK, Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, ITSELF, Given, listed, pairs, show, table
-from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, command, example, option
+from headwater.cli.question_commands import command, option
 from headwater.errors import WrongQuestion
 from headwater.questions import declared
 from headwater.questions.composed import list_page

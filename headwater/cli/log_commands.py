@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import typer
 
 from headwater.cli.data_folder import DataFolder
+from headwater.cli.options import Data, Json
 from headwater.cli.printing import pairs, show, table
-from headwater.cli.question_commands import Data, Json
 from headwater.settings import load_settings
 
 app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)

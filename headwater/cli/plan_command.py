@@ -12,8 +12,8 @@ import typer
 
 from headwater.api import api_routes
 from headwater.cli.asking import asking
+from headwater.cli.options import LOOK, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import LOOK, Data, Json, Key, Server, example
 from headwater.errors import WrongSetting
 
 if TYPE_CHECKING:

@@ -1,37 +1,16 @@
 """Commands made of declared questions: their options, help and examples, and whom they ask."""
 
 import inspect
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from headwater.api.api_routes import LINEAGE_ROUTES
 from headwater.cli.asking import asking, print_answer
-from headwater.cli.printing import CSV, WIDE, Shown, any_answer
+from headwater.cli.options import LOOK, OPERATE, Data, End, Json, Key, Server, as_parameter, example
+from headwater.cli.printing import Shown, any_answer
 from headwater.questions.declaring import Parameter, Question
-
-Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
-Server = Annotated[
-    str | None, typer.Option("--server", help="Address of a running Headwater, in place of --data; or HEADWATER_URL.")
-]
-Key = Annotated[
-    str | None, typer.Option("--key", envvar="HEADWATER_KEY", help="Of --server: a key with the role it needs.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, errors too.")]
-Wide = Annotated[
-    bool, typer.Option("--wide", callback=lambda wide: WIDE.set(wide) and wide, help="Show names whole, however long.")
-]
-Csv = Annotated[
-    bool,
-    typer.Option("--csv", callback=lambda given: CSV.set(given) and given, help="Print tables as CSV, names whole."),
-]
-End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
-
-LOOK, OPERATE, FEED, BUILD = "Ask about lineage", "See that all is well", "Bring events in, send them on", "Run it"
-"""What commands are for."""
 
 _ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
 
@@ -61,7 +40,7 @@ def command(
             found = source.ask(question, sent, **path)
             print_answer(source, question, found, lambda found: printed(found, as_json, given))
 
-    taken = {end: _taken(end, End) for end in ends}
+    taken = {end: as_parameter(end, End) for end in ends}
     ends_shown = ("bronze/customers#email", "silver/customers#email") if ends else ()
     order = sorted(asked, key=lambda each: (not each.required, each.key not in arguments))
 
@@ -69,7 +48,7 @@ def command(
         return each.key in arguments or (each.required and each.key not in options)
 
     taken |= {each.key: _parameter(each, as_argument=as_argument(each), joined=joined) for each in order}
-    taken |= {key: _taken(key, *each) for key, each in _ALWAYS.items()}
+    taken |= {key: as_parameter(key, *each) for key, each in _ALWAYS.items()}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
     run.__doc__ = f"{question.does} {also}".strip()
@@ -88,8 +67,6 @@ _ALWAYS: Mapping[str, tuple[Any, Any]] = {
     "server": (Server, None), "key": (Key, None), "data": (Data, None), "as_json": (Json, False),
 }  # fmt: skip
 
-_TABLES: Mapping[str, Any] = {"_wide": Wide, "_csv": Csv}
-
 
 def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     """Add the commands of questions that have none yet: they take and print what the declaration says."""
@@ -100,42 +77,6 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
     for question in questions:
         if question.called and question.called not in known:
             command(app, question)
-
-
-def offer_tables(app: typer.Typer) -> None:
-    """Let every command that takes `--json` and prints a table take `--wide` and `--csv`, too."""
-    for group in app.registered_groups:
-        if group.typer_instance:
-            offer_tables(group.typer_instance)
-    for each in app.registered_commands:
-        if each.callback and each.callback.__name__ not in _PRINT_LINES:
-            each.callback = _with_tables(each.callback)
-
-
-_PRINT_LINES = ("watch",)
-"""Commands that print a line for each thing that happens."""
-
-
-def _with_tables(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options of tables before `--json`."""
-    parameters = [*inspect.signature(callback).parameters.values()]
-    places = [number for number, each in enumerate(parameters) if each.name == "as_json"]
-    if not places:
-        return callback
-
-    def run(**given: Any) -> Any:
-        return callback(**{name: value for name, value in given.items() if name not in _TABLES})
-
-    parameters[places[0] : places[0]] = [_taken(name, annotation, False) for name, annotation in _TABLES.items()]
-    run.__name__, run.__doc__ = callback.__name__, callback.__doc__
-    run.__annotations__ = {**get_type_hints(callback, include_extras=True), **_TABLES}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
-
-
-def example(*words: str) -> str:
-    """Return what stands below the help of a command."""
-    return f"Example: `{shlex.join(words)}`"
 
 
 def option(question: Question, key: str) -> Any:
@@ -149,7 +90,7 @@ def _parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> 
     if not each.required and plain is not bool:
         kind = kind | None
     default = inspect.Parameter.empty if each.required else False if plain is bool else None
-    return _taken(each.key, Annotated[kind, _info(each, as_argument=as_argument)], default)
+    return as_parameter(each.key, Annotated[kind, _info(each, as_argument=as_argument)], default)
 
 
 def _info(each: Parameter, *, as_argument: bool) -> Any:
@@ -160,10 +101,6 @@ def _info(each: Parameter, *, as_argument: bool) -> Any:
     said += f" Default {each.default}." if each.default and each.type is not bool and not each.several else ""
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
     return typer.Option(name, help=said, metavar="TIME" if each.is_time else None, autocompletion=words)
-
-
-def _taken(key: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)
 
 
 def _is_given(value: Any) -> bool:

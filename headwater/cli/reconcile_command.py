@@ -13,8 +13,8 @@ import typer
 
 from headwater.api import api_routes
 from headwater.cli.asking import address_asked, asking
+from headwater.cli.options import OPERATE, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
-from headwater.cli.question_commands import OPERATE, Data, Json, Key, Server, example
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
 from headwater.local.send import send_bodies

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.options import FEED, Data, Json, example
 from headwater.cli.printing import pairs, show
-from headwater.cli.question_commands import FEED, Data, Json, example
 from headwater.errors import WrongSetting
 from headwater.questions import parameters as p
 from headwater.questions.declaring import read_as

@@ -8,8 +8,9 @@ import typer
 from headwater.api import sink_routes
 from headwater.cli.asking import asking
 from headwater.cli.failing import warn
+from headwater.cli.options import Csv, Data, Json, Key, Server, Wide
 from headwater.cli.printing import Given, listed, pairs, show, table
-from headwater.cli.question_commands import Csv, Data, Json, Key, Server, Wide, command
+from headwater.cli.question_commands import command
 from headwater.cli.wording import safe
 
 app = typer.Typer(name="sinks", help="Other systems that get what the lake has taken: see, check, pause, repeat.")

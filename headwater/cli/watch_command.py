@@ -14,7 +14,7 @@ import typer
 
 from headwater.api import api_routes
 from headwater.cli.failing import warn
-from headwater.cli.question_commands import OPERATE, Json, Key, Server, example
+from headwater.cli.options import OPERATE, Json, Key, Server, example
 from headwater.cli.server_answers import ServerAnswers, asked_server
 from headwater.cli.wording import place, safe, said
 from headwater.errors import HeadwaterError

@@ -1,0 +1,140 @@
+"""All commands: those of each module, those of questions, and what makes a shell complete them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from msgspec import to_builtins
+from typer.completion import get_completion_script  # type: ignore[attr-defined]  # public all the same
+
+from headwater.api import api_routes
+from headwater.cli import (
+    backup_commands,
+    contract_commands,
+    declare_command,
+    event_commands,
+    fabric_command,
+    forget_command,
+    ingest_command,
+    keys_commands,
+    lineage_commands,
+    log_commands,
+    plan_command,
+    reconcile_command,
+    replay_command,
+    sinks_commands,
+    spark_commands,
+    watch_command,
+)
+from headwater.cli.asking import address_asked, asking
+from headwater.cli.base_commands import COMPLETE, NAME, base_app
+from headwater.cli.failing import warn
+from headwater.cli.options import BUILD, FEED, LOOK, Data, Json, Key, Server, example, offer_tables
+from headwater.cli.printing import show, table
+from headwater.cli.question_commands import option, other_commands
+from headwater.cli.server_answers import asked_server
+from headwater.errors import HeadwaterError
+from headwater.extras import extra
+from headwater.questions import declared
+from headwater.questions.declaring import read_as
+from headwater.questions.parameters import At
+from headwater.server_address import LOCAL
+from headwater.settings import Settings, load_settings
+
+app = base_app()
+app.add_typer(event_commands.app)
+app.add_typer(log_commands.app, name="log", rich_help_panel=BUILD)
+app.add_typer(backup_commands.app)
+app.add_typer(declare_command.app)
+app.add_typer(contract_commands.app, rich_help_panel=LOOK)
+app.add_typer(forget_command.app)
+app.add_typer(ingest_command.app)
+app.add_typer(lineage_commands.app)
+app.add_typer(plan_command.app)
+app.add_typer(reconcile_command.app)
+app.add_typer(replay_command.app)
+app.add_typer(watch_command.app)
+app.add_typer(spark_commands.app, name="spark", rich_help_panel=BUILD)
+app.add_typer(fabric_command.app, name="fabric", rich_help_panel=BUILD)
+app.add_typer(sinks_commands.app, rich_help_panel=FEED)
+app.add_typer(keys_commands.app, rich_help_panel=BUILD)
+
+
+@app.command(rich_help_panel=LOOK, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
+def names(
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as a producer wrote it.")],
+    name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
+    at: Annotated[str | None, option(declared.names, "at")] = None,
+    job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
+    server: Server = None,
+    key: Key = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Explain which dataset or job a name means, and which rule did what. Broken files of rules are named on stderr."""
+    from headwater.questions.name_meaning import explain_job, explain_name
+    from headwater.runtime.indexes import open_rules
+
+    if address_asked(server, data):
+        with asking(server, key, data) as source:
+            asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
+            found = source.ask(declared.names, asked)
+            problems = source.ask(declared.rules, {})["problems"]
+    else:
+        files = open_rules(_settings({"data": data}))
+        at_us = read_as(At, "at", at)
+        rules = files.current().names
+        if job:
+            found = to_builtins(explain_job(rules, namespace, name))
+        else:
+            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data)))
+        problems = files.problems
+    for problem in problems:
+        warn(problem)
+    show({**found, "problems": problems}, as_json, lambda: table("Names", found, _STEP))
+
+
+def _bindings(data: Path | None) -> Any:
+    """Return what explains bindings; where there is no lake yet, nothing is bound."""
+    from headwater.questions.name_meaning import unbound
+    from headwater.runtime.folders import existing_folder
+    from headwater.runtime.indexes import open_view_opener
+
+    settings = _settings({"data": data})
+    try:
+        return open_view_opener(settings, existing_folder(settings)).bindings
+    except HeadwaterError:
+        return unbound
+
+
+_STEP = ("rule", "namespace", "name", "why")
+other_commands(app, api_routes.ROUTES)
+
+
+@app.command(rich_help_panel=LOOK, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
+def mcp(
+    server: Annotated[
+        str | None, typer.Option(help=f"Address of a running Headwater; or HEADWATER_URL; {LOCAL}.")
+    ] = None,
+    key: Key = None,
+) -> None:
+    """Answer agents over the Model Context Protocol, on standard input and output. Needs headwater[agents]."""
+    with extra("agents"):
+        from headwater.cli.agents import serve
+    serve(asked_server(server) or LOCAL, key)
+
+
+@app.command(rich_help_panel=BUILD, epilog=example("headwater", "completion", "bash"))
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that shall complete.")],
+) -> None:
+    """Print what makes a shell complete commands and options: `source <(headwater completion bash)`."""
+    sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
+
+
+def _settings(overrides: dict[str, Any]) -> Settings:
+    return load_settings(overrides)[0]
+
+
+offer_tables(app)

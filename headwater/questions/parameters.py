@@ -45,7 +45,9 @@ Found = Annotated[int, Help("At most so many, best first.", most=MAX_FOUND)]
 Nodes = Annotated[int, Help("At most so many nodes, the largest groups first.", most=MAX_NODES)]
 View = Annotated[
     Literal["current", "newest", "all"],
-    Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
+    Help(
+        "current; newest: only newest executions, without earlier ones and jobs presumed retired; or all that ever was."
+    ),
 ]
 Window = Annotated[
     int | None,

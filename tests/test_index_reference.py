@@ -19,6 +19,7 @@ from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
+from headwater.index.reading.job_names import original_names
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.view_opener import ViewOpener
@@ -53,7 +54,19 @@ from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, Json, at, dataset_event, deliver, facet, symlinks
+from tests.reference.world_events import (
+    RECEIPT_US,
+    START_US,
+    Json,
+    at,
+    column_lineage,
+    dataset_event,
+    deliver,
+    facet,
+    source,
+    step,
+    symlinks,
+)
 from tests.reference.worlds import random_world, worlds
 from tests.rule_cases.events import LAKE, begun, change, done, table, tagging, writes
 
@@ -220,6 +233,50 @@ def test_questions_without_a_window_have_that_of_the_settings(days: int | None, 
                 with open_views.look(AsOf(as_of_us=as_of_us, window_us=asked_us)) as here:
                     found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
                 assert [each.verdict for each in found.items] == [expected]
+
+
+def test_a_job_keeps_its_original_names_when_a_run_is_read_again() -> None:
+    events = [
+        told(1, second, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load_2026-11-19")
+        for told, second in ((begun, 1), (done, 2), (done, 3))
+    ]
+    with indexed(deliver(events), Random(1), most_at_once=1) as open_views:
+        found = open_views.now(lambda live, _: original_names(live, Name("jobs", "load")))
+    assert found == ["load_2026-11-19"]
+
+
+UNKNOWN_BROKER = ("kafka://null:-1", "orders")
+MAIL = {"Mail": "a.x", "n": "a.y"}
+
+
+@pytest.mark.parametrize("reader", ["prod", "test"])
+def test_topics_of_unknown_brokers_are_one_for_the_jobs_of_a_namespace_alone(reader: str) -> None:
+    written = done(1, 1, writes(UNKNOWN_BROKER, MAIL), of=[table("a", "x y")], job="to_topic")
+    lineage = column_lineage({"mail": [source(UNKNOWN_BROKER, "Mail", step("DIRECT"))]})
+    read = done(
+        2, 2, table("out", "mail", columnLineage=lineage), of=[table(UNKNOWN_BROKER, "Mail n")], job="from_topic"
+    )
+    written["job"]["namespace"], read["job"]["namespace"] = "prod", reader
+    is_one = reader == "prod"
+    with indexed(deliver([written, read]), Random(1)) as open_views:
+        for as_of in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(as_of) as here:
+                found, came = (
+                    reach(here.snapshot, RULES, Subject(None, name, column), here.counted, forward=forward,
+                          mode="value", bounds=FAR)
+                    for name, column, forward in (("a", "x", True), ("out", "mail", False))
+                )  # fmt: skip
+                topic = Subject(f"{UNKNOWN_BROKER[0]}/{reader}", "orders")
+                judged = verdicts(here.snapshot, here.rules, here.counted, asked=topic, page=WHOLE).items
+            assert [each.dataset for each in found.columns] == (["orders", "out"] if is_one else ["orders"])
+            assert found.columns[0].namespace == "kafka://null:-1/prod"
+            assert came.columns[0].namespace == f"kafka://null:-1/{reader}"
+            assert [each.dataset for each in came.columns] == (["orders", "a"] if is_one else ["orders"])
+            assert {each.column: each.verdict for each in judged} == {"Mail": "used", "n": "unused"}
+        listed = open_views.now(partial(_datasets, False))
+    assert {each.namespace for each in listed.items if each.name == "orders"} == {
+        f"kafka://null:-1/{each}" for each in ("prod", reader)
+    }
 
 
 OLD = table("a", "x y")

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from headwater.errors import NotKnown
 from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.home import IndexHome
+from headwater.index.reading.job_names import original_names
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.reader_lists import unlisted_by_readers
 from headwater.index.reading.view_opener import ViewOpener
@@ -30,10 +31,14 @@ from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.as_of import AsOf, View
+from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot, Window
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
+from headwater.planning.plan_findings import plan_findings
+from headwater.planning.planned_schema import PlannedChange, PresentTable
+from headwater.planning.present_tables import PresentTables
 from headwater.questions.answers.answer_parts import FormerLocation
 from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.exposure import exposures, look_for
@@ -49,9 +54,21 @@ from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks
+from tests.reference.world_events import (
+    RECEIPT_US,
+    START_US,
+    Json,
+    at,
+    column_lineage,
+    dataset_event,
+    deliver,
+    facet,
+    source,
+    step,
+    symlinks,
+)
 from tests.reference.worlds import random_world, worlds
-from tests.rule_cases.events import change, done, table, tagging, writes
+from tests.rule_cases.events import LAKE, begun, change, done, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -218,6 +235,112 @@ def test_questions_without_a_window_have_that_of_the_settings(days: int | None, 
                 assert [each.verdict for each in found.items] == [expected]
 
 
+def test_a_job_keeps_its_original_names_when_a_run_is_read_again() -> None:
+    events = [
+        told(1, second, writes("t", {"x": "a.x"}), of=[table("a", "x")], job="load_2026-11-19")
+        for told, second in ((begun, 1), (done, 2), (done, 3))
+    ]
+    with indexed(deliver(events), Random(1), most_at_once=1) as open_views:
+        found = open_views.now(lambda live, _: original_names(live, Name("jobs", "load")))
+    assert found == ["load_2026-11-19"]
+
+
+UNKNOWN_BROKER = ("kafka://null:-1", "orders")
+MAIL = {"Mail": "a.x", "n": "a.y"}
+
+
+@pytest.mark.parametrize("reader", ["prod", "test"])
+def test_topics_of_unknown_brokers_are_one_for_the_jobs_of_a_namespace_alone(reader: str) -> None:
+    written = done(1, 1, writes(UNKNOWN_BROKER, MAIL), of=[table("a", "x y")], job="to_topic")
+    lineage = column_lineage({"mail": [source(UNKNOWN_BROKER, "Mail", step("DIRECT"))]})
+    read = done(
+        2, 2, table("out", "mail", columnLineage=lineage), of=[table(UNKNOWN_BROKER, "Mail n")], job="from_topic"
+    )
+    written["job"]["namespace"], read["job"]["namespace"] = "prod", reader
+    is_one = reader == "prod"
+    with indexed(deliver([written, read]), Random(1)) as open_views:
+        for as_of in (AsOf(), AsOf(as_of_us=START_US + 9 * SECOND)):
+            with open_views.look(as_of) as here:
+                found, came = (
+                    reach(here.snapshot, RULES, Subject(None, name, column), here.counted, forward=forward,
+                          mode="value", bounds=FAR)
+                    for name, column, forward in (("a", "x", True), ("out", "mail", False))
+                )  # fmt: skip
+                topic = Subject(f"{UNKNOWN_BROKER[0]}/{reader}", "orders")
+                judged = verdicts(here.snapshot, here.rules, here.counted, asked=topic, page=WHOLE).items
+            assert [each.dataset for each in found.columns] == (["orders", "out"] if is_one else ["orders"])
+            assert found.columns[0].namespace == "kafka://null:-1/prod"
+            assert came.columns[0].namespace == f"kafka://null:-1/{reader}"
+            assert [each.dataset for each in came.columns] == (["orders", "a"] if is_one else ["orders"])
+            assert {each.column: each.verdict for each in judged} == {"Mail": "used", "n": "unused"}
+        listed = open_views.now(partial(_datasets, False))
+    assert {each.namespace for each in listed.items if each.name == "orders"} == {
+        f"kafka://null:-1/{each}" for each in ("prod", reader)
+    }
+
+
+OLD = table("a", "x y")
+NIGHTLY = [done(each, each, writes("t", {"x": "a.x"}), of=[OLD], job="load") for each in (1, 11, 31)]
+OTHER = done(40, 40, writes("u", {"y": "a.y", "z": "a.x"}), of=[OLD], job="beside")
+REPLACED = done(50, 50, writes("t", {"x": "b.x"}, says="OVERWRITE"), of=[table("b", "x")], job="anew")
+
+
+@pytest.mark.parametrize(
+    ("more", "at_s", "presumed"),
+    [
+        ([REPLACED], 72, {"load"}),
+        ([REPLACED], 71, set()),  # twice the longest interval of 20 s ends
+        ([], 72, set()),
+        ([done(50, 50, writes("t", {"x": "b.x"}), of=[table("b", "x")], job="anew")], 72, set()),
+        ([REPLACED, begun(60, 60, job="load")], 72, set()),
+        ([REPLACED, done(32, 32, writes("v", {"x": "a.x"}), of=[OLD], job="load")], 90, set()),
+        ([REPLACED, done(32, 32, of=[OLD], job="load")], 90, set()),
+    ],
+    ids=["replaced", "too early", "alone", "appended", "begun again", "writes more", "reads only, too"],
+)
+def test_a_job_whose_output_another_job_rewrites_is_presumed_retired(
+    more: list[Json], at_s: int, presumed: set[str]
+) -> None:
+    last = done(70, at_s, of=[table("c", "x")], job="later")
+    with indexed(deliver([*NIGHTLY, OTHER, *more, last]), Random(1)) as open_views:
+        for as_of_us in (None, START_US + at_s * SECOND):
+            with open_views.look(AsOf(as_of_us=as_of_us, window_us=30 * SECOND)) as here:
+                assert {name.name for name in jobs_of(here.snapshot, here.counted)} == presumed
+            for without in (AsOf(as_of_us=as_of_us), AsOf(as_of_us=as_of_us, window_us=0)):
+                with open_views.look(without) as here:
+                    assert jobs_of(here.snapshot, here.counted) == set()
+
+
+def test_what_only_jobs_presumed_retired_say_comes_last_with_a_mark() -> None:
+    last = done(70, 90, of=[table("c", "x")], job="later")
+    with indexed(deliver([*NIGHTLY, OTHER, REPLACED, last]), Random(1)) as open_views:
+        with open_views.look(AsOf(window_us=30 * SECOND)) as here:
+            everything, first = (
+                reach(here.snapshot, RULES, Subject(None, "a", "x"), here.counted, forward=True, mode="value", bounds=b)
+                for b in (FAR, Bounds(depth=1000, limit=1))
+            )
+            found = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+        answers = {"impact": to_builtins(everything), "unused": to_builtins(found)}
+        with open_views.look(AsOf(window_us=30 * SECOND, newest=True)) as here:
+            newest = verdicts(here.snapshot, here.rules, here.counted, asked=Subject(None, "a"), page=WHOLE)
+    reached = [(each.dataset, each.presumed_retired, each.via.presumed_retired) for each in everything.columns]
+    assert reached == [("u", UNSET, UNSET), ("t", True, True)]
+    assert [each.dataset for each in first.columns] == ["u"]
+    assert first.truncated
+    readers = found.readers[0]
+    assert [job.name for job in readers.jobs] == ["beside", "load"]
+    assert readers.presumed_retired is not UNSET
+    assert [job.name for job in readers.presumed_retired] == ["load"]
+    told = {each.column: ([job.name for job in each.read_by], each.presumed_retired) for each in found.items}
+    assert told == {"x": (["beside", "load"], UNSET), "y": (["beside"], UNSET)}
+    assert [job.name for job in newest.readers[0].jobs] == ["beside"]
+    dropped = PlannedChange("drop_column", "a", PresentTable(LAKE, "a", {}), "x")
+    tables = PresentTables(lambda question, _: answers[question], None)
+    (planned,) = plan_findings([dropped], tables, lambda question, _: answers[question], [], None)
+    assert (planned.outcome, planned.jobs) == ("breaks", ["jobs/beside", "jobs/load"])
+    assert (planned.presumed_retired, planned.note) == (["jobs/load"], "Presumed retired: jobs/load.")
+
+
 @pytest.mark.parametrize(
     ("change_or_keeps", "shown"),
     [("", {"old", "new"}), ("TRUNCATE", {"new"}), ("ALTER", {"old", "new"}), ("1h", {"new"}), ("4h", {"old", "new"})],
@@ -298,6 +421,7 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
     with open_views.look(as_of) as here:
         assert known(here.snapshot) == known(there.scene)
         assert column_edges(here) == there.column_edges
+        assert jobs_of(here.snapshot, here.counted) == jobs_of(there.scene, there.counted)
         for column in {end for edge in there.column_edges for end in ((*edge[:2], edge[3]), (*edge[4:6], edge[7]))}:
             for mode in MODES:
                 assert reached(here, column, mode, forward=True) == there.reached(column, mode, forward=True)
@@ -313,6 +437,11 @@ def compare(open_views: ViewOpener, events: list[Delivered], as_of: AsOf) -> Non
             names = {Name(item.namespace, item.dataset) for item in found}
             wanted = {key: verdict for name in names for key, verdict in there.verdicts(name, strict=strict).items()}
             assert {key_of(here, item): item.verdict for item in found} == wanted
+
+
+def jobs_of(snapshot: Snapshot, counted: CountedEdges) -> set[Name]:
+    """Return the jobs that are presumed retired."""
+    return {snapshot.graph.sets[number][0].job for number in counted.presumed}
 
 
 def known(snapshot: Snapshot) -> tuple[object, object]:

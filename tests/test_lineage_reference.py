@@ -22,7 +22,7 @@ from tests.few_of_many import few_of
 from tests.lineage_world import LineageWorld, in_batches, read_facts, world
 from tests.reference import questions
 from tests.reference.records import Delivered, stored
-from tests.reference.retired import with_deletions
+from tests.reference.retired import presumed_retired, with_deletions, with_rewrites
 from tests.reference.small_events import ALIAS, A, B, C, made, renamed, run, with_schema
 from tests.reference.solver import Column, Reference
 from tests.reference.walks import reached
@@ -65,6 +65,20 @@ def test_every_answer_with_deleted_jobs_is_the_references() -> None:
         events = with_deletions(random_world(seed), seed)
         assert differences(events, window_us=(seed % 3) * 10_000 * SECOND) == [], seed
         assert differences(events) == [], seed
+
+
+@pytest.mark.slow
+def test_the_jobs_that_are_presumed_retired_are_the_references() -> None:
+    found = 0
+    for seed in range(40):
+        events = with_rewrites(random_world(seed), seed)
+        for window_us in (0, 10 * SECOND, 60 * SECOND):
+            here = LineageWorld(events, window_us=window_us)
+            there = presumed_retired(Reference(events, window_us=window_us, canonical=canonical))
+            jobs = {here.graph.sets[number][0].job for number in here.counted.presumed}
+            assert {job.parts for job in jobs} == there, (seed, window_us)
+            found += len(there)
+    assert found > 40
 
 
 def differences(

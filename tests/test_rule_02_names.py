@@ -61,8 +61,13 @@ def test_rule_2_what_only_the_metadata_table_knows(rule: str, sent: Name, form: 
 def test_rule_2_every_shipped_rule_is_documented_in_its_order() -> None:
     shipped = re.findall(r"^  - id: (\S+)$", SHIPPED.read_text(), re.MULTILINE)
     assert list(dict.fromkeys(rule for rule, _, _ in PLAIN)) == [
-        rule for rule in shipped if rule not in ("warehouse", "link")
+        rule for rule in shipped if rule not in ("warehouse", "link", "unknown-broker")
     ]
+    of_events = re.findall(r"\| `([a-z-]+)` \|" + r" `([^`]+)` \|" * 5, DOCS)
+    for rule, namespace, name, job_namespace, *form in of_events:
+        assert default_rules().of_events.form(Name(namespace, name), "p", job_namespace) == Name(*form)
+        assert [step.rule for step in default_rules().explain(namespace, name, None, job_namespace)] == [rule]
+    assert [rule for rule, *_ in of_events] == ["unknown-broker"]
     assert {"warehouse", "link"} == {rule for rule, _, _ in PLACED} - {"onelake"}
 
 

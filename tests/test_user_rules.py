@@ -28,7 +28,7 @@ from headwater.lineage.rules.user_rules_text import (
     read_rewrites,
     read_tags,
 )
-from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.event_reading import FactsReader, facts_reader
 from headwater.lineage.time.named_columns import judged_columns
 from headwater.lineage.time.snapshot import Window
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
@@ -286,6 +286,43 @@ def test_the_lists_of_a_producer_that_is_declared_complete_remove_columns(crawle
     assert {*judged_columns(found, Name("s3://lake", "a")).by_key} == columns
     assert {column[2] for column in questions.unused(reference) if column[1] == "a"} == columns
     assert names.rules_hash != default_rules().rules_hash
+
+
+BY_PRODUCER = """
+version: 1
+rules:
+  - id: our-loader
+    why: the loader leaves out the database
+    namespace: "postgres://db"
+    name: "{table}"
+    producer: "https://acme.example/loader/{version:rest}"
+    to_name: "shop.{table}"
+"""
+
+
+def test_a_rule_may_have_conditions_on_the_producer_and_the_namespace_of_the_job() -> None:
+    names = NameRules([("names.yaml", BY_PRODUCER)])
+    loader, sent = "https://acme.example/loader/7", Name("postgres://db", "orders")
+    assert names.canonical(*sent.parts) == sent
+    assert names.of_events.form(sent, loader, "any") == Name("postgres://db", "shop.orders")
+    assert names.of_events.form(sent, "https://acme.example/other", "any") == sent
+    events = deliver([
+        {**done(number, number, writes(output, {"x": "a.x"}), of="a"), "producer": producer}
+        for number, producer, output in ((1, loader, sent.parts), (2, "https://acme.example/other", sent.parts))
+    ])  # fmt: skip
+    reader = facts_reader(names, ContentsInMemory())
+    facts = [reader.read(each.event_id, each.received_us, json.dumps(each.event)) for each in events]
+    assert [fact.outputs[0].name.name for fact in facts] == ["shop.orders", "orders"]
+    assert [step.rule for step in names.explain(*sent.parts, loader, None)] == ["our-loader"]
+    assert "depends on the event" in names.explain(*sent.parts)[0].why
+    assert names.rules_hash != default_rules().rules_hash
+
+
+def test_a_shipped_rule_with_conditions_can_be_turned_off() -> None:
+    text = "version: 1\nrules: [{id: one-cluster, namespace: 'kafka://null:-1', producer: '{any:rest}', keep: true}]"
+    topic = Name("kafka://null:-1", "orders")
+    assert NameRules([("names.yaml", text)]).of_events.form(topic, "p", "prod") == topic
+    assert default_rules().of_events.form(topic, "p", "prod") == Name("kafka://null:-1/prod", "orders")
 
 
 JOBS = """

@@ -148,12 +148,17 @@ def unused(found: Answer, given: Container[str], verdict: str) -> ColumnsJudged:
 def _earlier(item: Answer) -> str:
     """Mark what only earlier executions say."""
     seen = f", last seen {item['last_seen']}" if item.get("last_seen") else ""
-    return f" (earlier{seen})" if item["earlier"] else ""
+    return (f" (earlier{seen})" if item["earlier"] else "") + _presumed(item)
+
+
+def _presumed(item: Answer) -> str:
+    """Mark what only jobs say that are presumed retired."""
+    return " (only by jobs presumed retired)" if item.get("presumed_retired") else ""
 
 
 def _last_used(item: Answer) -> str:
     """Say when a column was last used, where it matters: of earlier use, and of a column that may go."""
-    mark = " (earlier)" if item["earlier"] else ""
+    mark = (" (earlier)" if item["earlier"] else "") + _presumed(item)
     shows = item["earlier"] or item["verdict"] != "used"
     return mark + (f", last used {item['last_used']}" if shows and item["last_used"] else "")
 

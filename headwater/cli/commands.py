@@ -67,18 +67,22 @@ def names(
     name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
     at: Annotated[str | None, option(declared.names, "at")] = None,
     job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
+    producer: Annotated[str | None, option(declared.names, "producer")] = None,
+    job_namespace: Annotated[str | None, option(declared.names, "job_namespace")] = None,
     server: Server = None,
     key: Key = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Explain which dataset or job a name means, and which rule did what. Broken files of rules are named on stderr."""
-    from headwater.questions.name_meaning import explain_job, explain_name
+    from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name
     from headwater.runtime.indexes import open_rules
 
     if address_asked(server, data):
         with asking(server, key, data) as source:
             asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
+            event = {"producer": producer, "jobNamespace": job_namespace}
+            asked |= {each: text for each, text in event.items() if text is not None}
             found = source.ask(declared.names, asked)
             problems = source.ask(declared.rules, {})["problems"]
     else:
@@ -88,7 +92,8 @@ def names(
         if job:
             found = to_builtins(explain_job(rules, namespace, name))
         else:
-            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data)))
+            event_of = NamingEvent(producer, job_namespace)
+            found = to_builtins(explain_name(rules, namespace, name, at_us=at_us, bind=_bindings(data), event=event_of))
         problems = files.problems
     for problem in problems:
         warn(problem)

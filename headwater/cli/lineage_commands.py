@@ -38,6 +38,7 @@ _HEADERS = {
     "read_before_recreation": "read before re-creation",
     "exposed_until": "in the clear until",
     "readers_only": "seen by readers only",
+    "presumed_retired": "presumed retired",
     "via.doubtful": "doubtful",
     "former.name": "former location of",
     "former.since": "since",
@@ -98,7 +99,7 @@ def _surface(found: Any, as_json: bool, given: Given) -> None:
 
 
 def _unused(found: Any, as_json: bool, _: Given) -> None:
-    members = ("read_before_recreation", "earlier", "readers_only")
+    members = ("read_before_recreation", "earlier", "readers_only", "presumed_retired")
     columns = (*_UNUSED, *(each for member in members for each in _told(found["items"], member)))
     show(found, as_json, lambda: table(f"Columns, {_counted(found['verdicts'])}", found, columns, _HEADERS))
     if not as_json:
@@ -237,7 +238,7 @@ def _reach(title: str, found: Any, as_json: bool, _: Given) -> None:
     name = asked["dataset"] + (f"#{asked['column']}" if asked["column"] else "")
     more = " (there is more: raise --limit or --depth)" if found["truncated"] else ""
     listed = {"items": found["columns"]}
-    members = ("read_before_recreation", "earlier", "last_seen")
+    members = ("read_before_recreation", "earlier", "last_seen", "presumed_retired")
     columns = [*_COLUMNS, *(each for member in members for each in _told(found["columns"], member))]
     columns += ["via.doubtful"] if any((each["via"] or {}).get("doubtful") for each in found["columns"]) else []
     show(found, as_json, lambda: table(f"{title} {name}{more}", listed, columns, _HEADERS))

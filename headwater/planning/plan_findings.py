@@ -22,7 +22,10 @@ class AffectedColumn(NamedTuple):
 
 
 class PlanFinding(NamedTuple):
-    """A change, what it does, and to whom; note: why it is so, where nobody is named."""
+    """A change, what it does, and to whom; note: why it is so, where nobody is named.
+
+    presumed_retired: the jobs among `jobs` that are presumed retired (docs/lineage.md, rule 6.12); they come last.
+    """
 
     outcome: Outcome
     change: ChangeKind
@@ -36,6 +39,7 @@ class PlanFinding(NamedTuple):
     consumers: list[str]
     contracts: list[str]
     note: str | None
+    presumed_retired: list[str]
 
 
 def plan_findings(
@@ -63,6 +67,7 @@ def plan_findings(
 def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
     table = change.table
     told: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
+    told["presumed_retired"] = []
     return PlanFinding(
         outcome=outcome,
         change=change.kind,
@@ -103,14 +108,20 @@ def _reached(
         jobs |= {_job(job) for each in stops for job in each["jobs"]}
         jobs |= {_job(job) for job in tables.readers(table.namespace, table.dataset)}
         columns += [AffectedColumn(to["namespace"], to["dataset"], None) for each in stops for to in each["onward"]]
+    steps = [each["via"] for each in reach["columns"]]
+    presumed = {_job(via["job"]) for via in steps if via.get("presumed_retired")}
+    presumed = jobs & (presumed | {_job(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
     told: dict[str, Any] = {
         "columns": columns,
-        "jobs": sorted(jobs),
+        "jobs": [*sorted(jobs - presumed), *sorted(presumed)],
         "consumers": sorted(consumers),
         "contracts": sorted({*held}),
+        "presumed_retired": sorted(presumed),
     }
     if any(told.values()) and change.kind != "not_understood":
-        note = "There is more than is listed." if reach["truncated"] else None
+        notes = ["There is more than is listed."] if reach["truncated"] else []
+        notes += [f"Presumed retired: {', '.join(sorted(presumed))}."] if presumed else []
+        note = " ".join(notes) or None
         return _finding(change, "breaks", **told, note=note)
     outcome, note = _unproven(change, own, stops)
     if outcome == "may break":

@@ -47,6 +47,12 @@ class PresentTables:
         answer = self._answer(namespace, dataset)
         return [] if answer is None else [job for each in answer["readers"] for job in each["jobs"]]
 
+    def presumed_retired(self, namespace: str | None, dataset: str) -> list[Any]:
+        """Return the jobs among the readers that are presumed retired."""
+        answer = self._answer(namespace, dataset)
+        found = [] if answer is None else answer["readers"]
+        return [job for each in found for job in each.get("presumed_retired", ())]
+
     def _answer(self, namespace: str | None, dataset: str) -> Any:
         key = namespace, dataset
         if key not in self._answers:

@@ -58,6 +58,7 @@ class Exposed(NamedTuple):
     columns: list[Surfaced]
     ways: Mapping[int, Hit]
     until: Mapping[tuple[int, str | None], int]
+    presumed: Set[int] = frozenset()
 
     def exposed_until(self, column: Surfaced) -> int | None:
         """Return until when rows were written in the clear that may still be there (us), of what is not exposed."""
@@ -83,14 +84,14 @@ def look_for(
     if emptied:
         found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
     if source:
-        return Exposed(sources, _known(snapshot, found.columns), found.ways, found.until)
+        return Exposed(sources, _known(snapshot, found.columns), found.ways, found.until, counted.presumed)
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own = [each for each in own if each.dataset not in emptied]
     own_until = tagged_until(snapshot.graph, own, writes)
     columns = _known(snapshot, [*own, *found.columns])
-    return Exposed(sources, columns, found.ways, {**found.until, **own_until})
+    return Exposed(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 
 
 def _known(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
@@ -129,7 +130,7 @@ def exposures(
     what newest executions mask and earlier ones wrote in the clear, or `tagged` for the columns that have the tag
     themselves.
     """
-    show, shown = Shown(snapshot), found.columns
+    show, shown = Shown(snapshot, found.presumed), found.columns
     if but is not None:
         shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in but]
     words = Counter(word for each in shown for word in _words(each, found))

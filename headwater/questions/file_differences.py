@@ -10,7 +10,7 @@ from headwater.lineage.edges.declared_masking import remasked
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.rules.user_rules import UserRules
-from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
 from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Diff
@@ -27,7 +27,7 @@ def difference_of_files(
 
 def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
     contents = ContentsInMemory()
-    reader = FactsReader(rules.names.canonical, contents, rules.names.job, rules.names.lists_all)
+    reader = facts_reader(rules.names, contents)
     facts = []
     for event in read_event_texts(path):
         if event.text is None:

@@ -1,6 +1,7 @@
 """Which dataset a name means: the steps of its form, then of its binding in time; and the rules in force."""
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from headwater.index.reading.view_opener import RulesInForce
 from headwater.lineage.names.canonical_names import NameRules
@@ -18,12 +19,23 @@ def unbound(_name: Name, _at_us: int | None) -> Iterable[Step]:
     return ()
 
 
+class NamingEvent(NamedTuple):
+    """What is known of the event that names a dataset; None: nothing."""
+
+    producer: str | None = None
+    job_namespace: str | None = None
+
+
+UNKNOWN_EVENT = NamingEvent()
+
+
 def explain_name(
-    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = unbound
-) -> Names:
+    rules: NameRules, namespace: str, name: str, *, at_us: int | None = None, bind: Bind = unbound,
+    event: NamingEvent = UNKNOWN_EVENT,
+) -> Names:  # fmt: skip
     """Return what a name becomes: the name as sent first, then what each rule made of it, and why."""
     sent = Name(namespace, name)
-    steps = [Step("as-sent", "", sent, sent), *rules.explain(namespace, name)]
+    steps = [Step("as-sent", "", sent, sent), *rules.explain(namespace, name, *event)]
     steps += bind(steps[-1].after, at_us)
     items = [NameStep(step.rule, *step.after.parts, step.why) for step in steps]
     return Names(Job(*steps[-1].after.parts), rules.rules_hash, items)

@@ -45,7 +45,9 @@ Found = Annotated[int, Help("At most so many, best first.", most=MAX_FOUND)]
 Nodes = Annotated[int, Help("At most so many nodes, the largest groups first.", most=MAX_NODES)]
 View = Annotated[
     Literal["current", "newest", "all"],
-    Help("current; newest: only newest executions, without earlier ones; or all that ever was."),
+    Help(
+        "current; newest: only newest executions, without earlier ones and jobs presumed retired; or all that ever was."
+    ),
 ]
 Window = Annotated[
     int | None,
@@ -104,6 +106,10 @@ Facet = Annotated[str, Help("Name of the facet, such as ownership.", example="ow
 Listed = Annotated[int, Help("At most so many, newest first.", most=1_000)]
 SentNamespace = Annotated[str, Help("Namespace as a producer wrote it.")]
 SentName = Annotated[str, Help("Name as a producer wrote it.", example="/silver/customers/")]
+SentProducer = Annotated[str | None, Help("Producer of the event that names it: some rules depend on it.")]
+SentJobNamespace = Annotated[
+    str | None, Help("Namespace of the job in the event that names it: some rules depend on it.")
+]
 At = Annotated[Microseconds | None, Help("What it meant then.")]
 NameOfJob = Annotated[bool, Help("the name is that of a job.")]
 Address = Annotated[

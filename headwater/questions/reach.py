@@ -46,9 +46,11 @@ def reach(
     starts = nodes_of(snapshot, counted, dataset, key)
     limit = _ENDS if roots else bounds.limit
     found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
+    if found.truncated and limit < _ENDS and any(hit.presumed for hit in found.hits):  # others may be further away
+        found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=_ENDS)
     ends = [hit for hit in found.hits if not roots or _is_end(snapshot, hit.node, counted, mode, forward=forward)]
-    hits = ends[: bounds.limit]
-    shown = Shown(snapshot)
+    hits = sorted(ends, key=lambda hit: hit.presumed)[: bounds.limit]
+    shown = Shown(snapshot, counted.presumed)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
@@ -273,7 +275,7 @@ def path(
         shown_column(snapshot, target, to_key),
         mode,
         reached is not None,
-        [] if reached is None else _path(Shown(snapshot), wave, hits, reached),
+        [] if reached is None else _path(Shown(snapshot, counted.presumed), wave, hits, reached),
         stops,
     )
 

@@ -1,6 +1,6 @@
 """The columns of one answer: what recurs in it is looked up once, for 1,000 columns come from few jobs by few steps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -24,9 +24,10 @@ class _ShownDataset(NamedTuple):
 class Shown:
     """Shows the nodes of one moment's graph; keep it for one answer, because schemas change."""
 
-    def __init__(self, snapshot: Snapshot):
-        """Show nothing yet."""
+    def __init__(self, snapshot: Snapshot, presumed: Set[int] = frozenset()):
+        """Show nothing yet; presumed: the edge sets of jobs that are presumed retired, which steps are to mark."""
         self._snapshot = snapshot
+        self._presumed = presumed
         self._graph = snapshot.graph
         self._datasets: dict[int, _ShownDataset] = {}
         self._jobs: dict[int, Job] = {}
@@ -41,7 +42,7 @@ class Shown:
         """
         columns, vias, shown = self._graph.columns, self._vias, []
         for hit in hits:
-            node, distance, masked, parent, transformation, edge_set, recreated, earlier = hit
+            node, distance, masked, parent, transformation, edge_set, recreated, earlier, presumed = hit
             number, key = columns[node]
             namespace, name, schema = self._datasets.get(number) or self._dataset(number)
             known = schema.by_key
@@ -57,6 +58,7 @@ class Shown:
                     not known or key in known,
                     earlier,
                     iso(self._snapshot.seen(edge_set).last_us) if earlier else None,
+                    presumed or UNSET,
                 )
             )
         return shown
@@ -68,7 +70,8 @@ class Shown:
         output, lineage = self._graph.sets[hit.edge_set]
         ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
         doubtful = True if any(end in lineage.doubtful for end in ends) else UNSET
-        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), doubtful)
+        presumed = True if hit.edge_set in self._presumed else UNSET
+        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), doubtful, presumed)
         if not lineage.doubtful:  # backward, it is the reached end that may be doubtful
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
         return shown

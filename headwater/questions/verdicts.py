@@ -1,9 +1,11 @@
 """Unused columns as an answer: verdict, reason, and what to know before a column goes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import get_args
+
+from msgspec import UNSET
 
 from headwater.events.times import iso
 from headwater.lineage.edges.accounting import ALL_COLUMNS
@@ -160,6 +162,7 @@ def _items(
             caveats=[*caveats(dataset), *_observed_for(snapshot, first_seen(_proof(each)), window)],
             readers=positions[dataset],
             since_us=first_seen(_proof(each)),
+            presumed=counted.presumed,
         )
         for dataset, each in rows
     ]
@@ -176,7 +179,7 @@ def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | Non
 
 def _item(
     snapshot: Snapshot, dataset: Name, each: ColumnVerdict, *, reason: str, caveats: list[str], readers: int,
-    since_us: int | None,
+    since_us: int | None, presumed: Set[int],
 ) -> Verdict:  # fmt: skip
     return Verdict(
         *dataset.parts,
@@ -184,7 +187,7 @@ def _item(
         each.verdict,
         reason,
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
-        [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, each.edge_sets)] if each.verdict == "used" else [],
+        _shown_jobs(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
         each.recreated,
         _showings(snapshot, each.shown),
         list(each.consumers),
@@ -193,6 +196,7 @@ def _item(
         iso(last_used(snapshot, each)),
         each.earlier,
         snapshot.is_of_readers(dataset, each.key),
+        each.presumed or UNSET,
     )
 
 
@@ -205,8 +209,15 @@ def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
     return [f"Read by jobs that wrote nothing, which do not report the columns they used: {names}."] if told else []
 
 
-def _jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> list[Name]:
+def _jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
     return sorted({snapshot.graph.sets[number][0].job for number in edge_sets})
+
+
+def _shown_jobs(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
+    """Return jobs by name, those last that are presumed retired."""
+    numbers = set(edge_sets)
+    jobs = (*_jobs(snapshot, numbers - presumed), *_jobs(snapshot, numbers & presumed))
+    return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
 
 
 def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
@@ -262,9 +273,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     opaque = {number for number, each in veiled if graph.is_opaque(number, each) or graph.leaves_open(number, each)}
     shown = {number for number, each in feeds if only_shows(graph, number, each)}
 
-    def jobs(numbers: set[int]) -> list[Job]:
-        return [Job(*snapshot.job(job).parts) for job in _jobs(snapshot, tuple(numbers))]
-
+    readers, presumed = {number for number, _ in feeds}, counted.presumed
     attempts = {
         number
         for each in counted.lifetimes.of(dataset)
@@ -273,12 +282,13 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     }
     return DatasetReaders(
         *dataset.parts,
-        jobs({number for number, _ in feeds}),
-        jobs(opaque),
+        _shown_jobs(snapshot, readers, presumed),
+        _shown_jobs(snapshot, opaque, presumed),
         _showings(snapshot, shown),
         unfinished_runs(snapshot, attempts),
-        _unread(snapshot, {number for number, _ in feeds}),
+        _unread(snapshot, readers),
         former_location(snapshot.naming, dataset),
+        _shown_jobs(snapshot, readers & presumed, presumed) or UNSET,
     )
 
 

@@ -158,6 +158,22 @@ def test_a_dataset_that_was_deleted_is_listed_once_an_event_names_it(client: Wai
         assert client.list_datasets("read again")["datasets"] == []
 
 
+def test_the_version_of_a_declared_job_has_the_newest_run_of_it(client: Waiting, marquez: Marquez) -> None:
+    """The second run reports only what it writes; it reads what its job does."""
+    inputs, outputs = [DatasetId(SPACE, "v_in")], [DatasetId(SPACE, "v_out")]
+    client.create_job(SPACE, "versioned", JobType.BATCH, inputs=inputs, outputs=outputs)
+    runs = [str(uuid4()) for _ in range(2)]
+    for run in runs:
+        client.create_job_run(SPACE, "versioned", run_id=run)
+        if run == runs[1]:
+            client.create_dataset(SPACE, "v_out", DatasetType.DB_TABLE, "v_out", SOURCE, run_id=run)
+        client.mark_job_run_as_completed(run)
+        (version,) = marquez.get("/namespaces/{}/jobs/{}/versions", SPACE, "versioned")["versions"]
+        assert version["latestRun"]["id"] == run
+    assert [each["name"] for each in version["inputs"]] == ["v_in"]
+    assert [each["name"] for each in version["outputs"]] == ["v_out"]
+
+
 def test_a_job_that_a_run_declares_anew_has_its_inputs_and_outputs(client: Waiting) -> None:
     client.create_job(SPACE, "late", JobType.BATCH)
     run = client.create_job_run(SPACE, "late")["id"]

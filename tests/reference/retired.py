@@ -1,11 +1,16 @@
-"""Which jobs are retired (docs/lineage.md: rule 6.11)."""
+"""Which jobs are retired, or presumed to be (docs/lineage.md: rules 6.11 and 6.12)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from random import Random
+from typing import TYPE_CHECKING
 
 from tests.reference.records import Delivered, Run, job_key
-from tests.reference.world_events import START_US, Json, at, deliver, facet, run_event, uuid
+from tests.reference.world_events import START_US, Json, at, dataset, deliver, facet, run_event, uuid
+
+if TYPE_CHECKING:
+    from tests.reference.solver import Reference
 
 
 def retired_jobs(events: Iterable[Delivered], runs: Iterable[Run]) -> set[tuple[str, str]]:
@@ -29,6 +34,35 @@ def retired_jobs(events: Iterable[Delivered], runs: Iterable[Run]) -> set[tuple[
     return {key for key, times in seen.items() if ends[key] and max(times) <= max(ends[key])}
 
 
+def presumed_retired(lineage: "Reference") -> set[tuple[str, str]]:
+    """Return the keys of the jobs whose outputs other jobs rewrote, and that reported nothing for long since."""
+    window_us, end_us = lineage.window_us, lineage.window_end_us
+    if not window_us or end_us is None:
+        return set()
+    by_job: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in lineage.runs:
+        by_job[run.job_key].append(run)
+    declared: dict[tuple[str, str], int] = {}
+    for event in lineage.events:
+        if "job" in event.event and "run" not in event.event:
+            key = job_key(event.event["job"])
+            declared[key] = max(event.time_us, declared.get(key, event.time_us))
+    found = set()
+    for job, runs in by_job.items():
+        times = sorted(max(event.time_us for event in run.events) for run in runs)
+        seen_us = max(times[-1], declared.get(job, times[-1]))
+        longest_us = max((later - earlier for earlier, later in pairwise(times)), default=0)
+        accounts = [each for each in lineage.working if each.run and each.run.job_key == job]
+        outputs = {writing.output for each in accounts for writing in each.writings}
+        there = [each for each in outputs if not lineage.generations.is_dropped(each)]
+        only_reads = any(each.content.inputs and not each.writings for each in accounts)
+        began = [rewrite[0] if (rewrite := lineage.newest_rewrite(each)) else seen_us for each in there]
+        is_old = seen_us < end_us - window_us and end_us - seen_us > 2 * longest_us
+        if is_old and began and not only_reads and min(began) > seen_us:
+            found.add(job)
+    return found
+
+
 def deletion(second: float, namespace: str, name: str, number: int = 900, kind: str = "JOB") -> Json:
     """Return the event that deletes a job, or a namespace."""
     change = facet(mark="deleted", kind=kind, namespace=namespace, name=name, value="true")
@@ -47,3 +81,19 @@ def with_deletions(world: list[Delivered], seed: int) -> list[Delivered]:
         second = 300.0 if chance.random() < 0.4 else (moment - START_US) / 1_000_000
         deletions.append(deletion(second, namespace, name, 900 + number, kind))
     return world + deliver(deletions)
+
+
+def with_rewrites(world: list[Delivered], seed: int) -> list[Delivered]:
+    """Return a world in which a new job overwrites most of its outputs, and nothing happens for long afterwards."""
+    chance = Random(seed)
+    named = sorted({(to["namespace"], to["name"]) for each in world for to in each.event.get("outputs") or ()})
+    overwritten = facet(lifecycleStateChange="OVERWRITE")
+    rewrites = [
+        run_event(
+            "COMPLETE", at(chance.randint(20, 60)), uuid(950 + number), ("jobs", f"anew.{number % 2}"),
+            outputs=[dataset(output, lifecycleStateChange=overwritten)],
+        )
+        for number, output in enumerate(named)
+        if chance.random() < 0.8
+    ]  # fmt: skip
+    return world + deliver([*rewrites, run_event("COMPLETE", at(400), uuid(990), ("jobs", "later"))])

@@ -92,6 +92,11 @@ TEMPORARY = [
         for name, form in (("raw/2026-03-01/b.csv", "raw/b.csv"), ("raw/b_20260301.csv", "raw/b.csv"))
     ),
     clear_once("setting the table aside removes nothing", [rename(3, 15, "b", "b__dbt_backup")], {"b.x": 10}),
+    clear_once(
+        "renaming a temporary table to the name removes nothing: an older run may have filled it in the clear",
+        [done(3, 15, changes("b__dbt_tmp", "CREATE")), rename(4, 17, "b__dbt_tmp", "b")],
+        {"b.x": 10},
+    ),
 ]
 
 CASES = [

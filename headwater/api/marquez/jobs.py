@@ -139,7 +139,7 @@ def get_version(asked: Asked) -> Answer:
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:
     name = catalog.name(row.shown)
     facets = catalog.job_facets(name)
-    run = catalog.runs.find(version.run)
+    run = catalog.runs.newest_of_version(row.key, version.version, version.last_us) or catalog.runs.find(version.run)
     text = version_text(version.version)
     return {
         "id": {**name.shown, "version": text},

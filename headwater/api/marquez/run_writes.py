@@ -62,13 +62,15 @@ def _refuse_known(asked: Asked, run_id: str) -> None:
 def mark_run(kind: str) -> Callable[[Asked], Write]:
     """Return what answers POST /jobs/runs/{id}/start and the like: an event of this type, at `at=` or now.
 
-    A run of which no event said what it reads and writes does what its job does.
+    A run of which no event says what it reads reads what its job does; likewise what it writes.
     """
 
     def answer(asked: Asked) -> Write:
         run, at_us = find_run(asked, asked.path["run"], whole=True), time_us(asked.query, "at")
         said = run.datasets()
-        sides = {} if said.inputs or said.outputs else _of_job(asked.catalog, run.job_key)
+        own = {side for side, named in (("inputs", said.inputs), ("outputs", said.outputs)) if named}
+        of_job = _of_job(asked.catalog, run.job_key) if len(own) < 2 else {}
+        sides = {side: named for side, named in of_job.items() if side not in own}
         event = event_of(asked, run, kind, sides, at_us=at_us)
         shown = {**run_json(asked.catalog, run), "state": STATES.get(kind, "RUNNING"), "updatedAt": event["eventTime"]}
         return Write([event], shown, _shown(run_id_of(run.run)))

@@ -13,6 +13,8 @@ _RUN = (
     "FROM run_keys k JOIN runs r ON r.run = k.id LEFT JOIN nominal_times n ON n.run = r.run "
 )
 
+_LOOKED_AT = 50
+"""Newest runs of a job that are looked at for one of a version."""
 
 _NAMED = (
     "SELECT k.key, j.parent, 'RUNNING', 'BATCH', min(r.started_us), NULL, max(r.time_us), NULL, NULL, NULL "
@@ -59,6 +61,15 @@ class CatalogRuns:
         )
         found = [RunRow(*row) for row in rows]
         return found if found or self._has_own(job) else self._named(job, limit, offset)
+
+    def newest_of_version(self, job: int, version: bytes, last_us: int) -> RunRow | None:
+        """Return the newest run that is of a version of its job, among the last `_LOOKED_AT` up to a time (us)."""
+        rows = self._sql.execute(
+            f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
+            "ORDER BY r.time_us DESC, k.key DESC LIMIT ?",
+            (job, min(last_us, self._until), _LOOKED_AT),
+        )
+        return next((run for run in map(RunRow._make, rows) if run.datasets().job == version), None)
 
     def _has_own(self, job: int) -> bool:
         query = "SELECT 1 FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ? LIMIT 1"

@@ -358,6 +358,11 @@ class LiveGraph(Snapshot):
         query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
         return int(self.sql.execute(query, (self.names.known(job) or 0,)).fetchone()[0] or 0)
 
+    def run_times_us(self, job: Name) -> Iterable[int]:
+        """Return the time of the newest event of each run of a job."""
+        query = "SELECT last_us FROM runs WHERE job_key = ? AND kind = 'RUN'"
+        return [last_us for (last_us,) in self.sql.execute(query, (self.names.known(job) or 0,))]
+
     def newest_event_us(self) -> int | None:
         """Return the time of the newest event that is not ahead of its receipt."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()

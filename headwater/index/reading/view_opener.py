@@ -183,4 +183,5 @@ def _view(snapshot: Snapshot, rules: UserRules, as_of: AsOf) -> View:
 def _counted(snapshot: Snapshot, as_of: AsOf) -> CountedEdges:
     if as_of.every:
         return snapshot.counted().everything()
-    return snapshot.counted() if as_of.newest else snapshot.counted_since(as_of.window(snapshot))
+    window = as_of.window(snapshot)
+    return snapshot.counted_newest(window) if as_of.newest else snapshot.counted_since(window)

@@ -1,11 +1,11 @@
 """What shapes of events say in facets, as the index numbers it: texts and sets of them are stored once each."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from msgspec import Struct, msgpack
+from msgspec import Struct, msgpack, structs
 
 from headwater.events.decode import decode
 from headwater.events.event import Content, Event, SentDataset
@@ -16,8 +16,9 @@ from headwater.index.stored.described_table import Newness, NumberedFacets
 from headwater.index.stored.facet_names_table import FacetNamesTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.index.stored.spans import Span
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.event_reading import ReadShape
-from headwater.lineage.runs.run_facts import DatasetUse
+from headwater.lineage.runs.run_facts import DatasetUse, Forms
 
 _KEEP = 200_000
 
@@ -57,11 +58,31 @@ class FacetShapes:
         self._names = names
         self._texts: Memo[int] = Memo()
         self._names_told = FacetNamesTable(connection)
-        self._shapes: dict[str, FacetShape] = {}
+        self._shapes: dict[tuple[str, Forms], FacetShape] = {}
         self._datasets: dict[bytes, NumberedDataset] = {}
+        self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
 
-    def __getitem__(self, shape: str) -> FacetShape:
-        return self._shapes[shape]
+    def in_event(self, shape: str, forms: Forms) -> FacetShape:
+        """Return a shape that was learnt; forms: names that mean other datasets in the event."""
+        found = self._shapes.get((shape, forms))
+        if found is None:
+            sent, named = self._shapes[shape, ()], dict(forms)
+            told = tuple(self._named(each, named) for each in sent.told)
+            found = self._shapes[shape, forms] = sent._replace(told=told)
+        return found
+
+    def _named(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
+        """Return what is told of a dataset by the name that it has in an event."""
+        form = forms.get(sent.use.name)
+        if form is None:
+            return sent
+        key = id(sent), form
+        found = self._in_events.get(key)
+        if found is None:
+            use = structs.replace(sent.use, name=form)
+            found = NumberedDataset(use, self._names.number(form), sent.told, sent.changes)
+            self._in_events[key] = found
+        return found
 
     def learn(self, event: Event, said: ReadShape) -> None:
         """Learn what an event of a new shape says."""
@@ -70,16 +91,17 @@ class FacetShapes:
         run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
         names = self._names_told.number(run_facets, job_facets)
         job = self._set(event.job_contents) if job_facets else None
-        self._shapes[event.shape] = FacetShape(tuple(told), said.places, names, job)
+        self._shapes[event.shape, ()] = FacetShape(tuple(told), said.places, names, job)
 
     def is_full(self) -> bool:
         """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
-        return len(self._shapes) + len(self._datasets) > _KEEP
+        return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
 
     def forget(self) -> None:
         """Forget what was learnt; whoever reads events must learn their shapes anew."""
         self._shapes.clear()
         self._datasets.clear()
+        self._in_events.clear()
 
     def _dataset(self, dataset: SentDataset, use: DatasetUse) -> NumberedDataset:
         found = self._datasets.get(dataset.shape)

@@ -80,11 +80,12 @@ class FacetTable:
     def take(self, sequence: int, sent: Sent, fact: RunFacts, of_run: Facets) -> None:
         """Take an event, whatever it is about, beside the facets of its run."""
         order, said = fact.order, fact.content
-        time_us, key = order.time_us, (sent.shape, said.kind, said.job)
+        time_us, key = order.time_us, (sent.shape, said.kind, said.job, said.forms)
         heard = self._heard.get(key)
         if heard is None:
             shown = self._names.number(job_key(said.job, None)) if said.kind != "DATASET" else 0
-            heard = _Heard(self._shapes[sent.shape], shown, (time_us, time_us), order, sequence)
+            shape = self._shapes.in_event(sent.shape, said.forms)
+            heard = _Heard(shape, shown, (time_us, time_us), order, sequence)
             self._heard[key] = heard
         else:
             first_us, last_us = heard.span

@@ -8,7 +8,7 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
 from headwater.lineage.edges.run_edges import Doubt, Edge, Mention, OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Tag
+from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Forms, Tag
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class PackedFacts(Struct, array_like=True, gc=False):
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
     sent_job: Name | None = None
+    forms: Forms = ()
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
@@ -127,7 +128,7 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
             tuple(outputs), said.declared, said.producer, None, said.leads_to,
-            said.sql, said.write_signs, said.sent_job,
+            said.sql, said.write_signs, said.sent_job, said.forms,
         )
     )  # fmt: skip
 

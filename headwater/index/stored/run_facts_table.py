@@ -136,7 +136,7 @@ class RunFactsTable:
         inputs, outputs = (tuple(map(self._uses.value, side)) for side in (said.inputs, said.outputs))
         return EventContent(
             said.kind, said.type, said.job, said.artifact, said.processing, said.snapshot, inputs, outputs,
-            said.declared, said.leads_to, said.producer, said.sql, said.write_signs,
+            said.declared, said.leads_to, said.producer, said.sql, said.write_signs, said.sent_job, said.forms,
         )  # fmt: skip
 
     def _unpacked(self, query: str, values: Sequence[str]) -> Iterator[RunFacts]:

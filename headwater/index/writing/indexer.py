@@ -39,7 +39,7 @@ from headwater.lineage.edges.edge_sets import EdgeSet, outcome
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.derivation import Derivation
-from headwater.lineage.runs.event_reading import FactsReader, ReadShape
+from headwater.lineage.runs.event_reading import ReadShape, facts_reader
 from headwater.lineage.runs.recurring_runs import ContentTraits
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
@@ -70,7 +70,7 @@ class Indexer:
         context = RunContextTable(self._sql, self._names, runs, self._store.search, rules.job)
         self._facets = FacetTable(self._sql, self._names, context)
         self._recent = RecentFacets(self._sql, runs)
-        self._reader = FactsReader(rules.canonical, self._contents, rules.job, rules.lists_all)
+        self._reader = facts_reader(rules, self._contents)
         self._generation = newest_generation(self._sql)
         self._spelt: set[int] = set()
 

@@ -11,19 +11,19 @@ from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, EventContent
 
 
 def sent_spellings(content: EventContent, lines: Callable[[str], Sequence[SentEdge]]) -> Iterator[tuple[Name, str]]:
-    """Yield (dataset as sent, column) of the columns in an event's lineage facets that are not lower case.
+    """Yield (name of the dataset, column) of the columns in an event's lineage facets that are not lower case.
 
     lines: of a lineage facet by its hash.
     """
     carried = [(use.name, each) for use in (*content.inputs, *content.outputs) for each in (use.lineage, use.declared)]
-    declared = [(None, each) for _, each in content.declared]
+    declared, forms = [(None, each) for _, each in content.declared], dict(content.forms)
     for carrier, content_hash in (*carried, *declared):
         if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
             continue
         for line in lines(content_hash):
             for name, column in ((line.target or carrier, line.output), (line.source, line.column)):
                 if name is not None and column is not None and column != column.casefold():
-                    yield name, column
+                    yield forms.get(name, name), column
 
 
 def chosen_spellings(columns: Iterable[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from headwater.lineage.names.dataset_name import LONGEST, Name, Step
+from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.job_rules import JobRules
 from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.names.name_operations import OPERATIONS
@@ -46,11 +47,13 @@ class NameRules:
         rows = self._sources[1]
         own = [read_name_rules(text, file) for file, text in self._sources[0]]
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
-        self._stages = tuple(tuple(rule for rule in rules if rule.stage == stage) for stage in STAGES)
+        of_name = [rule for rule in rules if not rule.asks_event]
+        self._stages = tuple(tuple(rule for rule in of_name if rule.stage == stage) for stage in STAGES)
         self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
         self._by_namespace: Weighed[str, Fitting] = Weighed()
         self._memo: Weighed[tuple[str, str], Name] = Weighed()
         self._operations = dict(OPERATIONS)
+        self.of_events = EventRules((rule for rule in rules if rule.asks_event), self.canonical)
         self._place(rows)
         self.aliases = _aliases(own, rows, self.canonical)
         self.jobs = JobRules(self._sources[2], self.canonical)
@@ -78,9 +81,15 @@ class NameRules:
         """Tell whether a producer was declared to list all columns of a dataset, whatever it reports."""
         return any(fnmatchcase(producer, glob) for glob in self._complete)
 
-    def explain(self, namespace: str, name: str) -> list[Step]:
-        """Return the steps from a name as sent to its canonical form, in order; none where it is canonical."""
-        return self._settle(Name(namespace, name))[1]
+    def explain(
+        self, namespace: str, name: str, producer: str | None = None, job_namespace: str | None = None
+    ) -> list[Step]:
+        """Return the steps from a name as sent to its canonical form, in order; none where it is canonical.
+
+        producer, job_namespace: of the event that names it, on which some rules depend.
+        """
+        found, steps = self._settle(Name(namespace, name))
+        return [*steps, *self.of_events.explain(found, producer, job_namespace)]
 
     def __reduce__(self) -> tuple[type["NameRules"], tuple[object, ...]]:
         """Travel to Spark's workers as the sources, without what is remembered."""

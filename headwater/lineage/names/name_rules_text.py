@@ -29,6 +29,8 @@ _KEYS = (
     "default_port",
     "do",
     "keep",
+    "producer",
+    "job_namespace",
 )
 _JOB_KEYS = ("id", "why", "namespace", "name", "to_namespace", "to_name", "do", "keep")
 _OWN_JOB_KEYS = ("namespace", "name", "renamed_from", "retired")
@@ -54,6 +56,23 @@ class NameRule:
     default_port: int | None
     do: str | None
     keep: bool
+    producer: Pattern | None = None
+    job_namespace: Pattern | None = None
+
+    @property
+    def asks_event(self) -> bool:
+        """Whether the rule has conditions on the event that names the dataset."""
+        return self.producer is not None or self.job_namespace is not None
+
+    def fit_event(self, producer: str, job_namespace: str) -> dict[str, str] | None:
+        """Return what the holes of the conditions on an event take, None where one does not fit."""
+        values: dict[str, str] = {}
+        for pattern, text in ((self.producer, producer), (self.job_namespace, job_namespace)):
+            found = pattern.take(text) if pattern else None
+            if pattern and found is None:
+                return None
+            values |= found.groupdict() if found else {}
+        return values
 
     def fit(self, namespace: str) -> dict[str, str] | None:
         """Return what the holes of the namespace's pattern take, None where no pattern fits."""
@@ -165,10 +184,18 @@ def _retired_us(entry: Entry, text: str) -> int:
 def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) -> NameRule:
     namespaces = tuple(_pattern(entry, text) for text in entry.texts("namespace"))
     name = _pattern(entry, text) if (text := entry.optional("name")) is not None else None
+    producer, job_namespace = (
+        _pattern(entry, text) if (text := entry.optional(key)) is not None else None
+        for key in ("producer", "job_namespace")
+    )
     holes = set.intersection(*(one.holes for one in namespaces)) if namespaces else set()
     named = name.holes if name else set()
     if holes & named:
         raise entry.error(f"namespace and name share the hole {min(holes & named)!r}", "rename one")
+    for condition in filter(None, (producer, job_namespace)):
+        if shared := (holes | named) & condition.holes:
+            raise entry.error(f"two patterns share the hole {min(shared)!r}", "rename one")
+        holes = holes | condition.holes
     rule = NameRule(
         id=entry.text("id"),
         why=entry.optional("why") or "",
@@ -183,6 +210,8 @@ def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) ->
         default_port=entry.integer("default_port"),
         do=entry.optional("do"),
         keep=entry.flag("keep") or False,
+        producer=producer,
+        job_namespace=job_namespace,
     )
     _check(entry, rule, operations)
     return rule
@@ -191,6 +220,8 @@ def _rule(entry: Entry, operations: tuple[str, ...] = (*OPERATIONS, *PLACES)) ->
 def _check(entry: Entry, rule: NameRule, known: tuple[str, ...]) -> None:
     if rule.stage not in STAGES:
         raise entry.error(f"unknown stage {rule.stage!r}", f"stages: {', '.join(STAGES)}")
+    if rule.asks_event and (rule.do in PLACES or entry.optional("stage") is not None):
+        raise entry.error("a rule with conditions on the event has no stage", "leave out `stage`, and `do: link`")
     if rule.do is not None and rule.do not in known:
         raise entry.error(f"unknown operation {rule.do!r}", f"do: {', '.join(known)}")
     if rule.path not in PATHS or (entry.optional("path") is not None and rule.levels is None):

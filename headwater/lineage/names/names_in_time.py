@@ -1,7 +1,8 @@
 """Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames, and in which generation."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_generations import Generations
@@ -12,11 +13,15 @@ from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
 
 class Speaker(NamedTuple):
-    """Whose mention it is: a run, or what is declared; started_us: time of its first event."""
+    """Whose mention it is: a run, or what is declared; started_us: time of its first event.
+
+    forms: names that mean other datasets in its events (rule 2.1).
+    """
 
     key: str
     declares: bool
     started_us: int
+    forms: Mapping[Name, Name] = MappingProxyType({})
 
 
 class Naming:
@@ -35,12 +40,14 @@ class Naming:
 
     def input(self, who: Speaker, name: Name, time_us: int) -> Name:
         """Return what a run means by an input, or by a source in lineage."""
+        name = who.forms.get(name, name)
         if who.declares:
             return self._declared(name, time_us)
         return self.generations.read(self.bound(name, time_us), who.started_us, time_us, who.key)
 
     def output(self, who: Speaker, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
         """Return what a run means by an output that it says this of, or by a target in lineage."""
+        name = who.forms.get(name, name)
         if who.declares:
             return self._declared(name, time_us)
         location = self.bound(name, time_us)

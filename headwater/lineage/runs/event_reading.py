@@ -4,8 +4,9 @@ Bronze has beside each event all that is read here. Rows of versions that did no
 what the parser reads them with.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct, structs
@@ -28,8 +29,9 @@ from headwater.lineage.edges.facet_contents import (
 from headwater.lineage.edges.write_kinds import LISTS_ALL
 from headwater.lineage.inferring.sql_dialects import dialect_of
 from headwater.lineage.inferring.sql_writes import sql_signs
-from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.name_operations import loses_part
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
@@ -65,7 +67,7 @@ class ReadShape(Struct, frozen=True, gc=False):
 
     places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
     uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
-    written: names of its outputs as sent.
+    written: names of its outputs as sent. conditional: names that may mean another dataset, depending on the event.
     sql: hash of its job's SQL, which `statement` is; says_all: nobody asks it for columns, as every output gives the
     inputs of each column that it lists.
     """
@@ -83,13 +85,18 @@ class ReadShape(Struct, frozen=True, gc=False):
     says_all: bool = False
     statement: SentSql | None = None
     written: tuple[Name, ...] = ()
+    conditional: tuple[Name, ...] = ()
 
-    def content(self, sent: Sent, job: Name, properties: Iterable[str] = ()) -> EventContent:
+    def content(
+        self, sent: Sent, job: Name, properties: Iterable[str] = (), forms: Mapping[Name, Name] = MappingProxyType({})
+    ) -> EventContent:
         """Return what an event of this shape says.
 
-        job: in canonical form; properties: what those of its run show of how it writes.
+        job: in canonical form; properties: what those of its run show of how it writes; forms: names that mean other
+        datasets in this event.
         """
         sent_job = _sent_job(sent)
+        uses = tuple(_in_event(use, forms) for use in self.uses) if forms else self.uses
         return EventContent(
             kind=sent.kind,
             type=sent.event_type or "OTHER",
@@ -98,13 +105,14 @@ class ReadShape(Struct, frozen=True, gc=False):
             artifact=self.artifact,
             processing=self.processing,
             snapshot=self.snapshot,
-            inputs=self.uses[: self.inputs],
-            outputs=self.uses[self.inputs :],
+            inputs=uses[: self.inputs],
+            outputs=uses[self.inputs :],
             declared=self.declared,
-            leads_to=self.leads_to,
+            leads_to=tuple(sorted(forms.get(name, name) for name in self.leads_to)) if forms else self.leads_to,
             producer=sent.producer,
             sql=self.sql if sent.kind == "RUN" and self._asks_sql(sent) else None,
             write_signs=tuple(sorted({*properties, *(self._sql_signs(sent) if sent.kind == "RUN" else ())})),
+            forms=tuple(sorted(forms.items())),
         )
 
     def _sql_signs(self, sent: Sent) -> Iterable[str]:
@@ -127,12 +135,15 @@ class FactsReader:
         contents: Contents,
         jobs: CanonicalJob | None = None,
         lists_all: Callable[[str], bool] = lambda _: False,
+        of_events: EventRules | None = None,
     ):
         """canonical: the form of a name (rule 2); contents: takes what is new.
 
         jobs: the canonical name of a job (rule 3), without it by the shipped rules; lists_all: tells of a producer
-        whether its lists of columns are complete (rule 12.6).
+        whether its lists of columns are complete (rule 12.6); of_events: rules for names with conditions on the event,
+        without them the shipped ones.
         """
+        self._of_events = of_events or default_rules().of_events
         self._lists_all = lists_all
         self._canonical = canonical
         self._jobs = jobs or default_rules().job
@@ -177,6 +188,7 @@ class FactsReader:
             sql=sql,
             statement=self._contents.sql(sql) if sql else None,
             written=tuple(Name(each.namespace, each.name) for each in shape.outputs),
+            conditional=tuple(sorted(self._conditional([uses[place] for place in places], declared))),
             says_all=sql is not None
             and self._says_all([uses[at] for at in places if at >= len(shape.inputs)], {use.name for use in uses}),
         )
@@ -199,7 +211,8 @@ class FactsReader:
         content = self._known_contents.get(who)
         if content is None:
             job = self._jobs(_sent_job(sent), said.written)
-            content = self._known_contents.keep(who, said.content(sent, job, signs), 0)
+            forms = self._forms(said, sent.producer, job.namespace)
+            content = self._known_contents.keep(who, said.content(sent, job, signs, forms), 0)
         time_us = received_us if sent.event_time_us is None else sent.event_time_us
         parent = _run_of(sent.parent_run_id, sent.parent_job_namespace, sent.parent_job_name)
         return RunFacts(
@@ -212,6 +225,22 @@ class FactsReader:
             versions={} if sent.versions is None else _versions(said, sent.versions),
             nominal_us=nominal_time(sent.run_facets) if sent.kind == "RUN" else None,
         )
+
+    def _conditional(self, uses: Sequence[DatasetUse], declared: Iterable[tuple[str, str]]) -> set[Name]:
+        """Return the names in an event, those of its lineage included, that rules with conditions concern."""
+        names = {use.name for use in uses} | {use.previous for use in uses if use.previous}
+        names |= {link.name for use in uses for link in use.symlinks}
+        told = [content for use in uses for content in (use.lineage, use.declared)]
+        told += [content for _, content in declared]
+        for content in filter(None, told):
+            lines = self._contents.lineage(content) if content != DELETED else ()
+            names |= {name for line in lines for name in (line.source, line.target) if name}
+        return {name for name in names if self._of_events.concern(name)}
+
+    def _forms(self, said: ReadShape, producer: str, job_namespace: str) -> dict[Name, Name]:
+        """Return the names that mean other datasets in an event, with those."""
+        forms = ((name, self._of_events.form(name, producer, job_namespace)) for name in said.conditional)
+        return {name: form for name, form in forms if form != name}
 
     def _keep(self, contents: Iterable[Content]) -> None:
         for content in contents:
@@ -317,6 +346,21 @@ class FactsReader:
             other = self._canonical(link.namespace, link.name)
             if other != name:
                 yield Symlink(other, (link.type or "").upper() == "LOCATION")
+
+
+def facts_reader(names: NameRules, contents: Contents) -> FactsReader:
+    """Return a reader by rules for names."""
+    return FactsReader(names.canonical, contents, names.job, names.lists_all, names.of_events)
+
+
+def _in_event(use: DatasetUse, forms: Mapping[Name, Name]) -> DatasetUse:
+    """Return a dataset by the name that it has in an event."""
+    return structs.replace(
+        use,
+        name=forms.get(use.name, use.name),
+        previous=use.previous and forms.get(use.previous, use.previous),
+        symlinks=tuple(link._replace(name=forms.get(link.name, link.name)) for link in use.symlinks),
+    )
 
 
 def _holds(contents: Contents, read: Callable[[str], object], content: Content) -> bool:

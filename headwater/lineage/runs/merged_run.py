@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -87,6 +88,7 @@ class Run(Struct):
     script: its SQL, where an event leaves open what columns of an output are made of.
     write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
     job: in canonical form; sent_job: as its newest event names it, None where that is the same.
+    forms: names that mean other datasets in its events (rule 2.1).
     """
 
     key: str
@@ -112,11 +114,12 @@ class Run(Struct):
     write_signs: frozenset[str] = frozenset()
     failed: bool = False
     sent_job: Name | None = None
+    forms: Mapping[Name, Name] = MappingProxyType({})
 
     @property
     def speaker(self) -> Speaker:
         """Whose mentions its own are."""
-        return Speaker(self.key, self.kind != "RUN", self.started_us)
+        return Speaker(self.key, self.kind != "RUN", self.started_us, self.forms)
 
     @property
     def makes_edges(self) -> bool:
@@ -133,7 +136,8 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
     speaking = _speaking(counted.facts, processing)
     end = counted.end
     started_us = min(fact.time_us for fact in ordered)
-    who = Speaker(newest.run_key, newest.kind != "RUN", started_us)
+    forms = {name: form for each in said for name, form in each.forms}
+    who = Speaker(newest.run_key, newest.kind != "RUN", started_us, forms)
     outputs = _datasets(_outputs(speaking, who, naming))
     written = {name: dataset for name, dataset in outputs.items() if dataset.lifecycle != "DROP"}
     inputs = _datasets(_inputs(speaking, who, naming))
@@ -161,6 +165,7 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
         write_signs=frozenset(sign for fact in counted.facts for sign in fact.content.write_signs),
         failed=counted.failed,
         newest=newest.run_key if newest.kind == "RUN" else newest.event_id,
+        forms=forms,
     )
 
 

@@ -156,6 +156,8 @@ class ShapeMemo:
                 used.add(use.previous)
         for _, content_hash in content.declared:
             used |= self._in_facet(content_hash)
+        forms = dict(content.forms)
+        used = {forms.get(name, name) for name in used} if forms else used
         links = any(use.symlinks for use in uses)
         tagged = any(use.tags is not None for use in uses)
         changes = any(use.lifecycle in ("DROP", "RENAME") for use in content.outputs)

@@ -60,6 +60,10 @@ class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True
     metadata: tuple[str, ...] = ()
 
 
+Forms = tuple[tuple[Name, Name], ...]
+"""Names that mean other datasets in an event, each with the name of that dataset."""
+
+
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
     """What an event says, but for when, by which run and of which versions: a job that recurs says it a million times.
 
@@ -69,6 +73,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
     write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
     job: in canonical form (rule 3); sent_job: as sent, None where that is the same.
+    forms: names that mean another dataset in this event (rule 2.1), each with that one's; inputs and outputs have it.
     """
 
     kind: str
@@ -85,6 +90,7 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
     sql: str | None = None
     write_signs: tuple[str, ...] = ()
     sent_job: Name | None = None
+    forms: Forms = ()
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):

@@ -22,6 +22,7 @@ class CountedEdges:
     last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
     newest: what newest executions say, where earlier ones count, too; else empty.
     retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
+    presume: returns those of jobs that are presumed retired (rule 6.12), which count.
     store: keeps what walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     """
@@ -41,6 +42,17 @@ class CountedEdges:
     last_us: Sequence[int] = ()
     newest: bytes = b""
     retired: frozenset[int] = frozenset()
+    presume: Callable[[], frozenset[int]] = frozenset
+
+    @cached_property
+    def presumed(self) -> frozenset[int]:
+        """The edge sets of jobs that are presumed retired; answers return what only these say last, and mark it."""
+        return self.presume()
+
+    @cached_property
+    def without_presumed(self) -> "CountedEdges":
+        """This view without the jobs that are presumed retired."""
+        return self.without(self.presumed) if self.presumed else self
 
     @property
     def has_earlier(self) -> bool:
@@ -100,7 +112,16 @@ class CountedEdges:
         live = bytearray(b"\1" * len(self.live))
         for number in self.lifetimes.attempted:
             live[number] = 0
-        return replace(self, live=live, hidden=frozenset(), shows_gone=True, recent=b"", remaining=b"", newest=b"")
+        return replace(
+            self,
+            live=live,
+            hidden=frozenset(),
+            shows_gone=True,
+            recent=b"",
+            remaining=b"",
+            newest=b"",
+            presume=frozenset,
+        )
 
     def without(self, numbers: Iterable[int]) -> "CountedEdges":
         """Return this view without some edge sets."""
@@ -134,7 +155,7 @@ class CountedEdges:
     @cached_property
     def order(self) -> EdgeOrder:
         """Which of several edges is chosen."""
-        return EdgeOrder(self.store.graph, self.newest, self.last_us)
+        return EdgeOrder(self.store.graph, self.newest, self.last_us, self.presumed)
 
     def followed(self, allowed: bytes, *, forward: bool, is_reading: bool = False) -> FollowedEdges:
         """Return the edges that a walk follows.

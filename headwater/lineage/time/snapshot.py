@@ -23,6 +23,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
 from headwater.lineage.time.named_columns import unlisted_columns
+from headwater.lineage.time.presumed_jobs import presumed_retired
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.followed_edges import EdgeStore
@@ -82,6 +83,7 @@ class Snapshot(ABC):
         self._attempt_us: dict[int, int] = {}
         self._counted: CountedEdges | None = None
         self._earlier: dict[tuple[int | None, int | None], CountedEdges] = {}
+        self._presumed: dict[tuple[int, int], frozenset[int]] = {}
         self._display: tuple[NameRules, DisplayNames] | None = None
 
     # What follows
@@ -112,7 +114,25 @@ class Snapshot(ABC):
                 retired=retired,
             )
             self._earlier.clear()
+            self._presumed.clear()
         return self._counted
+
+    def counted_newest(self, window: Window) -> CountedEdges:
+        """Return what newest executions say, without jobs that are presumed retired (rule 6.12)."""
+        counted = self.counted()
+        return counted.without(self._presumed_retired(counted, window))
+
+    def _presumed_retired(self, counted: CountedEdges, window: Window) -> frozenset[int]:
+        """Return the edge sets of the jobs that are presumed retired; nothing is presumed without a window."""
+        end_us = window.end_us if window.end_us is not None else self.newest_event_us()
+        since_us = self.window_start(window)
+        if since_us is None or end_us is None:
+            return frozenset()
+        if (since_us, end_us) not in self._presumed:
+            if len(self._presumed) >= _WINDOWS_KEPT:
+                self._presumed.clear()
+            self._presumed[since_us, end_us] = presumed_retired(self, counted, since_us, end_us)
+        return self._presumed[since_us, end_us]
 
     def _retired(self) -> frozenset[int]:
         """Return the edge sets of the jobs that are retired."""
@@ -157,6 +177,7 @@ class Snapshot(ABC):
                 recent=self._recent(since_us, counted.retired),
                 remaining=self._remaining(counted),
                 attempted=attempted,
+                presume=lambda: self._presumed_retired(counted, window),
             )
         return self._earlier[key]
 
@@ -339,6 +360,10 @@ class Snapshot(ABC):
     @abstractmethod
     def job_seen_us(self, job: Name) -> int:
         """Return the time of the newest event of a job, as far as that is known."""
+
+    def run_times_us(self, _: Name) -> Iterable[int]:
+        """Return the time of the newest event of each run of a job; none where runs are not kept."""
+        return ()
 
     @abstractmethod
     def newest_event_us(self) -> int | None:

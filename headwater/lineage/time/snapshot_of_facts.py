@@ -1,6 +1,8 @@
 """A snapshot that is derived from events in one go: of the past, of a file, of a test."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from headwater.lineage.edges.column_spellings import chosen_spellings
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
@@ -103,7 +105,18 @@ class SnapshotOfFacts(SnapshotOfCandidates):
 
     def job_seen_us(self, job: Name) -> int:
         """Return the time of the newest event of a job."""
-        return max(run.last_us for run in self.store.runs.values() if run.job_key == job)
+        return max(run.last_us for run in self._runs_by_job[job])
+
+    def run_times_us(self, job: Name) -> Iterable[int]:
+        """Return the time of the newest event of each run of a job."""
+        return [run.last_us for run in self._runs_by_job[job] if run.kind == "RUN"]
+
+    @cached_property
+    def _runs_by_job(self) -> Mapping[Name, Sequence[Run]]:
+        found = defaultdict[Name, list[Run]](list)
+        for run in self.store.runs.values():
+            found[run.job_key].append(run)
+        return found
 
     def names_in_events(self) -> Iterable[Name]:
         """Return every dataset that some event names, also if no run that names it completed."""

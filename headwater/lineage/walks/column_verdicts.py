@@ -52,7 +52,7 @@ class ColumnVerdict(NamedTuple):
 
     recreated: all that use it read a generation before the newest; shown: batch jobs that read the dataset and wrote
     nothing; earlier: only earlier executions use it; ever: all that ever used it; readers: all that ever read the
-    dataset.
+    dataset; presumed: all that use it are of jobs that are presumed retired.
     """
 
     key: str
@@ -65,6 +65,7 @@ class ColumnVerdict(NamedTuple):
     earlier: bool = False
     ever: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
+    presumed: bool = False
 
 
 def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
@@ -156,7 +157,10 @@ class _VerdictRules:
             earlier = (
                 bool(self._counted.newest) and not declared and not any(map(self._counted.newest.__getitem__, used))
             )
-            return ColumnVerdict(key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier)
+            presumed = not declared and self._counted.presumed.issuperset(used)
+            return ColumnVerdict(
+                key, "used", reason, tuple(sorted(used)), declared, recreated, earlier=earlier, presumed=presumed
+            )
         whole = tuple(sorted(self._whole.get(key, {})))
         reasons = (
             (NESTED, whole),

@@ -1,7 +1,7 @@
 """The edges of a node that walks of one kind follow, chosen once for each node: many walks come by the same nodes."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, compress
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ _NO_AGE = -(1 << 62)
 FarEdge = tuple[int, int, int]
 """The node at the other end, the number of the transformation, the edge set."""
 
-Rank = tuple[int, bool, bool, Name, str, str]
+Rank = tuple[int, bool, bool, bool, Name, str, str]
 """By which of several edges is chosen.
 
-Newest executions before earlier ones, of these the last; values before what they depend on, readable before masked,
-then by name.
+Newest executions before earlier ones, of these the last, and jobs that are presumed retired after all others of the
+same age; values before what they depend on, readable before masked, then by name.
 """
 
 
@@ -75,17 +75,22 @@ class EdgeStore:
 
 
 class EdgeOrder(NamedTuple):
-    """Which of several edges is chosen; newest, last_us: as in `CountedEdges`."""
+    """Which of several edges is chosen; newest, last_us, presumed: as in `CountedEdges`."""
 
     graph: Graph
     newest: bytes
     last_us: Sequence[int]
+    presumed: Set[int] = frozenset()
 
     def rank(self, transformation: int, number: int) -> Rank:
         """Return the least for the edge that is chosen."""
         what = self.graph.transformations[transformation]
         job = self.graph.sets[number][0].job
-        return self._age(number), not what.direct, what.masked, job, what.subtype or "", what.description or ""
+        is_presumed = number in self.presumed
+        return (
+            self._age(number), is_presumed, not what.direct, what.masked, job, what.subtype or "",
+            what.description or "",
+        )  # fmt: skip
 
     def first(self, edges: Sequence[FarEdge]) -> FarEdge:
         """Return the edge that is chosen; mostly its age decides, which is cheaper than all of its rank."""

@@ -61,10 +61,17 @@ def walk(
     _take_out(again, lambda: wave(masked=True, readers=False))
     earlier = _over_earlier(ways.values(), counted)
     take_out(earlier, masked=True, by=counted.without_earlier())
+    presumed = _over_presumed(ways.values(), counted)
+    take_out(presumed, masked=True, by=counted.without_presumed)
     kept = list(every.chosen(hits[:limit]))
-    if masked or again or earlier:
+    if masked or again or earlier or presumed:
         kept = [
-            hit._replace(masked=hit.node in masked, recreated=hit.node in again, earlier=hit.node in earlier)
+            hit._replace(
+                masked=hit.node in masked,
+                recreated=hit.node in again,
+                earlier=hit.node in earlier,
+                presumed=hit.node in presumed,
+            )
             for hit in kept
         ]
     return Walked(kept, ways, truncated, every)
@@ -99,6 +106,16 @@ def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
     if counted.newest:
         for hit in hits:
             if not counted.newest[hit.edge_set] or hit.parent in found:
+                found.add(hit.node)
+    return found
+
+
+def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
+    """Return the nodes that were reached over an edge of a job that is presumed retired; nearer hits come first."""
+    found: set[int] = set()
+    if counted.presumed:
+        for hit in hits:
+            if hit.edge_set in counted.presumed or hit.parent in found:
                 found.add(hit.node)
     return found
 

@@ -21,7 +21,7 @@ class Hit(NamedTuple):
     """A reached column: how far, from which column by which edge.
 
     masked: every way to it masks; recreated: every way to it is over a reader of another generation; earlier: every way
-    to it is over an earlier execution.
+    to it is over an earlier execution; presumed: every way to it is over a job that is presumed retired.
     """
 
     node: int
@@ -32,6 +32,7 @@ class Hit(NamedTuple):
     edge_set: int
     recreated: bool = False
     earlier: bool = False
+    presumed: bool = False
 
 
 class Wave:

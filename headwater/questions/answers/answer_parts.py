@@ -69,13 +69,14 @@ class Via(Column):
     """The last step to a column: from where, by which job, how, and who says so.
 
     doubtful: the producer reports the step from a name that the SQL of its run explains otherwise (rule 4.10), so it
-    proves neither masking nor that a column is unused.
+    proves neither masking nor that a column is unused. presumed_retired: the job is presumed retired (rule 6.12).
     """
 
     job: Job
     transformation: StepTransformation
     origin: Origin
     doubtful: bool | UnsetType = UNSET
+    presumed_retired: bool | UnsetType = UNSET
 
 
 class PathStep(Column):

@@ -35,6 +35,7 @@ class SurfaceVia(Displayed, kw_only=True):
     transformation: StepTransformation | UnsetType = UNSET
     origin: Origin | UnsetType = UNSET
     doubtful: bool | UnsetType = UNSET
+    presumed_retired: bool | UnsetType = UNSET
     unread: str | UnsetType = UNSET
     not_completed: list[UnfinishedRun] | UnsetType = UNSET
 
@@ -104,7 +105,7 @@ class Verdict(Column):
     readers_only: its dataset has a complete list of columns, and only lists of readers or lineage name this one since.
     earlier: no newest execution uses it, but an earlier one within the window did. last_used: when a run last did,
     be it before the window; null where none is known. observed_since: since when runs are known that read it, or for
-    an unused column its dataset.
+    an unused column its dataset. presumed_retired: all jobs in `read_by` are presumed retired (rule 6.12).
     shown_by: deprecated, removed in the version after the next: use `shown_by` of the dataset's entry in `readers`.
     """
 
@@ -120,6 +121,7 @@ class Verdict(Column):
     last_used: Time | None
     earlier: bool
     readers_only: bool
+    presumed_retired: bool | UnsetType = UNSET
 
 
 class Verdicts(AnswerStruct):
@@ -143,7 +145,8 @@ class DatasetReaders(Dataset):
 
     shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
     not complete. unread: the readers whose SQL would tell more if it were read, with the reason why it is not.
-    former: the name that meant it, where no name does any more.
+    former: the name that meant it, where no name does any more. presumed_retired: the jobs among them that are presumed
+    retired (rule 6.12); they come last.
     """
 
     jobs: list[Job]
@@ -152,6 +155,7 @@ class DatasetReaders(Dataset):
     not_completed: list[UnfinishedRun]
     unread: list[JobUnread]
     former: FormerLocation | UnsetType = UNSET
+    presumed_retired: list[Job] | UnsetType = UNSET
 
 
 class Unused(ListAnswer):

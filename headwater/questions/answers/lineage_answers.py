@@ -27,7 +27,8 @@ class ReachedColumn(Column):
     """A column that lineage reaches; `path` only if asked for.
 
     earlier: every way to it is over an earlier execution; last_seen: when the last step of this way
-    was last reported, else null.
+    was last reported, else null. presumed_retired: every way to it is over a job that is presumed retired (rule 6.12);
+    such columns come last.
     """
 
     distance: int
@@ -37,6 +38,7 @@ class ReachedColumn(Column):
     in_schema: bool
     earlier: bool
     last_seen: Time | None
+    presumed_retired: bool | UnsetType = UNSET
     path: list[PathStep] | UnsetType = UNSET
 
 

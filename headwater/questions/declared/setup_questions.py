@@ -4,19 +4,21 @@ from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, list_answers
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
-from headwater.questions.name_meaning import explain_job, explain_name, rules_in_force
+from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name, rules_in_force
 from headwater.questions.producer_setup import producer_setups
 
 
 @question("names")
 def names(
     sources: QuestionSources, *, namespace: p.SentNamespace = "", name: p.SentName, at: p.At = None,
-    job: p.NameOfJob = False,
+    job: p.NameOfJob = False, producer: p.SentProducer = None, job_namespace: p.SentJobNamespace = None,
 ) -> column_answers.Names:  # fmt: skip
     """Tell which dataset or job a name means, and which rule did what."""
     if job:
         return explain_job(sources.rules().rules.names, namespace, name)
-    return explain_name(sources.rules().rules.names, namespace, name, at_us=at, bind=sources.open_views.bindings)
+    event = NamingEvent(producer, job_namespace)
+    rules = sources.rules().rules.names
+    return explain_name(rules, namespace, name, at_us=at, bind=sources.open_views.bindings, event=event)
 
 
 @question("rules")

@@ -15,9 +15,9 @@ from headwater.events.stored_cells import SENT, sent_of, shape_of
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.names_in_time import bindings_of
-from headwater.lineage.runs.event_reading import FactsReader
+from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.runs.newest_first import order_text
-from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
+from headwater.lineage.runs.run_facts import Forms, RunFacts, names_of_parts
 from headwater.lineage.runs.write_properties import READ_OF_RUNS
 from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.delta.spark_delta import TableFolder
@@ -98,8 +98,8 @@ class ShapeParser:
         """Take (ref, value, told, *`READ`); yield rows of `PARSED`."""
         for _, group in groupby(rows, key=itemgetter(_SHAPE)):
             contents = TextContents()
-            reader = FactsReader(self.names.canonical, contents, self.names.job, self.names.lists_all)
-            same: dict[str, _Same] = {}
+            reader = facts_reader(self.names, contents)
+            same: dict[tuple[str, Forms], _Same] = {}
             for ref, value, told, event_id, received_us, *cells in group:
                 if ref is not None:
                     contents.hold(ref, value)
@@ -107,7 +107,8 @@ class ShapeParser:
                     said = reader.learn(shape_of(tuple(told.values())))
                 elif sent := sent_of(cells):
                     fact = reader.fact(event_id, received_us, sent, said)
-                    alike = same.get(fact.kind) or same.setdefault(fact.kind, _Same(fact))
+                    key = fact.kind, fact.content.forms
+                    alike = same.get(key) or same.setdefault(key, _Same(fact))
                     is_cut = sent.run_facets is None and fact.kind == "RUN" and said.has_run_facets
                     yield alike.row(fact, sent.shape, is_cut=is_cut)
 
@@ -123,14 +124,14 @@ class BodyParser:
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows of `BODY`; yield rows of `PARSED`."""
-        reader = FactsReader(self.names.canonical, ContentsInMemory(), self.names.job, self.names.lists_all)
+        reader = facts_reader(self.names, ContentsInMemory())
         for event_id, received_us, body in rows:
             fact = reader.read(event_id, received_us, body)
             yield _Same(fact).row(fact, None, is_cut=False)
 
 
 class _Same:
-    """What is the same of all events of one shape and kind."""
+    """What is the same of all events of one shape and kind in which names mean the same."""
 
     def __init__(self, fact: RunFacts):
         self._contents = refs_of(fact)

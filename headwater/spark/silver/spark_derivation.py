@@ -194,7 +194,8 @@ def _gone(run: Run, now: Now, known: Mapping[str, Mark]) -> Iterator[dict[str, o
 def _used(
     fact: RunFacts, in_facet: Callable[[str], Sequence[tuple[str, Name]]]
 ) -> Iterator[tuple[str, Name, str | None]]:
-    """Yield (role, name as sent, what is said to happen to the dataset)."""
+    """Yield (role, name, what is said to happen to the dataset)."""
+    forms = dict(fact.content.forms)
     for role, uses in (("input", fact.inputs), ("output", fact.outputs)):
         for use in uses:
             yield role, use.name, use.lifecycle
@@ -204,7 +205,7 @@ def _used(
                 yield "symlink", alias, None
     for content_hash in lineage_of(fact):
         for role, name in in_facet(content_hash):
-            yield role, name, None
+            yield role, forms.get(name, name), None
 
 
 def _run_row(run: Run, facts: Sequence[RunFacts]) -> Iterable[object]:

@@ -31,7 +31,7 @@ export function Unused() {
         question="unused" asked={{ ...asked, verdict: only, strict: strict ? 'true' : 'false', ...(system && { system }), ...(former && { former }) }} usual="namespace" empty={({ verdicts }) => (Object.values(verdicts).some(Boolean) ? `No column is ${only}.` : 'No column is known yet.')}
         columns={[
           { id: 'column', sort: 'dataset', title: 'Column', value: (row) => `${row.namespace}/${row.dataset} ${row.column ?? ''}`, width: 'minmax(14rem, 3fr)', show: (row) => <ColumnLink column={row} /> },
-          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}${row.readers_only ? ' (column seen by readers only)' : ''}`, width: 'minmax(12rem, 3fr)' },
+          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => `${row.reason ?? ''}${row.read_before_recreation ? ' (only before it was made anew)' : ''}${row.earlier ? ' (earlier)' : ''}${row.presumed_retired ? ' (only by jobs presumed retired)' : ''}${row.readers_only ? ' (column seen by readers only)' : ''}`, width: 'minmax(12rem, 3fr)' },
           { id: 'caveats', title: 'Before it goes', value: (row) => row.caveats.join(' '), width: 'minmax(12rem, 3fr)' },
           { id: 'readers', title: 'Readers of the dataset', value: (row) => [...row.dataset_readers.map((job) => job.name), ...row.consumers].join(', '), width: 'minmax(10rem, 2fr)' },
           { id: 'unread', title: 'SQL not read', value: (row) => row.dataset_unread.map((each) => `${each.job.name}: ${each.reason}`).join('; '), width: 'minmax(12rem, 2fr)' },

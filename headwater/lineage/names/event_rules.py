@@ -1,0 +1,52 @@
+"""Rules for names with conditions on the event: on its producer, or on the namespace of its job (rule 2.1)."""
+
+from collections.abc import Callable, Iterable
+
+from headwater.lineage.names.dataset_name import Name, Step
+from headwater.lineage.names.name_operations import OPERATIONS
+from headwater.lineage.names.name_rules_text import NameRule
+from headwater.lineage.runs.weighed import Weighed
+
+_UNKNOWN = "depends on the event; give --producer and --job-namespace to see the name"
+
+
+class EventRules:
+    """Applies rules with conditions to canonical names. The first rule that fits the name and the event counts."""
+
+    def __init__(self, rules: Iterable[NameRule], canonical: Callable[[str, str], Name]) -> None:
+        """Keep the rules in their order; canonical: the form of a name by all other rules."""
+        self.rules = tuple(rules)
+        self._canonical = canonical
+        self._memo: Weighed[tuple[Name, str, str], Name] = Weighed()
+
+    def concern(self, name: Name) -> bool:
+        """Tell whether a rule can fit a canonical name, in whatever event."""
+        return any(_fits(rule, name) for rule in self.rules)
+
+    def form(self, name: Name, producer: str, job_namespace: str) -> Name:
+        """Return what a canonical name means in an event."""
+        key = (name, producer, job_namespace)
+        found = self._memo.get(key)
+        return found if found is not None else self._memo.keep(key, self._form(name, producer, job_namespace)[1], 0)
+
+    def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
+        """Return the step from a canonical name to its form in an event; None: the event is not known."""
+        if producer is None and job_namespace is None:
+            return [Step(rule.id, f"{rule.why}; {_UNKNOWN}", name, name) for rule in self.rules if _fits(rule, name)]
+        rule, after = self._form(name, producer or "", job_namespace or "")
+        return [Step(rule.id, rule.why, name, after)] if rule and after != name else []
+
+    def _form(self, name: Name, producer: str, job_namespace: str) -> tuple[NameRule | None, Name]:
+        for rule in self.rules:
+            values = rule.fit(name.namespace)
+            of_event = None if values is None else rule.fit_event(producer, job_namespace)
+            if values is None or of_event is None:
+                continue
+            after = rule.apply(name, {**values, **of_event}, OPERATIONS)
+            if after is not None and (rule.keep or after != name):
+                return rule, name if rule.keep else self._canonical(*after.parts)
+        return None, name
+
+
+def _fits(rule: NameRule, name: Name) -> bool:
+    return rule.fit(name.namespace) is not None and (rule.name is None or rule.name.take(name.name) is not None)

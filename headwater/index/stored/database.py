@@ -20,7 +20,7 @@ from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
 
-FORMAT = 16
+FORMAT = 17
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 

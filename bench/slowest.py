@@ -53,6 +53,11 @@ KNOWN = (
     Heavy(inputs=300, outputs=300),
     Heavy(inputs=100, outputs=100, columns=1, unlisted=1, edges=1),
     Heavy(inputs=0, outputs=1, columns=19, unlisted=467, nested=1, of_dataset=225),
+    Heavy(columns=146, unlisted=1, nested=77, edges=1, symlinks=56),
+    Heavy(unlisted=232, nested=100),
+    Heavy(of_dataset=138, symlinks=8314),
+    Heavy(inputs=979, outputs=979, of_dataset=1),
+    Heavy(outputs=421, columns=1, nested=32, of_dataset=1, symlinks=1, tables=1),
 )
 """Where a search begins: the worst that earlier ones found."""
 

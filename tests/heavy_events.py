@@ -119,8 +119,8 @@ class Heavy:
 
     def _field(self, number: int) -> dict[str, Any]:
         field: dict[str, Any] = {"name": f"c{number}", "type": "string", "description": self._text(self.text)}
-        for _ in range(min(self.nested, _DEEPEST)):
-            field = {"name": f"c{number}", "type": "struct", "fields": [field]}
+        for level in range(min(self.nested, _DEEPEST)):
+            field = {"name": f"c{level}", "type": "struct", "fields": [field]}
         return field
 
     def _tags(self) -> dict[str, Any]:

@@ -112,6 +112,26 @@ def test_no_text_breaks_a_search(shop: Asker, text: str) -> None:
     assert shop.get("search", q=text).status_code in (200, 400)
 
 
+def test_a_deep_column_is_found_by_the_last_8_parts_and_by_all(shop: Asker) -> None:
+    levels = [f"deep{number}" for number in range(12)]
+    field: dict[str, Any] = {"name": levels[-1], "type": "string"}
+    for level in reversed(levels[:-1]):
+        field = {"name": level, "type": "struct", "fields": [field]}
+    output = dataset(("s3://lake", "works/deep"), schema=facet(fields=[field]))
+    shop.post(run(23, 116, output, job="load_deep"))
+    whole = "column works/deep " + ".".join(levels)
+    assert found(shop, "deep11")[0] == whole
+    assert found(shop, "deep4 deep11") == [whole]
+    assert found(shop, ".".join(levels)) == [whole]
+    output = dataset(
+        ("s3://lake", "works/deep"),
+        schema=schema(["flat"]),
+        lifecycleStateChange=facet(lifecycleStateChange="OVERWRITE"),
+    )
+    shop.post(run(24, 117, output, job="load_deep"))
+    assert found(shop, "deep4 deep11") == []
+
+
 def test_columns_that_went_and_datasets_that_were_dropped_are_not_found(shop: Asker) -> None:
     """The last tests change what there is."""
     rewritten = facet(lifecycleStateChange="OVERWRITE")

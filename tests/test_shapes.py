@@ -50,7 +50,7 @@ def again(facts: list[RunFacts], day: int) -> list[RunFacts]:
 
 
 @pytest.mark.slow
-@settings(STEADY, max_examples=200)
+@settings(STEADY, max_examples=40)
 @given(worlds(), st.integers(0, 2**32))
 def test_runs_by_their_shape_are_what_each_run_derived_by_itself_is(events: list[Delivered], seed: int) -> None:
     facts, contents = read_facts(stored(events, None, None))

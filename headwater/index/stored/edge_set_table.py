@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from headwater.index.stored.database import chunks, marks
@@ -161,14 +162,14 @@ class EdgeSetTable:
 
     def _read_set(self, lineage: OutputLineage) -> int:
         """Return the number of what is read, which the outputs of a run share, and the runs of many jobs."""
-        tables, also_read, number = self._last_read
-        own = lineage.output and lineage.output.plain
-        if lineage.tables is tables and lineage.also_read is also_read and own not in self._last_names:
-            return number
+        inputs = (lineage.tables, lineage.also_read)
+        own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
+        if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
+            return self._last_read[2]
         number = self._number_of_reads(self._read_names(lineage))
-        every = {name.plain for name in (*lineage.tables, *lineage.also_read)}
+        every = {name.plain for name in chain(*inputs)}
         if own is not None and own not in every:
-            self._last_read, self._last_names = (lineage.tables, lineage.also_read, number), every
+            self._last_read, self._last_names = (*inputs, number), every
         return number
 
     def _number_of_reads(self, names: Sequence[int]) -> int:

@@ -21,6 +21,12 @@ _DISPLAY = "display"
 
 _KINDS = ("job", "dataset", "column", "tag")
 
+_SEARCHED_PARTS = 8
+"""Parts of a nested column, from its own name outwards, that it is found by.
+
+Each column of a deep schema repeats the names around it, so all parts of all columns grow with the square of the depth.
+"""
+
 
 class Thing(NamedTuple):
     """Something to find. name: number of the job or dataset; part: its column; owner: the producer of a tag."""
@@ -31,6 +37,12 @@ class Thing(NamedTuple):
     owner: str
     own: str
     parent: str
+
+    @property
+    def searched(self) -> str:
+        """The part of its name that words and trigrams are taken from."""
+        nested = self.kind == "column" and self.own.count(".") >= _SEARCHED_PARTS
+        return ".".join(self.own.rsplit(".", _SEARCHED_PARTS)[1:]) if nested else self.own
 
 
 class SearchTable:
@@ -131,14 +143,14 @@ class SearchTable:
         write = self._sql.executemany
         rows = [(number, *thing, last_of(thing.own).casefold()) for number, thing in self._new]
         write("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        words = [(thing.kind, word, number) for number, thing in self._new for word in distinct_words(thing.own)]
+        words = [(thing.kind, word, number) for number, thing in self._new for word in distinct_words(thing.searched)]
         write("INSERT INTO words VALUES (?, ?, ?)", sorted(words))
         unknown = {word for _, word, _ in words} - self._vocabulary
         write("INSERT OR IGNORE INTO vocabulary(word) VALUES (?)", [(word,) for word in unknown])
         if len(self._vocabulary) > _KNOWN:
             self._vocabulary.clear()
         self._vocabulary |= unknown
-        trigrams = [(number, thing.own.casefold()) for number, thing in self._new]
+        trigrams = [(number, thing.searched.casefold()) for number, thing in self._new]
         write("INSERT INTO trigrams(rowid, own) VALUES (?, ?)", trigrams)
         self._new.clear()
 
@@ -152,10 +164,10 @@ class SearchTable:
         self._sql.execute("DELETE FROM things WHERE id = ?", (number,))
         self._sql.executemany(
             "DELETE FROM words WHERE kind = ? AND word = ? AND thing = ?",
-            [(thing.kind, word, number) for word in distinct_words(thing.own)],
+            [(thing.kind, word, number) for word in distinct_words(thing.searched)],
         )
         forget = "INSERT INTO trigrams(trigrams, rowid, own) VALUES ('delete', ?, ?)"
-        self._sql.execute(forget, (number, thing.own.casefold()))
+        self._sql.execute(forget, (number, thing.searched.casefold()))
 
 
 def last_of(name: str) -> str:

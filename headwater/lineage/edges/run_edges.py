@@ -400,12 +400,15 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
-    hidden = [name for name in run.inputs if name not in covered]
+    uncovered = dict.fromkeys(sorted(name for name in run.inputs if name not in covered))
+    hidden = tuple(uncovered)
     every_input = _read_by_any(found) if any(each.unaccounted for each in found) else ()
     every_job = tuple(sorted({job for each in found for job in each.jobs}))
     return [
         replace(
-            _with_all_sources(each, every_input, every_job), opaque=_opaque(run, each, covered, hidden), shows=shows
+            _with_all_sources(each, every_input, every_job),
+            opaque=hidden if _adds_nothing(each, covered, uncovered) else _opaque(run, each, covered, hidden),
+            shows=shows,
         )
         for each in found
     ]
@@ -426,6 +429,13 @@ def _with_all_sources(
     own = set(lineage.tables)
     others = tuple([name for name in every_input if name not in own]) if own else tuple(every_input)
     return replace(lineage, also_read=others, jobs=every_job)
+
+
+def _adds_nothing(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
+    """Tell whether just what no lineage of the run covers is opaque: thousands of outputs share that then."""
+    if not lineage.carries or lineage.output in uncovered:
+        return False
+    return all(name in uncovered or name in covered or name == lineage.output for name in lineage.tables)
 
 
 def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:

@@ -439,7 +439,7 @@ class Reader:
         self, writing: Writing, source: Facets, output: str | None, without: list[Facets], said: Said
     ) -> None:
         if source.get("type") == "JOB":
-            writing.jobs.add(job_key(source))
+            writing.jobs.add(_job_named(source, said[0]))
             writing.unclear |= {output} if output is not None else set()
             return
         dataset = self._meant(source, said) if source.get("type", "DATASET") == "DATASET" else None
@@ -537,6 +537,11 @@ def _steps(facets: Facets) -> list[Facets]:
 
 def _has_lineage(facets: Facets) -> bool:
     return "columnLineage" in merged([(facets, None)])  # type: ignore[list-item]
+
+
+def _job_named(source: Facets, event: Delivered) -> tuple[str, str]:
+    """Return the key of a job that feeds something: without a name the one whose event says so."""
+    return job_key(source if "name" in source else event.event.get("job") or {"namespace": "", "name": ""})
 
 
 def _is_stated(step: Facets) -> bool:

@@ -12,7 +12,8 @@ COPY = {"x": "a.x"}
 
 
 def of_job(name: str) -> Json:
-    return {"type": "JOB", "namespace": "jobs", "name": name}
+    """Return a source; `self`: without a name, as the specification names the job itself."""
+    return {"type": "JOB"} | ({} if name == "self" else {"namespace": "jobs", "name": name})
 
 
 def fed(fields: Mapping[str, str], whole: str = "", name: str = "b", **more: str) -> dict[str, Any]:
@@ -161,6 +162,17 @@ WHOLE = [
 ]
 
 FIELDS = [
+    case(
+        "R4.12 a job without a name is that of the run, and a field that it feeds is not made of nothing",
+        [done(1, 3, B, of=[A], job="load", **fed(COPY, at="self")), TAGS_A],
+        surface("#pii", {"b.x": "exposed", "b.at": "unknown"}),
+        surface("a.y", {"b.at": "unknown"}),
+    ),
+    case(
+        "R4.12 a job without a name that reads nothing may write anything into a field",
+        [done(1, 3, table("b", "at"), job="load", **fed({}, at="self")), done(2, 2, A), TAGS_A],
+        surface("#pii", {"b.at": "unknown"}),
+    ),
     case(
         "R4.12 a job that no event knows feeds a field",
         [done(1, 3, B, of=[A], **fed(COPY, at="nobody")), done(2, 2, C), TAGS_C],

@@ -23,6 +23,10 @@ class Transformation(NamedTuple):
     description: str | None
 
 
+OWN_JOB = Name("", "")
+"""A source of type JOB without a name: the job whose event carries the facet."""
+
+
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
@@ -30,7 +34,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     output: None for what concerns the whole target.
     source, column: None where nothing feeds the output, or a dataset as a whole does.
     stated: it has a transformation, so that its producer can show filters and joins (rule 9).
-    job: a job, by its name as sent, that feeds the output in place of a dataset.
+    job: a job, by its name as sent, that feeds the output in place of a dataset; `OWN_JOB` for the one that reports it.
     """
 
     target: Name | None
@@ -155,7 +159,7 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
         if to_type == "JOB":
             continue
-        job = Name(from_namespace or "", from_name).cut if from_type == "JOB" and from_name else None
+        job = (Name(from_namespace or "", from_name).cut if from_name else OWN_JOB) if from_type == "JOB" else None
         if job is not None:
             from_namespace = from_name = column = None
         place, step = (from_namespace, from_name), (output is None, row[13:17])

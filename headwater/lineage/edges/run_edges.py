@@ -17,7 +17,7 @@ from headwater.lineage.edges.accounting import (
     names_all,
     names_its_columns,
 )
-from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.facet_contents import OWN_JOB, Contents, SentEdge, Transformation
 from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.inferring.inferred_lines import Inferred, defined_names, inferred_lines
 from headwater.lineage.inferring.known_tables import parts_of
@@ -517,7 +517,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
         columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts, proves=context.proves)
-    jobs = tuple(sorted({line.job for line, _ in lines if line.job}))
+    jobs = tuple(sorted({run.job if line.job == OWN_JOB else line.job for line, _ in lines if line.job}))
     unaccounted: tuple[str, ...] = ()
     if (
         lines

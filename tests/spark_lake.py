@@ -156,11 +156,12 @@ class References:
         return {edge for one in self.of.values() for edge in one.table_edges}
 
     def surface(self) -> dict[Column, str]:
+        elsewhere: Column = ("s3://elsewhere", "tagged", "x")  # in another world of the lake
         return {
             column: exposure
             for one in self.of.values()
             for answer in (questions.surface, questions.tagged_states)
-            for column, exposure in answer(one, questions.tagged(one, "pii")).items()
+            for column, exposure in answer(one, {*questions.tagged(one, "pii"), elsewhere}).items()
         }
 
     def unused(self) -> dict[Column, str]:

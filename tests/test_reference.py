@@ -526,6 +526,10 @@ FEATURES: dict[str, Question] = {
     "self edge": lambda r: any(edge[:3] == edge[4:7] for edge in r.column_edges),
     "opaque": lambda r: any(edge[6] for edge in r.table_edges),
     "lineage facet": lambda r: any(account.content.entries for account in r.accounts),
+    "fed by a job that reads": lambda r: any(r.opacity.followed(w).datasets - w.reads for w in r.current if w.jobs),
+    "fed by a job of which nothing is known": lambda r: any(
+        not r.opacity.followed(writing).is_complete for writing in r.current
+    ),
     "case variants": lambda r: any(edge[3] != edge[3].casefold() for edge in r.column_edges),
     "nested": lambda r: any("." in edge[3] and r.nesting.above(edge[:4]) for edge in r.column_edges),
     "arrays and maps": lambda r: (

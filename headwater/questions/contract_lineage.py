@@ -107,6 +107,7 @@ class ContractLineage:
             if output.has_job and self._counted.says(each):
                 ids = (self._graph.dataset(name) for name in lineage.tables)
                 hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
+                hides = hides or bool(lineage.jobs and not lineage.carries)
                 found[output.job] = found.get(output.job, False) or hides
         ages, told = self._ages(dataset).writers, []
         for job, hides in sorted(found.items()):

@@ -87,7 +87,7 @@ def _dataset_reason(snapshot: Snapshot, counted: CountedEdges, name: Name) -> st
         return _SOURCE
     if not any(lineage.carries for lineage in feeding):
         return _OPAQUE
-    opaque = any(not lineage.carries and (lineage.tables or lineage.also_read) for lineage in feeding)
+    opaque = any(not lineage.carries and (lineage.tables or lineage.also_read or lineage.jobs) for lineage in feeding)
     if opaque:
         return _PARTLY
     return INFERRED if all(lineage.inferred for lineage in feeding if lineage.carries) else COVERED
@@ -101,7 +101,7 @@ def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
             lineage.output is not None
             and job_output.has_job
             and counted.says(number)
-            and (lineage.carries or lineage.tables or lineage.also_read)
+            and (lineage.says_something or lineage.also_read)
         ):
             found.setdefault(job_output.job, set()).add(COVERED if lineage.carries else _OPAQUE_JOB)
             if lineage.inferred:

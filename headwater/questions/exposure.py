@@ -36,6 +36,7 @@ Place = tuple[str, str, str]
 ONCE_EXPOSED = "once_exposed"
 _RANK = {"exposed": 0, ONCE_EXPOSED: 1, "unknown": 2, "masked": 3}
 TAGGED = "tagged"
+FED_BY_JOB = "fed by a job of which no event reports what it reads"
 NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
 NOT_COMPLETED = "a run that did not complete may have written it (wait for its end, or run the job again)"
 NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
@@ -275,6 +276,8 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
         output, lineage = graph.sets[each.opaque]
         carried = NOT_NAMED if each.tagged else _LEFT_OUT
         how = NOT_COMPLETED if lineage.attempt else carried if lineage.carries else NOT_COVERED
+        if each.opaque in graph.unfollowed and not each.tagged:
+            how = FED_BY_JOB
         runs = unfinished_runs(snapshot, [each.opaque])
         via = SurfaceVia(
             job=Job(*snapshot.job(output.job).parts), unread=lineage.unread or UNSET, not_completed=runs or UNSET

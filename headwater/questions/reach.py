@@ -141,9 +141,7 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
     yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
-        read = {
-            number for each in (dataset, *counted.lifetimes.others(dataset)) for number in graph.feeds.get(each, ())
-        }
+        read = {number for each in (dataset, *counted.lifetimes.others(dataset)) for number in graph.readers(each)}
         silent = graph.read_only & read
     else:
         yield from _table_level_writers(snapshot, dataset, keys, counted)
@@ -161,18 +159,18 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
     graph = snapshot.graph
     if forward:
         for each in (dataset, *counted.lifetimes.others(dataset)):
-            for number in counted.attempted.intersection(graph.attempts_on.get(each, ())):
+            for number in counted.attempted.intersection(graph.attempts_reading(each)):
                 output = graph.sets[number][1].output
                 if output is not None and graph.may_have_written(number, each):
                     yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
         return
     for number in counted.attempted.intersection(graph.attempts_at.get(dataset, ())):
-        reads = graph.sets[number][1].reads
+        reads = (*graph.sets[number][1].reads, *graph.through.get(number, ()))
         for name in reads:
             source = graph.dataset(name)
             if source is not None and graph.may_have_written(number, source):
                 yield _Gap(number, "not_completed", name)
-        if not reads:
+        if not reads or number in graph.unfollowed:
             yield _Gap(number, "not_completed")
 
 
@@ -181,7 +179,9 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
     for number in filter(counted.says, graph.veiled.intersection(graph.fed_by.get(dataset, ()))):
         lineage = graph.sets[number][1]
         leaves_out = _leaves_out(lineage, keys)
-        for name in (*lineage.tables, *lineage.also_read):
+        if number in graph.unfollowed and graph.may_be_of_anything(number) and (leaves_out or not lineage.carries):
+            yield _Gap(number, "no_input")
+        for name in (*lineage.tables, *lineage.also_read, *graph.through.get(number, ())):
             source = graph.dataset(name)
             if source is not None and (
                 graph.is_opaquely_written(number, source)
@@ -194,7 +194,7 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
 def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
     for each in (dataset, *counted.lifetimes.others(dataset)):
-        for number in graph.veiled.intersection(graph.feeds.get(each, ())):
+        for number in graph.veiled.intersection(graph.readers(each)):
             lineage = graph.sets[number][1]
             hides = (
                 graph.is_opaquely_written(number, each)

@@ -266,7 +266,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     feeds = {
         (number, each)
         for each in counted.lifetimes.of(dataset)
-        for number in graph.feeds.get(each, ())
+        for number in graph.readers(each)
         if counted.says(number) or counted.reading[number]
     }
     veiled = ((number, each) for number, each in feeds if number in graph.veiled)
@@ -277,7 +277,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
     attempts = {
         number
         for each in counted.lifetimes.of(dataset)
-        for number in counted.attempted.intersection(graph.attempts_on.get(each, ()))
+        for number in counted.attempted.intersection(graph.attempts_reading(each))
         if graph.may_use(number, each)
     }
     return DatasetReaders(

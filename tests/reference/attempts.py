@@ -1,7 +1,7 @@
 """What runs report that did not complete (docs/lineage.md: rule 6.10)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,22 @@ class Attempt:
 
     account: Account
     writing: Writing | None
-    used: set[Dataset]
-    """What it reads and may use in any way."""
-    written_from: set[Dataset]
-    """What its output may be made of."""
+    own_used: set[Dataset]
+    own_sources: set[Dataset]
+    through: set[Dataset] = field(default_factory=set)
+    """What jobs read that feed it."""
+    is_of_anything: bool = False
+    """A job feeds it of which no event tells what it reads."""
+
+    @property
+    def used(self) -> set[Dataset]:
+        """What it reads and may use in any way."""
+        return self.own_used | self.through
+
+    @property
+    def written_from(self) -> set[Dataset]:
+        """What its output may be made of."""
+        return self.own_sources | self.through
 
     @property
     def newness(self) -> tuple[int, int, str]:
@@ -73,8 +85,9 @@ class Attempts:
         covered = set[Dataset]().union(*(each.covered for each in below))
         for writing in account.writings:
             made = any(each.carries(writing.output) for each in below)
-            reads = writing.reads | writing.opaque
-            yield Attempt(account, writing, reads - covered, reads - (covered if made else set()))
+            reads, followed = writing.reads | writing.opaque, self.lineage.opacity.followed(writing)
+            used, sources = reads - covered, reads - (covered if made else set())
+            yield Attempt(account, writing, used, sources, followed.datasets, not followed.is_complete)
 
     def _reported(self, attempt: Attempt) -> Any:
         run = attempt.account.run
@@ -99,7 +112,7 @@ class Attempts:
             account = lineage.opacity.accounts[writing.run]
             used = used & lineage.opacity.explained(account, writing)
             written_from = written_from & lineage.opacity.explained(account, writing, itself=True)
-        return bool(same) and not used & attempt.used and not written_from & attempt.written_from
+        return bool(same) and not used & attempt.own_used and not written_from & attempt.own_sources
 
 
 def proven(lineage: "Reference", account: Account, writing: Writing | None) -> Any:
@@ -110,4 +123,5 @@ def proven(lineage: "Reference", account: Account, writing: Writing | None) -> A
     edges = {(source, key(source, own), key(output, to), *how) for source, own, to, *how in writing.edges}
     empty, reads = {key(output, each) for each in writing.empty}, writing.reads | writing.opaque
     left_out = frozenset(writing.left_out)
-    return output, writing.carries, account.hides_steps, frozenset(edges), frozenset(empty), left_out, frozenset(reads)
+    told = frozenset(edges), frozenset(empty), left_out, frozenset(reads), frozenset(writing.jobs)
+    return output, writing.carries, account.hides_steps, *told

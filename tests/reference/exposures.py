@@ -184,25 +184,40 @@ class Surface:
                     found |= {lineage.node(writing.output, edge[2]) for edge in direct}
             if lineage.opacity.may_fill(lineage.opacity.accounts[writing.run], writing) & leaking:
                 found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
+            if leaking and not lineage.opacity.followed(writing).is_complete:
+                found |= self._of_anything(writing)
         for attempt in lineage.attempts.counting:
-            if attempt.writing and attempt.written_from & leaking:
+            if attempt.writing and (attempt.written_from & leaking or (leaking and attempt.is_of_anything)):
                 columns = lineage.all_columns(attempt.writing.output)
                 found |= {(*attempt.writing.output, column) for column in columns or [None]}
+        return found
+
+    def _of_anything(self, writing: Writing) -> set[Node]:
+        """Return the columns that a job may feed of which no event tells what it reads."""
+        if not writing.carries:
+            return {(*writing.output, column) for column in self.lineage.all_columns(writing.output) or [None]}
+        found: set[Node] = set(self._left_open(writing.output))
+        if self.lineage.opacity.may_be_of_anything(writing):
+            found |= {(*writing.output, None if column == WHOLE else column) for column in writing.left_out}
         return found
 
     def _is_nameless(self, node: Node, leaking: set[Dataset]) -> bool:
         """Tell whether a column of which no list is known may hold something of an opaque write."""
         lineage = self.lineage
         if not lineage.schemas.columns(node[:3]) and any(
-            attempt.written_from & leaking for attempt in lineage.attempts.writing(node[:3])
+            attempt.written_from & leaking or (leaking and attempt.is_of_anything)
+            for attempt in lineage.attempts.writing(node[:3])
         ):
             return True
         for writing in lineage.current:
             if writing.output == node[:3]:
-                if not lineage.schemas.columns(writing.output) and lineage.opacity.sources(writing) & leaking:
+                open_to_all = bool(leaking) and lineage.opacity.may_be_of_anything(writing)
+                whole = lineage.opacity.sources(writing) & leaking or (open_to_all and not writing.carries)
+                if not lineage.schemas.columns(writing.output) and whole:
                     return True
                 account = lineage.opacity.accounts[writing.run]
-                if WHOLE in writing.left_out and lineage.opacity.may_fill(account, writing) & leaking:
+                may_fill = lineage.opacity.may_fill(account, writing) & leaking or open_to_all
+                if WHOLE in writing.left_out and may_fill:
                     named = {lineage.schemas.key(writing.output, each) for each in writing.fed_or_empty}
                     if not is_near(node[3] or "", named):
                         return True

@@ -13,6 +13,14 @@ OTHER_HALVES = ("append_data", "overwrite_by_expression", "overwrite_partitions"
 
 
 @dataclass
+class Followed:
+    """What the jobs read that feed a writing; is_complete: each of them leads to a dataset."""
+
+    datasets: set[Dataset]
+    is_complete: bool
+
+
+@dataclass
 class Account:
     """All that one run that counts, or one declared event, says; without run for the latter."""
 
@@ -64,17 +72,30 @@ class Opacity:
         """What JobEvents in force say."""
         self.accounts_for: Callable[[Writing, set[str] | None], bool] = lambda *_: False
         """Tells whether one of these accounts for some columns of its output, None: for all that are listed."""
+        self.followed: Callable[[Writing], Followed] = lambda _: Followed(set(), True)
+        """What jobs read that feed a writing."""
 
     def inputs(self, account: Account, writing: Writing | None = None, *, doubts: bool = True) -> set[Dataset]:
         """Return the opaque inputs of a run, or of one of its outputs, that nothing explains."""
         opaque = account.opaque_for(writing) if writing else account.opaque
         if writing and doubts:
             opaque = opaque.union(*(inputs for _, inputs, _ in self.doubts(writing)))
-        return {
+        found = {
             source
             for source in opaque
             if not self._is_explained(account, source) and not (writing and self._is_declared(writing, source))
         }
+        return found | self.through(writing) if writing else found
+
+    def through(self, writing: Writing) -> set[Dataset]:
+        """Return what the jobs read that feed an output, as far as no declaration explains it."""
+        return {source for source in self.followed(writing).datasets if not self._is_declared(writing, source)}
+
+    def may_be_of_anything(self, writing: Writing) -> bool:
+        """Tell whether an output, or columns of it, are fed by a job of which no event tells what it reads."""
+        if self.followed(writing).is_complete:
+            return False
+        return not writing.carries or bool(writing.left_out and not self._is_told_by_job(writing))
 
     def doubts(self, writing: Writing) -> set[Doubt]:
         """Return the names in lineage that may mean inputs: lineage in force knows no such dataset."""
@@ -96,34 +117,42 @@ class Opacity:
     def sources(self, writing: Writing) -> set[Dataset]:
         """Return what an output is opaquely written from, as far as nothing explains it."""
         account = self.accounts[writing.run]
-        return {
+        found = {
             source
             for source in writing.opaque
             if not self._is_writing_explained(account, writing.output, source)
             and not self._is_declared(writing, source)
         }
+        return found if writing.carries else found | self.through(writing)
 
     def left_open(self, account: Account, writing: Writing) -> set[Dataset]:
         """Return what columns of an output that are not accounted for may be made of, as far as nothing explains it."""
-        return {
+        found = {
             source
             for source in self.left_open_by_job(writing)
             if not self._is_explained(account, source) and not self._is_declared(writing, source)
         }
+        return found | self._through_left_out(writing)
 
     def may_fill(self, account: Account, writing: Writing) -> set[Dataset]:
         """Return the same for the columns themselves: runs below must carry column lineage for the output, too."""
-        return {
+        found = {
             source
             for source in self.left_open_by_job(writing)
             if not self._is_writing_explained(account, writing.output, source)
             and not self._is_declared(writing, source)
         }
+        return found | self._through_left_out(writing)
+
+    def _through_left_out(self, writing: Writing) -> set[Dataset]:
+        return self.through(writing) if writing.left_out and not self._is_told_by_job(writing) else set()
 
     def left_open_by_job(self, writing: Writing) -> set[Dataset]:
         """Return what unaccounted columns may be made of, unless a declaration of the job accounts for all of them."""
-        told = any(self.accounts_for(each, writing.left_out) for each in self._declared_for(writing))
-        return set() if told else writing.also_read
+        return set() if self._is_told_by_job(writing) else writing.also_read
+
+    def _is_told_by_job(self, writing: Writing) -> bool:
+        return any(self.accounts_for(each, writing.left_out) for each in self._declared_for(writing))
 
     def hides_steps_of(self, account: Account) -> set[Dataset]:
         """Return what a run reads whose filters and joins are not seen, and no declaration of its job tells them."""

@@ -102,10 +102,10 @@ def says_columns(facet: Facets) -> bool:
 
 
 def says_lineage(facet: Facets) -> bool:
-    """Tell whether a `lineage` facet (with entries, or one entry itself) names a source dataset or a field."""
+    """Tell whether a `lineage` facet (with entries, or one entry itself) names a source or a field."""
     entries = facet.get("entries", [facet])
     sources = [source for entry in entries for source in entry.get("inputs") or []]
-    return any(entry.get("fields") for entry in entries) or any(source["type"] == "DATASET" for source in sources)
+    return any(entry.get("fields") for entry in entries) or bool(sources)
 
 
 CARRIES = {"columnLineage": says_columns, "lineage": says_lineage}

@@ -12,7 +12,7 @@ from tests.reference.gaps import WHOLE, Nested
 from tests.reference.generations import NEVER, Dataset, Generations
 from tests.reference.names import Name, Names, canonical_form, without_ends_of_parts
 from tests.reference.nesting import ColumnEdge, Nesting, Node
-from tests.reference.opacity import OTHER_HALVES, Account, Opacity, is_of_one_instant, is_statement
+from tests.reference.opacity import OTHER_HALVES, Account, Followed, Opacity, is_of_one_instant, is_statement
 from tests.reference.records import Delivered, Run, facets_of, job_key, merged, period_of, runs_of, stored
 from tests.reference.retired import retired_jobs
 from tests.reference.schemas import Schemas
@@ -75,6 +75,7 @@ class Reference:
         self.opacity.accounts_for = self._accounts_for
         names = {run.job_key: job_key(run.events[-1].event["job"]) for run in sorted(self.runs, key=_newness)}
         self.opacity.name_of = lambda job: names.get(job, job)
+        self.opacity.followed = self._followed
         attempted = [self._account(attempt) for run in self.runs if (attempt := run.attempted)]
         self.attempts = Attempts(self, [account for account in attempted if not account.content.is_self_loop])
         self.every_attempt = self.attempts
@@ -84,6 +85,30 @@ class Reference:
         self.keeps_us = keeps_us or {}
         self.newest_us = max((event.time_us for event in self.events if not event.is_ahead), default=None)
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
+
+    def _followed(self, writing: Writing) -> Followed:
+        """Follow the jobs that feed a writing through what they read, also through jobs that feed these."""
+        found = self._jobs_behind(writing.jobs)
+        is_complete = all(any(self._read_by(each) for each in self._jobs_behind({job})) for job in found)
+        return Followed(set[Dataset]().union(*map(self._read_by, found)), is_complete)
+
+    def _jobs_behind(self, jobs: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = set()
+        while more := jobs - found:
+            found |= more
+            jobs = {job for key in more for each in self._writings_of(key) for job in each.jobs}
+        return found
+
+    def _read_by(self, job: tuple[str, str]) -> set[Dataset]:
+        only_read = [each.content.inputs for each in self.working if self._is_run_of(each.run, job)]
+        return set[Dataset]().union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job)))
+
+    def _writings_of(self, job: tuple[str, str]) -> list[Writing]:
+        every = [*self.observed, *(each for each in self.every_declared if each.job[0])]
+        return [each for each in every if job in (each.job, self.opacity.name_of(each.job))]
+
+    def _is_run_of(self, run: Run | None, job: tuple[str, str]) -> bool:
+        return run is not None and job in (run.job_key, self.opacity.name_of(run.job_key))
 
     @cached_property
     def _known(self) -> Callable[[Dataset], bool]:

@@ -28,7 +28,11 @@ def of_upstream(lineage: Reference, namespace: str, name: str, column: str, mode
     datasets = {node[:3] for node in nodes} | begun(lineage, asked, forward=False)
     writings = [each for each in lineage.current if each.output in datasets]
     attempts = [each for dataset in datasets for each in lineage.attempts.writing(dataset)]
-    left_open = [each.writing for each in attempts if each.writing and (each.written_from or not each.writing.reads)]
+    left_open = [
+        each.writing
+        for each in attempts
+        if each.writing and (each.written_from or each.is_of_anything or not each.writing.reads)
+    ]
     unsaid = [
         each
         for each in writings
@@ -74,9 +78,8 @@ def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
     """Tell whether one of some columns is not accounted for, or comes from a name that may mean an input."""
     opacity = lineage.opacity
     account = opacity.accounts[writing.run]
-    if opacity.may_fill(account, writing) and (
-        WHOLE in writing.left_out or any(is_near(key, writing.left_out) for key in keys)
-    ):
+    is_open = opacity.may_fill(account, writing) or (writing.carries and opacity.may_be_of_anything(writing))
+    if is_open and (WHOLE in writing.left_out or any(is_near(key, writing.left_out) for key in keys)):
         return True
     doubtful = {dataset for dataset, _ in opacity.may_mean(account, writing)}
     targets = {lineage.schemas.key(writing.output, edge[2]) for edge in writing.edges if edge[0] in doubtful}
@@ -86,5 +89,7 @@ def _leaves_open(lineage: Reference, writing: Writing, keys: set[str]) -> bool:
 def _is_unsaid(lineage: Reference, writing: Writing) -> bool:
     account = lineage.opacity.accounts[writing.run]
     if account.run and not (writing.carries or writing.tables or writing.inputs or writing.opaque):
+        return True
+    if not writing.carries and (lineage.opacity.through(writing) or lineage.opacity.may_be_of_anything(writing)):
         return True
     return bool(lineage.opacity.sources(writing) & writing.tables)

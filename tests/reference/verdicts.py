@@ -105,7 +105,8 @@ class Verdicts:
     def _alive(self) -> set[Dataset]:
         """Return the generations that are not dropped, or lead on to one that is not."""
         lineage = self.lineage
-        edges = {(source, each.output) for each in lineage.current for source in each.reads}
+        through = lineage.opacity.followed
+        edges = {(source, each.output) for each in lineage.current for source in each.reads | through(each).datasets}
         alive = {each for edge in edges for each in edge if not lineage.generations.is_dropped(each)}
         while more := {source for source, output in edges if output in alive} - alive:
             alive |= more

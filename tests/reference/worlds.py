@@ -17,10 +17,10 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.world_gaps import add_gaps, add_unlisted
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
-from tests.reference.world_writes import add_copies, add_writes, declarations
+from tests.reference.world_writes import add_copies, add_jobs, add_writes, declarations
 
 LONGEST = 16  # events of a world, before some are sent twice
-FEW = (0, 1, 2, 10, 14, 25, 37, 46, 60, 62, 67, 91, 102, 110, 111, 112, 128, 129, 134, 147, 160, 172, 193, 213)
+FEW = (4, 13, 14, 23, 37, 46, 51, 56, 91, 95, 102, 108, 111, 112, 128, 154, 160, 172, 177, 193, 212, 213, 217, 241)
 """Seeds of worlds that have together whatever a world may have, most of it three times."""
 
 BYTES = 1200  # choices that Hypothesis has; what comes after them is plain
@@ -67,6 +67,7 @@ def make_world(draw: Draw) -> list[Delivered]:
     add_unlisted(draw, sent)
     add_writes(sent)
     add_copies(sent)
+    add_jobs(sent)
     return deliver([*sent, *declarations(sent)])
 
 

@@ -15,6 +15,7 @@ from tests.reference.records import (
     facets_of,
     is_half,
     is_own_table,
+    job_key,
     merged,
 )
 from tests.reference.schemas import Schemas, schema_paths
@@ -93,13 +94,15 @@ class Writing:
     """Names that may mean inputs, unless lineage in force knows such a dataset."""
     mentions: set[tuple[Dataset, str]] = field(default_factory=set)
     """Columns that its lineage names, whether an edge has them or not."""
+    jobs: set[tuple[str, str]] = field(default_factory=set)
+    """Keys of the jobs that feed it in place of a dataset."""
 
     @property
     def content(self) -> object:
         """What it says, whichever run says it."""
         sets: tuple[set[Any], ...] = (
             self.edges, self.copies, self.whole, self.named, self.empty, self.unclear, self.left_out, self.also_read,
-            self.tables, self.inputs, self.bare, self.opaque, self.behind_view,
+            self.tables, self.inputs, self.bare, self.opaque, self.behind_view, self.jobs,
         )  # fmt: skip
         return self.job, self.output, self.shows_steps, self.is_inferred, tuple(frozenset(each) for each in sets)
 
@@ -127,7 +130,7 @@ class Writing:
     @property
     def says_nothing(self) -> bool:
         """ALTER, TRUNCATE, VALUES."""
-        return not self.carries and not self.reads - {self.output}
+        return not self.carries and not self.reads - {self.output} and not self.jobs
 
 
 class Reader:
@@ -266,7 +269,7 @@ class Reader:
                 reading = Reading(content.listed, said, any(map(_is_stated, steps)))
                 self._read_column_lineage(writing, facet, (event, run, reading))
         declares = producer.startswith("urn:headwater:declare")
-        reads = bool(content.inputs) or any(each.column_sources or each.bare for each in made)
+        reads = bool(content.inputs) or any(each.column_sources or each.bare or each.jobs for each in made)
         for writing in made:
             is_explicit = writing.output in content.entries
             if not is_explicit:
@@ -282,12 +285,14 @@ class Reader:
             writing.tables |= writing.column_sources
             self._spread(writing, content.outputs.get(writing.output, {}))
         read = content.inputs.union(*(each.tables for each in made))
+        jobs = set[tuple[str, str]]().union(*(each.jobs for each in made))
         for writing in made:
             is_whole = writing.is_inferred or (declares and writing.output not in content.entries)
             if reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
+                writing.jobs = writing.jobs | jobs
         for writing in made:
             self._select(writing, content)
             writing.mentions = content.mentions.get(writing.output, set())
@@ -433,6 +438,10 @@ class Reader:
     def _read_source(
         self, writing: Writing, source: Facets, output: str | None, without: list[Facets], said: Said
     ) -> None:
+        if source.get("type") == "JOB":
+            writing.jobs.add(_job_named(source, said[0]))
+            writing.unclear |= {output} if output is not None else set()
+            return
         dataset = self._meant(source, said) if source.get("type", "DATASET") == "DATASET" else None
         if not dataset:
             return
@@ -528,6 +537,11 @@ def _steps(facets: Facets) -> list[Facets]:
 
 def _has_lineage(facets: Facets) -> bool:
     return "columnLineage" in merged([(facets, None)])  # type: ignore[list-item]
+
+
+def _job_named(source: Facets, event: Delivered) -> tuple[str, str]:
+    """Return the key of a job that feeds something: without a name the one whose event says so."""
+    return job_key(source if "name" in source else event.event.get("job") or {"namespace": "", "name": ""})
 
 
 def _is_stated(step: Facets) -> bool:

@@ -68,6 +68,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     attempt: str | None = None
     doubtful: list[int] = []
     mentions: list[tuple[int, tuple[str, ...]]] = []
+    jobs: list[Name] = []
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
@@ -195,7 +196,8 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
         PackedEdges(
             list(names), list(columns), list(transformations), columns=said.columns, bare=said.bare,
             carries=said.carries, shows=said.shows, borrowed=False,
-            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, attempt=said.attempt, **packed,
+            inferred=said.inferred, unread=said.unread, unaccounted=said.unaccounted, attempt=said.attempt,
+            jobs=list(said.jobs), **packed,
         )
     )  # fmt: skip
 
@@ -232,6 +234,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
         attempt=packed.attempt,
         doubtful=_names(names, packed.doubtful),
         mentions=tuple(Mention(names[dataset], columns) for dataset, columns in packed.mentions),
+        jobs=tuple(packed.jobs),
     )
 
 

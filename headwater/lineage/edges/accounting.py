@@ -100,17 +100,17 @@ def columns_of_lines(
     fed: set[str] = set()
     empty: set[str] = set()
     unstated: set[str] = set()
-    of_datasets: set[str] = set()
+    of_wholes: set[str] = set()  # of datasets without a column, and of jobs
     for line, time_us in lines:
         if line.output is not None:
             if not proves(line, time_us):
                 unstated.add(keys[line.output])
-            elif line.source is None:
+            elif not line.has_source:
                 (empty if empty_counts or time_us is None else unstated).add(keys[line.output])
             else:
-                (of_datasets if line.column is None else fed).add(keys[line.output])
-    accounted = (fed | empty) - of_datasets
-    return LineColumns(accounted, accounted - fed, (unstated | of_datasets) - accounted)
+                (of_wholes if line.column is None else fed).add(keys[line.output])
+    accounted = (fed | empty) - of_wholes
+    return LineColumns(accounted, accounted - fed, (unstated | of_wholes) - accounted)
 
 
 def names_all(columns: Sequence[Path], fed: Iterable[str]) -> bool:

@@ -23,6 +23,10 @@ class Transformation(NamedTuple):
     description: str | None
 
 
+OWN_JOB = Name("", "")
+"""A source of type JOB without a name: the job whose event carries the facet."""
+
+
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
@@ -30,6 +34,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     output: None for what concerns the whole target.
     source, column: None where nothing feeds the output, or a dataset as a whole does.
     stated: it has a transformation, so that its producer can show filters and joins (rule 9).
+    job: a job, by its name as sent, that feeds the output in place of a dataset; `OWN_JOB` for the one that reports it.
     """
 
     target: Name | None
@@ -38,6 +43,12 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     column: str | None
     transformation: Transformation
     stated: bool = True
+    job: Name | None = None
+
+    @property
+    def has_source(self) -> bool:
+        """Whether a dataset or a job feeds the output."""
+        return self.source is not None or self.job is not None
 
 
 LONGEST_SQL = 100_000
@@ -130,7 +141,7 @@ def sent_sql(facet: bytes) -> SentSql:
 
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
-    """Return what a facet's rows in table `column_lineage` say of datasets; what they say of jobs is left out."""
+    """Return what a facet's rows in table `column_lineage` report about datasets; entries about jobs are left out."""
     edges = tuple(_sent_edges(rows, canonical))
     noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
     return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
@@ -146,15 +157,18 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
 
     for row in rows:  # a facet says the same names and steps hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
-        if to_type == "JOB" or from_type == "JOB":
+        if to_type == "JOB":
             continue
+        job = (Name(from_namespace or "", from_name).cut if from_name else OWN_JOB) if from_type == "JOB" else None
+        if job is not None:
+            from_namespace = from_name = column = None
         place, step = (from_namespace, from_name), (output is None, row[13:17])
         source = forms[place] if place in forms else form(*place)
         transformation = transformations.get(step) or transformations.setdefault(
             step, _transformation(*row[13:17], dataset_wide=output is None)
         )
         target = form(to_namespace, to_name) if to_name else None
-        yield SentEdge(target, output, source, column, transformation, _is_stated(*row[13:17]))
+        yield SentEdge(target, output, source, column, transformation, _is_stated(*row[13:17]), job)
 
 
 def _transformation(

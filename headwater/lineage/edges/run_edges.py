@@ -17,7 +17,7 @@ from headwater.lineage.edges.accounting import (
     names_all,
     names_its_columns,
 )
-from headwater.lineage.edges.facet_contents import Contents, SentEdge, Transformation
+from headwater.lineage.edges.facet_contents import OWN_JOB, Contents, SentEdge, Transformation
 from headwater.lineage.edges.schema_columns import Path
 from headwater.lineage.inferring.inferred_lines import Inferred, defined_names, inferred_lines
 from headwater.lineage.inferring.known_tables import parts_of
@@ -82,6 +82,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     doubtful: datasets that its producer names and its SQL explains otherwise (rule 4.10a): their edges prove nothing.
     attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     mentions: columns that its lineage, or lineage that a newer event of the run replaced, names without an edge.
+    jobs: jobs, by their names as sent, that feed the output or its unaccounted columns in place of a dataset.
     """
 
     output: Name | None
@@ -102,6 +103,12 @@ class OutputLineage(Struct, frozen=True, gc=False):
     attempt: str | None = None
     mentions: tuple[Mention, ...] = ()
     doubtful: tuple[Name, ...] = ()
+    jobs: tuple[Name, ...] = ()
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it tells of anything that feeds the output."""
+        return bool(self.carries or self.tables or self.jobs)
 
     @property
     def asks(self) -> bool:
@@ -141,6 +148,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
             "bare": self.bare,
             "left out": self.unaccounted,
             "doubts": frozenset(self.doubts),
+            "jobs": self.jobs,
         }
         return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
@@ -170,11 +178,15 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     sql = _RunContext(run, rules)
     unlisted = {name: _unlisted(run, name, own, sql, rules) for name, own in observed.items()}
     observed = {name: unlisted[name].lines for name in observed}
-    reads = bool(run.inputs) or any(line.source for own in (*observed.values(), *explicit.values()) for line, _ in own)
+    reads = bool(run.inputs) or any(
+        line.has_source for own in (*observed.values(), *explicit.values()) for line, _ in own
+    )
     declares = names_its_columns(run.producer)
     empty_counts = declares or not reads
     silent = {
-        name for name, own in observed.items() if not (own and (empty_counts or any(line.source for line, _ in own)))
+        name
+        for name, own in observed.items()
+        if not (own and (empty_counts or any(line.has_source for line, _ in own)))
     }
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
@@ -391,9 +403,10 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     uncovered = dict.fromkeys(sorted(name for name in run.inputs if name not in covered))
     hidden = tuple(uncovered)
     every_input = _read_by_any(found) if any(each.unaccounted for each in found) else ()
+    every_job = tuple(sorted({job for each in found for job in each.jobs}))
     return [
         replace(
-            _with_all_inputs(each, every_input),
+            _with_all_sources(each, every_input, every_job),
             opaque=hidden if _adds_nothing(each, covered, uncovered) else _opaque(run, each, covered, hidden),
             shows=shows,
         )
@@ -407,13 +420,15 @@ def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
     return tuple(sorted(set(chain.from_iterable(parts.values()))))
 
 
-def _with_all_inputs(lineage: OutputLineage, every_input: Sequence[Name]) -> OutputLineage:
+def _with_all_sources(
+    lineage: OutputLineage, every_input: Sequence[Name], every_job: tuple[Name, ...]
+) -> OutputLineage:
     """Say that an output with unaccounted columns may be made of all that the run reads, for whatever output."""
     if not lineage.unaccounted:
         return lineage
     own = set(lineage.tables)
     others = tuple([name for name in every_input if name not in own]) if own else tuple(every_input)
-    return replace(lineage, also_read=others)
+    return replace(lineage, also_read=others, jobs=every_job)
 
 
 def _adds_nothing(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
@@ -502,8 +517,14 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
         columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts, proves=context.proves)
+    jobs = tuple(sorted({run.job if line.job == OWN_JOB else line.job for line, _ in lines if line.job}))
     unaccounted: tuple[str, ...] = ()
-    if lines and (tables or also_read) and not context.is_whole and not _names_all(run, output, keys, columns, rules):
+    if (
+        lines
+        and (tables or also_read or jobs)
+        and not context.is_whole
+        and not _names_all(run, output, keys, columns, rules)
+    ):
         unaccounted = _unaccounted(run, output, columns, rules, by_sql=context.by_sql)
         if (unaccounted or context.doubtful) and context.sql and output in context.sql.said:
             proving = edges
@@ -531,6 +552,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         carries=carries,
         rows_confirmed=output in run.outputs and run.outputs[output].rows_confirmed,
         unaccounted=unaccounted if carries else (),
+        jobs=jobs,
     )
 
 

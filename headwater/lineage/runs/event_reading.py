@@ -339,7 +339,7 @@ class FactsReader:
         if not content_hash:
             return content_hash
         lines = self._contents.lineage(content_hash)
-        return content_hash if any(line.source or line.output is not None for line in lines) else None
+        return content_hash if any(line.has_source or line.output is not None for line in lines) else None
 
     def _symlinks(self, of: UsedDataset, name: Name) -> Iterator[Symlink]:
         for link in of.symlinks:

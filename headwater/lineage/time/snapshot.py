@@ -16,10 +16,12 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.retired_jobs import RetiredJobs
 from headwater.lineage.runs.run_derivation import weight_of
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.followed_jobs import followed_jobs
 from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
 from headwater.lineage.time.named_columns import unlisted_columns
@@ -102,6 +104,7 @@ class Snapshot(ABC):
                 graph, lambda number: any(m[number] for m in self._masks), self.columns, self.job
             )
             graph.explained_by_job, graph.accounted_by_job = declared
+            graph.follow(*followed_jobs(graph, self._key_as_sent, self.job))
             self._counted = CountedEdges(
                 *masks,
                 lifetimes.hidden,
@@ -133,6 +136,10 @@ class Snapshot(ABC):
                 self._presumed.clear()
             self._presumed[since_us, end_us] = presumed_retired(self, counted, since_us, end_us)
         return self._presumed[since_us, end_us]
+
+    def _key_as_sent(self, job: Name) -> Name:
+        """Return the key of a job that lineage names as a source."""
+        return job_key(self.rules.names.job(job), None)
 
     def _retired(self) -> frozenset[int]:
         """Return the edge sets of the jobs that are retired."""

@@ -5,7 +5,7 @@ masks over edge sets, so that every view walks the same arrays. Measured at 800,
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
@@ -41,6 +41,8 @@ class Graph:
         a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         named: by column the edge sets that only name it: what they say has no edge with it.
+        fed_by_jobs: edge sets that name jobs as sources. For these, `follow` sets: through, what these jobs read, and
+        unfollowed, those with a job of which no event reports what it reads.
         """
         self.names: list[Name] = []
         self.columns: list[ColumnNode] = []
@@ -69,6 +71,10 @@ class Graph:
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self.named: dict[int, set[int]] = {}
+        self.fed_by_jobs: set[int] = set()
+        self.through: Mapping[int, frozenset[Name]] = {}
+        self.unfollowed: frozenset[int] = frozenset()
+        self._readers_through: dict[int, set[int]] = {}
         self._dataset_ids: dict[Name, int] = {}
         self._nodes: list[dict[str, int]] = []
         self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
@@ -115,6 +121,8 @@ class Graph:
     def is_opaque(self, number: int, source: int) -> bool:
         """Tell whether nobody says which columns of `source` an edge set reads."""
         name = self.names[source]
+        if self._is_through(number, name):
+            return True
         if self._is_explained(number, name):
             return False
         return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
@@ -149,16 +157,18 @@ class Graph:
     def is_opaquely_written(self, number: int, source: int) -> bool:
         """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
         lineage, name = self.sets[number][1], self.names[source]
+        if not lineage.carries and self._is_through(number, name):
+            return True
         writes = name in lineage.tables or (name == lineage.output and name in lineage.opaque)
         return not lineage.carries and writes and not self.is_accounted(number, name)
 
     def leaves_open(self, number: int, source: int) -> bool:
         """Tell whether an edge set reads `source` and does not say what feeds all columns of its output."""
-        return self._leaves_open(number, source) and not self._is_explained(number, self.names[source])
+        return self._leaves_open(number, source, self._is_explained)
 
     def may_fill(self, number: int, source: int) -> bool:
         """Tell whether columns of `source` may be in the unaccounted columns of the output of an edge set."""
-        return self._leaves_open(number, source) and not self.is_accounted(number, self.names[source])
+        return self._leaves_open(number, source, self.is_accounted)
 
     def is_accounted(self, number: int, name: Name) -> bool:
         """Tell whether other runs or a declaration say what the output of an edge set is made of from a dataset."""
@@ -167,21 +177,51 @@ class Graph:
     def _is_explained(self, number: int, name: Name) -> bool:
         return name in self.explained[number] or name in self.explained_by_job.get(number, ())
 
-    def _leaves_open(self, number: int, source: int) -> bool:
+    def _leaves_open(self, number: int, source: int, is_told: Callable[[int, Name], bool]) -> bool:
         lineage, name = self.sets[number][1], self.names[source]
-        return (
-            bool(lineage.unaccounted)
-            and number not in self.accounted_by_job
-            and (name in lineage.tables or name in lineage.also_read)
-        )
+        if not lineage.unaccounted or number in self.accounted_by_job:
+            return False
+        if self._is_through(number, name):
+            return True
+        return (name in lineage.tables or name in lineage.also_read) and not is_told(number, name)
+
+    def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
+        """Take what the jobs read that edge sets name as sources."""
+        self.through, self.unfollowed = through, unfollowed
+        self._readers_through = {}
+        for number, names in through.items():
+            for name in names:
+                self._readers_through.setdefault(self._dataset_id(name), set()).add(number)
+
+    def readers(self, dataset: int) -> Set[int]:
+        """Return the edge sets that are made of a dataset, be it through a job."""
+        found, through = self.feeds.get(dataset, set()), self._readers_through.get(dataset)
+        return found | (through - self.attempted) if through else found
+
+    def attempts_reading(self, dataset: int) -> Set[int]:
+        """Return the attempts that read a dataset, be it through a job."""
+        found, through = self.attempts_on.get(dataset, set()), self._readers_through.get(dataset)
+        return found | (through & self.attempted) if through else found
+
+    def may_be_of_anything(self, number: int) -> bool:
+        """Tell whether an edge set that is `unfollowed` leaves its output open, or columns of it."""
+        lineage = self.sets[number][1]
+        return not lineage.carries or (bool(lineage.unaccounted) and number not in self.accounted_by_job)
+
+    def _is_through(self, number: int, name: Name) -> bool:
+        """Tell whether a job that feeds an edge set reads a dataset, and no declaration explains that."""
+        return name in self.through.get(number, ()) and name not in self.explained_by_job.get(number, ())
 
     def may_use(self, number: int, source: int) -> bool:
         """Tell whether an attempt may have used any column of `source`, which it reads."""
-        return self.names[source] not in self.explained[number]
+        return self._leaves_attempt_open(number, self.names[source], self.explained[number])
 
     def may_have_written(self, number: int, source: int) -> bool:
         """Tell whether an attempt may have written columns of `source`, which it reads, to its output."""
-        return self.names[source] not in self.accounted[number]
+        return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
+
+    def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
+        return name not in told or name in self.through.get(number, ())
 
     def is_attempted(self, dataset: int, key: str) -> bool:
         """Tell whether the lineage of an attempt names a column."""
@@ -235,19 +275,21 @@ class Graph:
 
         explained, accounted: as in `edge_sets.EdgeSet`.
         """
-        if lineage.output is not None and not job_output.has_job and not lineage.carries and not lineage.tables:
+        if lineage.output is not None and not job_output.has_job and not lineage.says_something:
             self.mentions[number] = self._dataset_id(lineage.output)
             self.mentioned.setdefault(self.mentions[number], set()).add(number)
             return
         self.sets[number] = (job_output, lineage)
         self.explained[number], self.accounted[number] = explained, accounted
+        if lineage.jobs:
+            self.fed_by_jobs.add(number)
         if lineage.attempt:
             self._put_attempt(number, lineage)
             return
         self.of_job.setdefault(job_output.job, set()).add(number)
         if job_output.layer == "declared" and job_output.has_job and lineage.carries:
             self.declared.add(number)
-        if lineage.asks or not lineage.carries:
+        if lineage.asks or lineage.jobs or not lineage.carries:
             self.veiled.add(number)
         if lineage.output is None:
             output = None
@@ -281,6 +323,7 @@ class Graph:
         if number not in self.sets:
             return
         job_output, lineage = self.sets.pop(number)
+        self.fed_by_jobs.discard(number)
         if lineage.attempt:
             self.attempted.discard(number)
             for place, datasets in self._places_of_attempt(lineage):

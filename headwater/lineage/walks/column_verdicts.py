@@ -128,7 +128,7 @@ class _VerdictRules:
         attempts = [
             (number, dataset)
             for dataset in subject.numbers
-            for number in counted.attempted.intersection(graph.attempts_on.get(dataset, ()))
+            for number in counted.attempted.intersection(graph.attempts_reading(dataset))
             if graph.may_use(number, dataset)
         ]
         only_read = {number for number, _ in attempts if graph.sets[number][1].output is None}
@@ -136,7 +136,7 @@ class _VerdictRules:
         shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
         self._shown = tuple(sorted(shown | only_read))
         self._reading = _sets(readers)
-        self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.feeds.get(each, ()))
+        self._readers_ever = _sets((number, each) for each in subject.numbers for number in graph.readers(each))
 
     def verdicts(self) -> list[ColumnVerdict]:
         verdicts = ((key, self._verdict(key)) for key in self._subject.columns.by_key)
@@ -240,7 +240,7 @@ class _VerdictRules:
             at = todo.pop()
             if at not in self._counted.hidden:
                 return True
-            for number in self._graph.feeds.get(at, ()):
+            for number in self._graph.readers(at):
                 output = self._output(number)
                 if self._counted.says(number) and output is not None and output not in seen:
                     seen.add(output)
@@ -253,7 +253,7 @@ class _VerdictRules:
 
     def _readers(self, dataset: int) -> list[int]:
         counted = self._counted
-        feeds = self._graph.feeds.get(dataset, ())
+        feeds = self._graph.readers(dataset)
         newest = dataset == self._subject.newest
         return [
             each for each in feeds if counted.reading[each] or (newest and counted.says(each) and self._counts(each))
@@ -266,7 +266,8 @@ class _VerdictRules:
 
     def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
         """Tell whether an edge set hides how it reads a dataset although all names in it are clear."""
-        return self._graph.names[dataset] in self._graph.sets[number][1].opaque
+        name = self._graph.names[dataset]
+        return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]

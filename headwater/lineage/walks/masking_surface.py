@@ -160,6 +160,8 @@ class _Unknown:
             self._add(dataset, self._unmentioned(dataset), None)
         for dataset in {*self._whole, *(dataset_of[node] for node in clear)}:
             self._behind(dataset)
+        if self._whole or reached or clear:
+            self._take_unfollowed()
         while len(self._done) < len(self._found):
             for column in [column for column in self._found if column not in self._done]:
                 self._done.add(column)
@@ -198,7 +200,7 @@ class _Unknown:
         graph = self._graph
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             self._behind(onward)
-        for number in graph.veiled.intersection(graph.feeds.get(dataset, ())):
+        for number in graph.veiled.intersection(graph.readers(dataset)):
             _, lineage = graph.sets[number]
             output = graph.dataset(lineage.output) if lineage.output is not None else None
             if output is None or not self._counted.says(number):
@@ -211,10 +213,26 @@ class _Unknown:
             if graph.may_fill(number, dataset):
                 self._add_unaccounted(output, lineage, number)
             self._add(output, graph.may_mean(number, dataset), number)
-        for number in sorted(self._counted.attempted.intersection(graph.attempts_on.get(dataset, ()))):
+        for number in sorted(self._counted.attempted.intersection(graph.attempts_reading(dataset))):
             written = graph.sets[number][1].output
             if written is not None and graph.may_have_written(number, dataset):
                 self._add_all(graph.dataset(written) or 0, number)
+
+    def _take_unfollowed(self) -> None:
+        """Take what jobs feed of which no event reports what they read: it may be anything that is tagged."""
+        graph = self._graph
+        for number in sorted(graph.unfollowed):
+            _, lineage = graph.sets[number]
+            output = graph.dataset(lineage.output) if lineage.output is not None else None
+            counts = number in self._counted.attempted if lineage.attempt else self._counted.says(number)
+            if output is None or not counts:
+                continue
+            if lineage.attempt or not lineage.carries:
+                self._add_all(output, number)
+                continue
+            self._add(output, self._unmentioned(output), number)
+            if graph.may_be_of_anything(number):
+                self._add_unaccounted(output, lineage, number)
 
     def _add_all(self, output: int, number: int) -> None:
         """Take all columns of an output of which nobody says how it was written."""

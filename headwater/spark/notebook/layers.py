@@ -28,6 +28,7 @@ READ = ["read_namespace", "read_name"]
 OUTPUT = ["dataset_namespace", "dataset_name"]
 """Columns of `Layers.feeds`."""
 
+_JOBS = "STRUCT<jobs: ARRAY<ARRAY<STRING>>>"
 _READS = "STRUCT<tables: ARRAY<ARRAY<STRING>>, also_read: ARRAY<ARRAY<STRING>>>"
 
 
@@ -89,6 +90,24 @@ class Layers:
                 "output_key", *OUTPUT, F.expr("of[0]").alias(READ[0]), F.expr("of[1]").alias(READ[1])
             ).distinct()
         )
+
+    @cached_property
+    def fed_by_jobs(self) -> Mapping[str, frozenset[Name]]:
+        """Return by output key the jobs, as sent, that lineage names as sources; a few, if any."""
+        named = self.candidates.where(F.col("content").contains('"jobs":[['))
+        rows = named.select("output_key", F.from_json("content", _JOBS).alias("said")).distinct().collect()
+        found: dict[str, frozenset[Name]] = {}
+        for key, said in rows:
+            found[key] = found.get(key, frozenset()).union(Name(*job[:2]) for job in said.jobs or ())
+        return found
+
+    def outputs_of_jobs(self, jobs: Iterable[Name]) -> set[str]:
+        """Return the output keys of jobs, by their keys."""
+        places = self.spark.createDataFrame(
+            sorted({job.parts for job in jobs}), "job_namespace string, job_name string"
+        )
+        rows = self.candidates.join(F.broadcast(places), ["job_namespace", "job_name"], "left_semi")
+        return {key for (key,) in rows.select("output_key").distinct().collect()}
 
     @cached_property
     def datasets(self) -> frozenset[Name]:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headwater.lineage.edges.current_candidates import SILENT
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.runs.job_identity import job_key
 from headwater.questions.subjects import Bounds, Subject, find_dataset
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.gold_answers import counting
@@ -46,11 +47,18 @@ class SnapshotAround(SnapshotOfRows):
             reached |= front
             if not front:
                 break
+        keys |= self._fed_by_jobs()
         if writers:
             keys |= self._steps(reached, OUTPUT, READ)[0]
         rows = self._read(keys, reached)
         self.take_rows(rows)
         self.take_rows(self._other_ends(rows, keys, forward=forward))
+
+    def _fed_by_jobs(self) -> set[str]:
+        """Return the keys of the outputs that jobs feed in place of datasets, and of what these jobs write."""
+        fed = self._layers.fed_by_jobs
+        jobs = {job_key(self._rules.names.job(job), None) for named in fed.values() for job in named}
+        return fed.keys() | self._layers.outputs_of_jobs(jobs) if jobs else set()
 
     def knows(self, dataset: Name) -> bool:
         """Tell whether a schema or an edge is known of a dataset."""

@@ -135,4 +135,5 @@ def _operation(step: Transformation) -> str:
 
 
 def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
-    return sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
+    edges = sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
+    return [edge for edge in edges if edge.job is None]

@@ -1,0 +1,81 @@
+"""Rule 4.12: what the jobs read that lineage names as sources."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.walks.column_graph import Graph
+
+
+class FollowedJobs(NamedTuple):
+    """What edge sets are made of through jobs.
+
+    through: by edge set, the datasets that its jobs read; unfollowed: edge sets with a job of which no event reports
+    what it reads.
+    """
+
+    through: dict[int, frozenset[Name]]
+    unfollowed: frozenset[int]
+
+
+def followed_jobs(graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]) -> FollowedJobs:
+    """Follow the jobs that edge sets name as sources, also through other jobs.
+
+    key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job by its key, which
+    may be the id of an artifact.
+    """
+    if not graph.fed_by_jobs:
+        return FollowedJobs({}, frozenset())
+    jobs = _Jobs(graph, key_as_sent, name_of)
+    through: dict[int, frozenset[Name]] = {}
+    unfollowed = set()
+    for number in graph.fed_by_jobs:
+        every = jobs.behind(map(key_as_sent, graph.sets[number][1].jobs))
+        found = frozenset().union(*map(jobs.reads, every))
+        if found:
+            through[number] = found
+        if not all(map(jobs.leads_to_a_dataset, every)):
+            unfollowed.add(number)
+    return FollowedJobs(through, frozenset(unfollowed))
+
+
+class _Jobs:
+    """What jobs read, of all their executions: rows that an older one wrote may still be there."""
+
+    def __init__(self, graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]):
+        self._graph = graph
+        self._key_as_sent = key_as_sent
+        self._numbers: dict[Name, set[int]] = {}
+        for key, numbers in graph.of_job.items():
+            if any(graph.sets[number][0].has_job for number in numbers):
+                for name in {key, name_of(key)}:
+                    self._numbers.setdefault(name, set()).update(numbers)
+        self._reads: dict[Name, frozenset[Name]] = {}
+
+    def behind(self, jobs: Iterable[Name]) -> set[Name]:
+        """Return jobs with those that their own lineage names as sources."""
+        found: set[Name] = set()
+        todo = list(jobs)
+        while todo:
+            job = todo.pop()
+            if job not in found:
+                found.add(job)
+                todo += (
+                    self._key_as_sent(each) for number in self._of(job) for each in self._graph.sets[number][1].jobs
+                )
+        return found
+
+    def reads(self, job: Name) -> frozenset[Name]:
+        """Return the datasets that a job reads itself."""
+        found = self._reads.get(job)
+        if found is None:
+            every = (self._graph.sets[number][1].reads for number in self._of(job))
+            found = self._reads[job] = frozenset(name for names in every for name in names)
+        return found
+
+    def leads_to_a_dataset(self, job: Name) -> bool:
+        """Tell whether a job, or one behind it, reads a dataset."""
+        return any(map(self.reads, self.behind([job])))
+
+    def _of(self, job: Name) -> set[int]:
+        return self._numbers.get(job, set())

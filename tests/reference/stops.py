@@ -87,4 +87,4 @@ def _is_unsaid(lineage: Reference, writing: Writing) -> bool:
     account = lineage.opacity.accounts[writing.run]
     if account.run and not (writing.carries or writing.tables or writing.inputs or writing.opaque):
         return True
-    return bool(lineage.opacity.sources(writing) & writing.tables)
+    return bool(lineage.opacity.sources(writing))

@@ -24,6 +24,7 @@ class CountedEdges:
     retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
     store: keeps what walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
+    has_base_list: tells whether a dataset has one (rule 12.7).
     """
 
     live: bytearray
@@ -34,6 +35,7 @@ class CountedEdges:
     nesting: Nesting
     store: EdgeStore
     unlisted: Callable[[int], Sequence[str]]
+    has_base_list: Callable[[int], bool]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""

@@ -121,7 +121,7 @@ def test_a_run_that_reports_complete_and_committed_nothing_is_named(tmp_path: Pa
             *writing(later + MINUTE_US, table, "failed.loudly", end="FAIL"),
             *writing(later + 2 * MINUTE_US, table, "says.version", version=1),
             *run_events("alters.it", later, later, outputs=[output(table, facets=altered)]),
-            *run_events("reads.rdd", later, later, inputs=[output(table)], outputs=[output(table)]),
+            *run_events("reads.scan_existing_rdd", later, later, inputs=[output(table)], outputs=[output(table)]),
         ],
     )
 

@@ -13,6 +13,7 @@ from headwater.lake.event_bodies import events_at
 from headwater.lake.reported_events import ReceiptWindow, job_bodies_with, reported_rows, run_page, shapes_of
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
@@ -82,13 +83,15 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
 
 
 def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
-    """Tell whether a run only names what it reads as written, too, as RDD jobs do (rule 11 of lineage)."""
+    """Tell whether a run only names what it reads as written, too, as RDD jobs do (rule 11.2 of lineage)."""
     inputs = {names.canonical(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
     said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
     tells = any(each["run_lineage"] or each["job_lineage"] for each in said) or any(
         mention.get("lineage") or mention.get("declared") for each in said for mention in each["outputs"]
     )
-    return bool(inputs) and inputs == set(outputs) and not tells
+    newest = rows[-1]
+    is_step = is_rdd_step(Name(newest["job_namespace"] or "", newest["job_name"] or ""))
+    return is_step and bool(inputs) and inputs == set(outputs) and not tells
 
 
 def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -94,7 +94,7 @@ def append_failed_attempt(events: Sequence[Json], chance: Random) -> Mutation | 
     index, with_datasets = chance.choice(found), chance.random() < 0.5
     attempt = []
     for second, kind in enumerate(("START", "FAIL"), 1):
-        event = copy.deepcopy(events[index]) | {"eventType": kind, "eventTime": _later(events, second)}
+        event = copy.deepcopy(events[index]) | {"eventType": kind, "eventTime": later(events, second)}
         if not with_datasets:
             event |= {"inputs": [], "outputs": []}
         for place in places([event], "inputs", "outputs"):
@@ -115,7 +115,7 @@ def backfill(events: Sequence[Json], chance: Random) -> Mutation | None:
     if not found:
         return None
     place = chance.choice(found)
-    again = copy.deepcopy(events[place.event]) | {"eventTime": _later(events, 1)}
+    again = copy.deepcopy(events[place.event]) | {"eventTime": later(events, 1)}
     facets = {name: facet for name, facet in facets_of(again["run"]).items() if name != "parent"}
     again["run"] = {"runId": _run_id(chance), "facets": facets}  # a run of an execution of its own
     again["job"] = again["job"] | {"facets": {k: v for k, v in facets_of(again["job"]).items() if k == "jobType"}}
@@ -164,7 +164,7 @@ def append_create(events: Sequence[Json], chance: Random) -> Mutation | None:
         inputs = [dataset(origin)]
     job = ("jobs", "other.execute_save_into_data_source_command.t")
     outputs = [dataset(place.name, **facets)]
-    event = run_event("COMPLETE", _later(events, 1), _run_id(chance), job, inputs=inputs, outputs=outputs)
+    event = run_event("COMPLETE", later(events, 1), _run_id(chance), job, inputs=inputs, outputs=outputs)
     return Mutation([*events, event], (len(events),), f"CREATE of {shown(place.name)} by another job")
 
 
@@ -204,7 +204,7 @@ def _rename(value: Any, old: Name, new: Name) -> None:
         _rename(each, old, new)
 
 
-def _later(events: Sequence[Json], seconds: int) -> str:
+def later(events: Sequence[Json], seconds: int) -> str:
     """Return a time after all events, other than those of a clock that is a day ahead."""
     times = [us for n in range(len(events)) if (us := time_of(events, n)) <= RECEIPT_US]
     moment = datetime.fromtimestamp(max(times, default=RECEIPT_US) / 1e6 + seconds, UTC)

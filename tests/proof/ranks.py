@@ -97,6 +97,7 @@ class Mentions:
                     for named in event.datasets(role):
                         (sources if role == "inputs" else targets).update(self._read(named, event))
                         self.listed.update(name for name in [self.names.mention(named, event)] if name)
+                        self._take_list(named, event, is_output=role == "outputs")
                         sources |= self._read_lineage(named, event) | self._renamed(named, event)
             for target in targets:
                 self.reads[target] |= sources
@@ -131,13 +132,17 @@ class Mentions:
         name = self.names.mention(named, event)
         if not name:
             return set()
-        facets = facets_of(named)
         if self.generations.meant(name, event.time_us) == self.generations.newest(name):
-            fields = (facets.get("schema") or {}).get("fields") or []
-            paths = [".".join(path) for path in schema_paths(fields)]
-            written = [*((facets.get("columnLineage") or {}).get("fields") or {})]
-            self._take(name, (*paths, *written))
+            self._take(name, (facets_of(named).get("columnLineage") or {}).get("fields") or {})
         return {name}
+
+    def _take_list(self, named: Json, event: Delivered, *, is_output: bool) -> None:
+        """Take the columns of a list, which with a DROP or RENAME is about what was there before."""
+        every = self.generations
+        dataset = every.described(named, event) if is_output else every.said(named, event, None)
+        if dataset and dataset == every.newest(dataset[:2]):
+            fields = (facets_of(named).get("schema") or {}).get("fields") or []
+            self._take(dataset[:2], (".".join(path) for path in schema_paths(fields)))
 
     def _renamed(self, named: Json, event: Delivered) -> set[Name]:
         """Return what a dataset was called before a RENAME: what fed it feeds the new name."""

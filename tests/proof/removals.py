@@ -1,7 +1,7 @@
 """Operators that remove one piece of information from a list of events."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.proof.event_edits import (
     time_of,
 )
 from tests.reference.names import Name
-from tests.reference.records import Facets, facets_of
+from tests.reference.records import Facets, facets_of, job_key
 from tests.reference.world_events import Json
 
 
@@ -37,8 +37,12 @@ def empty_input_fields(events: Sequence[Json], chance: Random) -> Mutation | Non
 
 
 def drop_field(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop one output column from `columnLineage`."""
+    """Drop one output column from `columnLineage`.
+
+    Inputs of a struct and of a column in it account for both (rule 4.9): without one, the other claims to be all.
+    """
     fields = [(place, column) for place, column, _ in _fields(events) if _stay_named(events, place, column)]
+    fields = [(place, column) for place, column in fields if not _is_nested_in_another(events, place, column)]
     return _on_field(events, chance, fields, lambda told, column: told.pop(column), "field")
 
 
@@ -74,8 +78,13 @@ def drop_column_lineage(events: Sequence[Json], chance: Random) -> Mutation | No
 
 
 def trim_reader_schema(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Let a reader report one column of what it reads."""
+    """Let a reader report one column of what it reads.
+
+    A run that has to account for all known columns of what it writes (rule 4.9) has to account for one less if no event
+    names a column any more. Such a column is left out: that it exists is what its lists say.
+    """
     having = [place for place in places(events, "inputs") if len(_columns(place.named)) > 1]
+    having = [place for place in having if not _makes_known_columns(events, place)]
     if not having:
         return None
     place = chance.choice(having)
@@ -150,23 +159,30 @@ def drop_subset(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop `nominalTime` of a run."""
+    """Drop `nominalTime` of a run.
+
+    An older period that is written after a newer one as a whole rewrite is left out: the rows of the newer period count
+    only because their execution is the newest (rule 6.9), and without the period they were replaced by the newest one.
+    """
     having = [n for n, event in enumerate(events) if "run" in event and facets_of(event["run"]).get("nominalTime")]
+    older = [n for n in having if _is_of_an_older_period(events, n)]
+    rewriting = [n for n in older if any(_may_rewrite(place) for place in _outputs(events, n))]
+    having, older = ([n for n in each if n not in rewriting] for each in (having, older))
     if not having:
         return None
-    older = [n for n in having if _is_of_an_older_period(events, n)]
     where = same_run(events, chance.choice(older or having))
     edited = changed(events, where, lambda event: facets_of(event["run"]).pop("nominalTime", None))
     return Mutation(edited, tuple(where), "nominalTime")
 
 
 def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop an input that the lineage of the run names."""
+    """Drop an input that the lineage of the run names, with its list of columns: see `trim_reader_schema`."""
     found = [
         place
         for place in places(events, "inputs")
         if any(place.name in _sources(each) for each in _newest_lineage(events, place.event))
         if not _tells_more(events, place)  # which would be lost, too
+        if not _makes_known_columns(events, place)
     ]
     if not found:
         return None
@@ -237,6 +253,40 @@ def _is_of_an_older_period(events: Sequence[Json], index: int) -> bool:
         for other, each in enumerate(events)
         if "run" in each and each.get("eventType") == "COMPLETE"
     )
+
+
+def _makes_known_columns(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether only a run that reads a dataset names some column that a writer has to account for."""
+    bound, reading = bound_names(events), set(same_run(events, place.event))
+    name, columns = bound(place.name), set[str]()
+    others = set[str]()
+    for event in range(len(events)):
+        for role in ("inputs", "outputs", "dataset"):
+            sent = events[event].get(role) or []
+            for each in sent if isinstance(sent, list) else [sent]:
+                if bound((each["namespace"], each["name"])) == name:
+                    listed = {folded_column(column) for column in _columns(each)}
+                    (columns if event in reading and role == "inputs" else others).update(listed)
+    return not columns <= others and any(
+        _lists_too_few(events, each) for each in places(events, "outputs") if bound(each.name) == name
+    )
+
+
+def _lists_too_few(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether the list of a run for an output is missing, documented only, or lacks a column of its lineage."""
+    bound, run = bound_names(events), [events[each] for each in same_run(events, place.event)]
+    own = [each for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
+    facets = [facets_of(event[entity]).get("lineage") or {} for event in run for entity in ("run", "job")]
+    entries = [entry for each in facets for entry in each.get("entries") or []]
+    told = [*entries, *(each.facets.get("lineage") or {} for each in own), *(each.column_lineage for each in own)]
+    named = {folded_column(column) for each in told for column in each.get("fields") or {}}
+    listed = {folded_column(column) for each in own for column in _columns(each.named)}
+    return not listed or not named <= listed or any("integration/dbt" in event["producer"] for event in run)
+
+
+def _may_rewrite(place: Place) -> bool:
+    """Tell whether a run may replace all rows of an output: only a CREATE, or nothing, never does by itself."""
+    return _change(place) in ("OVERWRITE", "TRUNCATE")
 
 
 def _tells_more(events: Sequence[Json], place: Place) -> bool:
@@ -314,24 +364,47 @@ def _inputs(events: Sequence[Json], index: int) -> set[Name]:
 def _stay_named(events: Sequence[Json], place: Place, column: str | None = None) -> bool:
     """Tell whether a run still names the sources of an output without its lineage, or without one column of it.
 
-    A source that nothing else of the run names is lost with it: no rule can know that there was one. SQL that is about
-    other columns proves nothing beside lineage, but alone it does, and so does what a run below or a JobEvent reports.
+    A source that nothing else of the run names is lost with it: no rule can know that there was one. Lineage that a
+    newer event of the run replaced makes no dataset known, and lineage beside entries of a `lineage` facet (rule 4.1)
+    makes no edge: all that is lost with it are columns that nothing else names. What contradicts
+    the lineage proves nothing beside it, but alone it does: SQL about other columns, and what a run below or a JobEvent
+    reports. Where they agree with the lineage, it has to make no difference that it is missing.
     """
-    if _is_contradicted(events, place) or _has_runs_below(events, place) or _is_declared(events, place):
+    if _has_entries(events, place) or _is_contradicted(events, place) or _is_explained_otherwise(events, place, column):
         return False
     lost: set[Name] = set()
-    named, bound = _inputs(events, place.event), bound_names(events)
+    named, bound, newest = _inputs(events, place.event), bound_names(events), _newest_lineage(events, place.event)
     for each in _outputs(events, place.event):
+        counts = each in newest
         for output, entry in (each.column_lineage.get("fields") or {}).items():
             goes = bound(each.name) == bound(place.name) and (
                 column is None or folded_column(column) == folded_column(output)
             )
-            (lost if goes else named).update(
-                (step["namespace"], step["name"]) for step in entry.get("inputFields") or []
-            )
+            sources = {(step["namespace"], step["name"]) for step in entry.get("inputFields") or []}
+            if goes or counts:
+                (lost if goes else named).update(sources)
         whole = {(step["namespace"], step["name"]) for step in each.column_lineage.get("dataset") or []}
-        (lost if bound(each.name) == bound(place.name) and column is None else named).update(whole)
+        goes = bound(each.name) == bound(place.name) and column is None
+        if goes or counts:
+            (lost if goes else named).update(whole)
     return lost <= named
+
+
+def _has_entries(events: Sequence[Json], place: Place) -> bool:
+    """Tell whether a `lineage` facet of the run is about an output, so that its `columnLineage` does not count."""
+    run, bound = [events[each] for each in same_run(events, place.event)], bound_names(events)
+    facets = [facets_of(event[entity]).get("lineage") or {} for event in run for entity in ("run", "job")]
+    named = [entry for each in facets for entry in each.get("entries") or [] if entry["type"] == "DATASET"]
+    named += [each.named for each in _outputs(events, place.event) if each.facets.get("lineage")]
+    return any(bound((each["namespace"], each["name"])) == bound(place.name) for each in named)
+
+
+def _is_nested_in_another(events: Sequence[Json], place: Place, column: str) -> bool:
+    """Tell whether the lineage of the run also names a struct around an output column, or a column in it."""
+    own, bound = folded_column(column), bound_names(events)
+    told = [each.column_lineage for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
+    others = {folded_column(each) for lineage in told for each in lineage.get("fields") or {}}
+    return any(each.startswith(own + ".") or own.startswith(each + ".") for each in others)
 
 
 def _is_contradicted(events: Sequence[Json], place: Place) -> bool:
@@ -367,16 +440,70 @@ def _makes(query: str, lineage: Facets, tables: set[str]) -> bool:
     )
 
 
-def _has_runs_below(events: Sequence[Json], place: Place) -> bool:
-    run_id = events[place.event]["run"]["runId"].lower()
-    parents = [facets_of(event["run"]).get("parent") or {} for event in events if "run" in event]
-    return any(((parent.get("run") or {}).get("runId") or "").lower() == run_id for parent in parents)
+Edges = set[tuple[str, Name, str, str]]
+"""Output column (empty: all), source, its column, and how the one is made of the other."""
 
 
-def _is_declared(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether a JobEvent is about the job of a run: it explains a run that reports no column lineage."""
-    job = events[place.event]["job"]["name"]
-    return any("job" in event and "run" not in event and event["job"]["name"] == job for event in events)
+def _is_explained_otherwise(events: Sequence[Json], place: Place, column: str | None) -> bool:
+    """Tell whether a JobEvent or a run below explains a run (rule 4.7), and lacks an edge of its lineage."""
+    bound = bound_names(events)
+    own = [each for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
+    lost = set().union(*(_edges(each.named, bound) for each in own))
+    if column is not None:
+        lost = {edge for edge in lost if edge[0] == folded_column(column)}
+    for others in (_of_declarations(events, place), _of_runs_below(events, place)):
+        lineage = [
+            facets_of(event[entity]).get("lineage") for event in others for entity in ("job", "run") if entity in event
+        ]
+        outputs = [each for event in others for each in event.get("outputs") or []]
+        if any(lineage) or any(facets_of(each).get("lineage") for each in outputs):
+            return True
+        every = set().union(*(_edges(each, bound) for each in outputs))
+        same = [each for each in outputs if bound((each["namespace"], each["name"])) == bound(place.name)]
+        kept = set().union(*(_edges(each, bound) for each in same))
+        covered, named = {edge[1] for edge in every}, {edge[0] for edge in kept}
+        if any(edge[1] in covered or edge[0] in named for edge in lost - kept):
+            return True
+    return False
+
+
+def _edges(named: Json, bound: Callable[[Name], Name]) -> Edges:
+    lineage = facets_of(named).get("columnLineage") or {}
+    told = [(folded_column(output), each.get("inputFields")) for output, each in (lineage.get("fields") or {}).items()]
+    return {
+        (output, bound((step["namespace"], step["name"])), folded_column(step.get("field") or ""), _kinds(step))
+        for output, steps in [*told, ("", lineage.get("dataset"))]
+        for step in steps or []
+    }
+
+
+def _kinds(step: Json) -> str:
+    how = {(each.get("type"), each.get("masking") is True) for each in step.get("transformations") or []}
+    return repr(sorted(how, key=repr))
+
+
+def _of_declarations(events: Sequence[Json], place: Place) -> list[Json]:
+    """Return the JobEvents about the job of a run."""
+    job = job_key(events[place.event]["job"])
+    return [event for event in events if "job" in event and "run" not in event and job_key(event["job"]) == job]
+
+
+def _of_runs_below(events: Sequence[Json], place: Place) -> list[Json]:
+    """Return the events of the runs to which a chain of parents leads."""
+    above = {events[place.event]["run"]["runId"].lower()}
+    found: list[Json] = []
+    while more := [event for event in events if "run" in event and event not in found and _parent(event) in above]:
+        above |= {event["run"]["runId"].lower() for event in more}
+        runs = [event for event in events if "run" in event and event["run"]["runId"].lower() in above]
+        found += [event for event in runs if event not in found]
+    own = events[place.event]["run"]["runId"].lower()
+    return [event for event in found if event["run"]["runId"].lower() != own]
+
+
+def _parent(event: Json) -> str:
+    facets = facets_of(event["run"])
+    parent = facets.get("parent") or facets.get("parentRun") or {}
+    return ((parent.get("run") or {}).get("runId") or "").lower()
 
 
 def _names(role: str, events: Sequence[Json]) -> set[Name]:

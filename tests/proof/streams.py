@@ -9,12 +9,12 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from tests.proof.additions import backfill
+from tests.proof.additions import backfill, later
 from tests.proof.event_edits import places
 from tests.proof.ranks import Asked, Column, is_end_of_a_name, lineage_sources
 from tests.reference.names import Name
 from tests.reference.records import facets_of
-from tests.reference.world_events import SCHEMA_URL, START, Json, dataset, dataset_event, facet
+from tests.reference.world_events import SCHEMA_URL, START, Json, dataset, dataset_event, facet, job_event
 from tests.reference.worlds import random_world
 
 TESTS = Path(__file__).parents[1]
@@ -33,6 +33,7 @@ RECORDED = {
 """What producers sent, as other tests have it; the cases of `cases/` come beside it."""
 LONGEST = 16  # events of a part of a recorded stream
 BACKFILLED = 0.1  # of worlds in which a job may run again for an older period
+DECLARED = 0.1  # in which a JobEvent declares what a run of its job reports
 QUESTIONS = 3  # of impact, and of upstream, about a world
 
 
@@ -52,13 +53,24 @@ def stream(number: int) -> Stream:
     """Return the world of a number, always the same."""
     chance = Random(number)
     found = recorded(chance) if number % 2 else generated(number // 2, chance)
-    return Stream(found.name, _with_backfill(untied(found.events), Random(f"backfill {number}")))
+    events = _with_backfill(untied(found.events), Random(f"backfill {number}"))
+    return Stream(found.name, _with_declaration(events, Random(f"declaration {number}")))
 
 
 def _with_backfill(events: list[Json], chance: Random) -> list[Json]:
     """Let a job of some worlds run again for an older period: without its `nominalTime` it is the newest."""
     again = backfill(events, chance) if chance.random() < BACKFILLED else None
     return again.after if again else events
+
+
+def _with_declaration(events: list[Json], chance: Random) -> list[Json]:
+    """Declare in some worlds what a run reports: without its lineage, the declaration explains the run."""
+    found = [place for place in places(events, "outputs") if place.column_lineage.get("fields")]
+    if not found or chance.random() >= DECLARED:
+        return events
+    place = chance.choice(found)
+    job, about = events[place.event]["job"], dataset(place.name, columnLineage=copy.deepcopy(place.column_lineage))
+    return [*events, job_event(later(events, 2), (job["namespace"], job["name"]), [], [about])]
 
 
 def untied(events: Sequence[Json]) -> list[Json]:

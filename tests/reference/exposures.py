@@ -230,7 +230,12 @@ class Surface:
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
         around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.all_columns(dataset)}
-        return {node for node in columns - around if not {node, *self.nesting.above(node)} & named}
+        return {node for node in columns - around - named if not any(self._is_in(node, each) for each in named)}
+
+    def _is_in(self, node: Node, parent: Node) -> bool:
+        """Tell whether a column is nested in another, which only the old location of a name may have."""
+        column, around = node[3] or "", parent[3] or ""
+        return self.lineage.schemas.is_nested(node[:3], column, around)
 
 
 class Past:

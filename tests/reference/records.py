@@ -260,4 +260,11 @@ def is_half(job: str) -> bool:
     return any(_STATEMENT.fullmatch(part) for part in job.split("."))
 
 
+def is_rdd_step(job: str) -> bool:
+    """Tell by its name whether a job is a step of Spark that reports what it reads as written, too."""
+    parts = job.split(".")
+    return any(part.startswith(("scan_existing_rdd", "command_result")) or _OF_RDDS.search(part) for part in parts)
+
+
+_OF_RDDS = re.compile("map_partitions|parallel_collection")
 _STATEMENT = re.compile(r"(atomic_|execute_)?(create|replace)(_\w+)?_table_as_select(_command|_exec\w*)?")

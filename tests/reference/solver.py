@@ -331,8 +331,14 @@ class Reference:
 
     def all_columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns of a generation, none if no list is known of it."""
-        listed = self.schemas.columns(dataset)
-        return listed | self.named_columns(dataset) if listed else set()
+        if not self.schemas.columns(dataset):
+            return set()
+        before = self.moved_on(dataset, forward=False) if self.schemas.base_us(dataset) is None else set()
+        return {
+            self.schemas.key(dataset, key)
+            for each in (dataset, *before)
+            for key in self.schemas.columns(each) | self.named_columns(each)
+        }
 
     def named_columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns that lineage names after the base list of a generation."""

@@ -92,4 +92,4 @@ def _is_unsaid(lineage: Reference, writing: Writing) -> bool:
         return True
     if not writing.carries and (lineage.opacity.through(writing) or lineage.opacity.may_be_of_anything(writing)):
         return True
-    return bool(lineage.opacity.sources(writing) & writing.tables)
+    return bool(lineage.opacity.sources(writing))

@@ -135,8 +135,9 @@ class World:
 
     def self_loop(self) -> None:
         """An RDD job names the path it reads as its output too."""
-        same = self.author.mentions([self.table()])
-        self.say(run_event("COMPLETE", self.now(), self.new_run(), self.named(self.jobs[0]), inputs=same, outputs=same))
+        same, (namespace, name) = self.author.mentions([self.table()]), self.named(self.jobs[0])
+        job = (namespace, name.partition(".")[0] + ".map_partitions_parallel_collection")
+        self.say(run_event("COMPLETE", self.now(), self.new_run(), job, inputs=same, outputs=same))
 
     def application(self) -> None:
         job = self.draw.choice(self.jobs)

@@ -16,6 +16,7 @@ from tests.reference.records import (
     is_half,
     is_own_table,
     job_key,
+    is_rdd_step,
     merged,
 )
 from tests.reference.schemas import Schemas, schema_paths
@@ -40,12 +41,14 @@ class Content:
     """The columns of inputs that select the rows that are read."""
     mentions: dict[Dataset, set[tuple[Dataset, str]]] = field(default_factory=dict)
     """By output the columns that lineage of any event of the run names, where no edge may come of it."""
+    job: str = ""
 
     @property
     def is_self_loop(self) -> bool:
         said = any("columnLineage" in facets for facets in self.outputs.values())
         lineage = self.entries or said or (self.inferred and self.inferred.says_something)
-        return not lineage and self.inputs == set(self.outputs)
+        alters = all(_is_altered(facets) for facets in self.outputs.values())
+        return not lineage and self.inputs == set(self.outputs) and (alters or is_rdd_step(self.job))
 
 
 @dataclass
@@ -130,7 +133,7 @@ class Writing:
     @property
     def says_nothing(self) -> bool:
         """ALTER, TRUNCATE, VALUES."""
-        return not self.carries and not self.reads - {self.output} and not self.jobs
+        return not self.carries and not self.reads and not self.jobs
 
 
 class Reader:
@@ -173,7 +176,9 @@ class Reader:
             output: self._mentions(output, said.get(output, []), entries.get(output), run)
             for output in said.keys() | entries.keys()
         }
-        return Content(inputs, outputs, entries, inferred, listed, parts, selecting if inputs else set(), mentions)
+        selecting = selecting if inputs else set()
+        job = (run.events if run else [*events])[-1].event.get("job", {}).get("name", "")
+        return Content(inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job)
 
     def _mentions(
         self,
@@ -526,6 +531,11 @@ def _take_whole(writing: Writing, statement: Statement) -> None:
     for source, column in statement.whole if statement.says_something else ():
         writing.tables.add(source)
         writing.whole.add((source, column, False))
+
+
+def _is_altered(facets: dict[str, tuple[Facets, Delivered]]) -> bool:
+    change = facets.get("lifecycleStateChange", ({}, None))[0].get("lifecycleStateChange")
+    return str(change).upper() == "ALTER"
 
 
 def _steps(facets: Facets) -> list[Facets]:

@@ -47,6 +47,28 @@ CASES = [
         unused("old", {}),
     ),
     case(
+        "R12.9 the surface has the columns that only lineage of the old location names",
+        [LOAD, done(2, 2, writes("report", {"x": "old.extra"}), of="old"), TOUCHED],
+        surface(
+            "src.mail",
+            {
+                "old.mail": "exposed",
+                "new.mail": "exposed",
+                "old.extra": "unknown",
+                "new.extra": "unknown",
+                "report.x": "unknown",
+            },
+        ),
+    ),
+    case(
+        "R8.2 a writer of a struct at the old location accounts for a column in it at the new one",
+        [
+            done(1, 1, writes("old", {"a": "src.mail#"}, **linked("t")), of=[SRC], job="load"),
+            done(2, 2, writes("report", {"b": "new.a._value.b"}), of=[table("new", "=a.b", **linked("t"))]),
+        ],
+        surface("src.mail", {"old.a": "masked"}),
+    ),
+    case(
         "R2.4 a location that another name means is no former location",
         [load(1, 1, "old", "t", "u", job="load"), REPORT, AGAIN],
         unused("old", {"mail": "used"}),

@@ -3,7 +3,7 @@
 from tests.reference.small_events import CLEAR, FILTERED, HASHED, A, B, made
 from tests.reference.world_events import at, job_event, parent, source, uuid
 from tests.reference.world_gaps import DECLARE
-from tests.rule_cases.case import case, impact, surface, unused, upstream
+from tests.rule_cases.case import case, impact, stops, surface, unused, upstream
 from tests.rule_cases.events import STREAM, changes, declared, done, table, writes
 
 CHAIN = [
@@ -107,6 +107,10 @@ HALVES = [
     done(5, 5, writes("b", {"x": "a.x"}), job=APPEND, run_facets=SESSION),
 ]
 
+NEWER_ECHO = [
+    done(3, 3, writes("a", {"x": "d.x", "y": "d.y", "z": "d.z"}), job="load"),
+    done(4, 4, table("a"), of="a", job="load"),
+]
 WROTE_C = done(3, 3, table("c", "k h"), of="a")
 ALL_OF_C = writes("c", {"k": "a.x", "h": "a.z#"}, columns="")
 TOLD = declared(9, ALL_OF_C, job="job3")
@@ -151,7 +155,21 @@ VERDICTS = [
     case("P9 a declared reader makes unknown", [*USES, declared(3, table("c"), of="a")], unused("a", OPAQUE)),
     case("P9 a run that failed may have read anything", [*USES, done(3, 3, table("c"), of="a", kind="FAIL")],
          unused("a", SAME | {"y": "unknown: attempted"})),
-    case("P9 a loop to itself reads nothing", [*USES, done(3, 3, table("a"), of="a")], unused("a", SAME)),
+    case("P9 a loop to itself reads nothing", [*USES, done(3, 3, table("a"), of="a", job="app.scan_existing_rdd")],
+         unused("a", SAME)),
+    case("R11.2 a run that writes what it reads may use each column for each", [*USES, done(3, 3, table("a"), of="a")],
+         unused("a", SAME | {"y": "unknown: opaque"}), stops("a.x", "a")),
+    case("R11.2 so its columns may hold the tagged ones", [*USES, done(3, 3, table("a"), of="a")],
+         surface("a.x", {"a.y": "unknown", "a.z": "unknown", "b.x": "exposed"})),
+    *(case(f"R11.2 {name} is an echo", [*USES, event],
+           unused("a", SAME), stops("a.x"), surface("a.x", {"b.x": "exposed"}))
+      for name, event in {
+          "a job over RDDs": done(3, 3, table("a"), of="a", job="app.python_map_partitions_file_scan"),
+          "the result of a command": done(3, 3, table("a"), of="a", job="app.command_result"),
+          "an ALTER": done(3, 3, changes("a", "ALTER"), of="a"),
+      }.items()),
+    case("R6.3 a run that only reads its output is not silent", [*USES, *NEWER_ECHO],
+         unused("a", SAME | {"y": "unknown: opaque"})),
     case("P9 what is shown to somebody is unknown only where asked strictly", [*USES, done(3, 3, of="a")],
          unused("a", SAME), unused("a", SAME | {"y": "unknown: shown"}, strict=True)),
     case("P9 a reader without transformations cannot show filters", [LOOK, done(2, 2, writes("b", {"x": "a.x-"}))],

@@ -322,7 +322,9 @@ VERDICTS = [
             "an overwrite by a connector that may append": done(
                 3, 3, changes(("snowflake://x", "t"), "OVERWRITE", "x"), changes("t", "CREATE", "x"), job=f"app.{SAVE}"
             ),
-            "an event that reads what it writes": done(3, 3, changes("t", "OVERWRITE", "x"), of="t"),
+            "an event that reads what it writes": done(
+                3, 3, changes("t", "OVERWRITE", "x"), of="t", job="app.scan_existing_rdd"
+            ),
         }.items()
     ),
     *(

@@ -24,6 +24,7 @@ from headwater.lineage.inferring.known_tables import parts_of
 from headwater.lineage.inferring.name_ends import Parts
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
+from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.merged_run import Run, RunDataset
 
 ColumnKey = Callable[[Name, str], str]
@@ -192,8 +193,8 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
     says_nothing = not explicit and not any((*lines.values(), *observed.values()))
-    if run.inputs and run.inputs.keys() == run.outputs.keys() and says_nothing:
-        return []  # rule 11: RDD jobs report what they read as written, too
+    if says_nothing and _is_echo(run):
+        return []
     outputs = {*run.outputs, *explicit}
     if not outputs:
         return _only_reads(run)
@@ -219,6 +220,13 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
     return [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
+
+
+def _is_echo(run: Run) -> bool:
+    """Rule 11.2: tell whether a run without column lineage names what it reads, or alters, as written, too."""
+    if not run.inputs or run.inputs.keys() != run.outputs.keys():
+        return False
+    return is_rdd_step(run.job) or all(output.lifecycle == "ALTER" for output in run.outputs.values())
 
 
 class _RunContext:

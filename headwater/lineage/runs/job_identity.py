@@ -46,4 +46,13 @@ def is_statement_half(job: Name) -> bool:
     return _STATEMENT.search(job.name) is not None
 
 
+def is_rdd_step(job: Name) -> bool:
+    """Tell whether runs of a job are steps of Spark for which its listener repeats what they read as their output.
+
+    These are jobs over RDDs, and the plan that shows the result of a command, which has a run of its own.
+    """
+    return _RDD_STEP.search(job.name) is not None
+
+
+_RDD_STEP = re.compile(r"(?:^|\.)(?:scan_existing_rdd|command_result|\w*(?:map_partitions|parallel_collection))")
 _STATEMENT = re.compile(r"(?:^|\.)(?:atomic_)?(?:create|replace)\w*_table_as_select(?:_command|_exec)?(?:\.|$)")

@@ -162,5 +162,4 @@ def weight_of(found: OutputLineage) -> int:
         return OPAQUE
     if found.carries:
         return INFERRED if found.inferred else CARRIES
-    few = (*found.opaque[:2], *found.tables[:2])  # each name is there once: two hold another than the output's own
-    return OPAQUE if found.jobs or any(name != found.output for name in few) else SILENT
+    return OPAQUE if found.opaque or found.tables or found.also_read or found.jobs else SILENT

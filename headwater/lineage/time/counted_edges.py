@@ -25,6 +25,7 @@ class CountedEdges:
     presume: returns those of jobs that are presumed retired (rule 6.12), which count.
     store: keeps what walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
+    has_base_list: tells whether a dataset has one (rule 12.7).
     """
 
     live: bytearray
@@ -35,6 +36,7 @@ class CountedEdges:
     nesting: Nesting
     store: EdgeStore
     unlisted: Callable[[int], Sequence[str]]
+    has_base_list: Callable[[int], bool]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""

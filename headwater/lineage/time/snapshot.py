@@ -112,6 +112,7 @@ class Snapshot(ABC):
                 nesting,
                 EdgeStore(graph),
                 lambda number: unlisted_columns(self, graph.names[number]),
+                lambda number: self.base_us(graph.names[number]) is not None,
                 attempted=attempted,
                 last_us=self._last_us,
                 retired=retired,

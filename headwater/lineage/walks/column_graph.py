@@ -38,7 +38,8 @@ class Graph:
         explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
         for.
         attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
-        a dataset. They are in `sets` and in nothing else, so only who asks for attempts meets them.
+        a dataset; attempts_naming: those that only name columns of it. They are in `sets` and in nothing else, so only
+        who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
         named: by column the edge sets that only name it: what they say has no edge with it.
         fed_by_jobs: edge sets that name jobs as sources. For these, `follow` sets: through, what these jobs read, and
@@ -68,6 +69,7 @@ class Graph:
         self.attempted: set[int] = set()
         self.attempts_on: dict[int, set[int]] = {}
         self.attempts_at: dict[int, set[int]] = {}
+        self.attempts_naming: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self.named: dict[int, set[int]] = {}
@@ -230,7 +232,8 @@ class Graph:
     def named_by_attempts(self, dataset: int) -> Iterator[tuple[int, str]]:
         """Yield (edge set, column) of the columns of a dataset that the lineage of attempts names."""
         name = self.names[dataset]
-        for number in self.attempts_on.get(dataset, set()) | self.attempts_at.get(dataset, set()):
+        places = (self.attempts_on, self.attempts_at, self.attempts_naming)
+        for number in set[int]().union(*(place.get(dataset, ()) for place in places)):
             lineage = self.sets[number][1]
             for edge in lineage.edges:
                 if edge.source == name:
@@ -350,6 +353,7 @@ class Graph:
         """Yield where an attempt is noted, and under which datasets."""
         yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
         yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
+        yield self.attempts_naming, {self._dataset_id(mention.dataset) for mention in lineage.mentions}
 
     def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
         middle = None

@@ -240,9 +240,22 @@ class _Unknown:
         self._go_on_from(output, self._graph.nodes_of(output))
 
     def _columns(self, dataset: int) -> Sequence[str]:
-        """Return the columns of a dataset, none if no event lists any."""
-        listed = self._counted.nesting.columns_of(dataset).by_key
-        return (*listed, *self._counted.unlisted(dataset)) if listed else ()
+        """Return the columns of a dataset, none if no event lists any.
+
+        Without a base list they include those of the locations where its rows may have been before (rule 12.9).
+        """
+        columns = self._counted.nesting.columns_of(dataset)
+        if not columns.by_key:
+            return ()
+        own = self._own_columns(dataset)
+        before = self._counted.lifetimes.moved_on(dataset, forward=False)
+        if not before or self._counted.has_base_list(dataset):
+            return own
+        moved = (columns.key(key) for each in before for key in self._own_columns(each))
+        return tuple(dict.fromkeys((*own, *moved)))
+
+    def _own_columns(self, dataset: int) -> Sequence[str]:
+        return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted(dataset))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
         """Take the columns that a run does not account for: without any list of them all that it does not name."""

@@ -15,8 +15,8 @@ from tests.reference.records import (
     facets_of,
     is_half,
     is_own_table,
-    job_key,
     is_rdd_step,
+    job_key,
     merged,
 )
 from tests.reference.schemas import Schemas, schema_paths

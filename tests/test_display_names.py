@@ -218,10 +218,10 @@ def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(sce
 
 
 def test_coverage_and_changes_name_datasets_by_display_names_and_jobs_as_they_are() -> None:
-    where = {"reason": "no producer reports columns", "unread": []}
+    why = "no producer reports columns"
     covered = [
-        CoverageItem(kind="dataset", namespace="s3://lake", dataset="a/b", **where),
-        CoverageItem(kind="job", namespace="s3://lake", name="a/b", **where),
+        CoverageItem(kind="dataset", namespace="s3://lake", dataset="a/b", reason=why, unread=[]),
+        CoverageItem(kind="job", namespace="s3://lake", name="a/b", reason=why, unread=[]),
     ]
     changed = [
         ChangeItem("added", "column", of, "s3://lake", "a/b", "x", None, None, "2026-01-01T00:00:00Z", None, None)

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
+from headwater.contracts.check_reports import CheckedFile, junit_text, line_of
+from headwater.contracts.contract_breaks import Break
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
@@ -15,6 +19,13 @@ from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.names.name_metadata import read_metadata
 from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.planning.plan_findings import AffectedColumn, plan_findings
+from headwater.planning.plan_markdown import change_text, column_text
+from headwater.planning.planned_schema import PlannedChange, PresentTable
+from headwater.planning.present_tables import PresentTables
+from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
+from headwater.questions.answers.list_answers import ChangeItem, Changes
+from headwater.questions.displayed import display_datasets, names_datasets
 from headwater.questions.subjects import Subject, find_column, find_dataset, find_job
 from tests.reference.small_events import Named, run, with_schema
 from tests.reference.world_events import Json, dataset, deliver, schema, symlinks
@@ -204,3 +215,39 @@ def test_a_job_may_be_asked_for_in_any_case_and_by_the_end_of_its_name(scene: Sn
 def test_the_end_of_the_names_of_several_jobs_is_refused_with_the_candidates(scene: SnapshotOfFacts) -> None:
     with pytest.raises(WrongQuestion, match=r"'jobs/app\.to_1', 'jobs/other\.to_1'"):
         find_job(scene, [Name("jobs", "app.to_1"), Name("jobs", "other.to_1")], None, "to_1")
+
+
+def test_coverage_and_changes_name_datasets_by_display_names_and_jobs_as_they_are() -> None:
+    why = "no producer reports columns"
+    covered = [
+        CoverageItem(kind="dataset", namespace="s3://lake", dataset="a/b", reason=why, unread=[]),
+        CoverageItem(kind="job", namespace="s3://lake", name="a/b", reason=why, unread=[]),
+    ]
+    changed = [
+        ChangeItem("added", "column", of, "s3://lake", "a/b", "x", None, None, "2026-01-01T00:00:00Z", None, None)
+        for of in ("dataset", "job")
+    ]
+    for items in (covered, changed):
+        display_datasets(items, lambda _: "b")
+        assert [item.display_name for item in items] == ["b", UNSET]
+    assert all(map(names_datasets, (Coverage, Changes)))
+
+
+def test_plans_and_contract_checks_name_datasets_by_display_names() -> None:
+    column = AffectedColumn("s3://lake", "Tables/silver/orders", "id", "lh.silver.orders")
+    assert column_text(column) == "lh.silver.orders#id"
+    assert column_text(column._replace(display_name=None)) == "Tables/silver/orders#id"
+    table = PresentTable("s3://lake", "Tables/silver/orders", {"id": "int"}, "lh.silver.orders")
+    change = PlannedChange("not_understood", "orders", table, "id", why="MERGE is not read.")
+    answers: dict[str, Any] = {
+        "impact": {"columns": [], "stops": [], "truncated": False}, "unused": {"items": [], "readers": []},
+    }  # fmt: skip
+    tables = PresentTables(lambda question, _: answers[question], None)
+    (found,) = plan_findings([change], tables, lambda question, _: answers[question], [], None)
+    assert change_text(found) == "not understood: lh.silver.orders#id"
+    assert (found.namespace, found.dataset) == ("s3://lake", "Tables/silver/orders")
+    broken = Break("column.removed", "s3://lake/Tables/silver/orders", "id", "it was removed")
+    assert line_of(broken) == "column.removed: s3://lake/Tables/silver/orders#id: it was removed"
+    named = broken._replace(display_name="lh.silver.orders")
+    assert line_of(named) == "column.removed: lh.silver.orders#id: it was removed"
+    assert 'name="column.removed lh.silver.orders#id"' in junit_text([CheckedFile("c.yaml", "", 1, [named])])

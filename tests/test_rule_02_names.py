@@ -10,11 +10,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import WrongSetting
+from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.name_metadata import MetadataRow, read_metadata
+from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.runs.job_identity import job_key, run_key
+from headwater.lineage.time.snapshot import Window
+from headwater.lineage.time.snapshot_of_facts import SnapshotOfFacts
+from headwater.questions.reach import reach
+from headwater.questions.subjects import Bounds, Subject
 from tests.name_addresses import addresses, version
+from tests.reference.world_events import RECEIPT_US
 from tests.samples import EVENTS
 
 DOCS = (Path(__file__).parents[1] / "docs" / "names.md").read_text()
@@ -489,3 +496,38 @@ def test_names_of_more_than_4096_characters_are_cut_and_stay_apart() -> None:
     assert default_rules().explain("n", "x" * 4096) == []
     assert job_key(Name("n", "j" * 5000), None) == job_key(Name("n", "j" * 5000).cut, None)
     assert run_key("no uuid", Name("n", "j" * 5000)) == run_key("no uuid", Name("n", "j" * 5000).cut)
+
+
+CASES = Path(__file__).parent / "proof" / "cases"
+"""Streams modelled on public reports; their names say which."""
+
+
+@pytest.mark.parametrize(
+    ("case", "asked", "forward", "reached"),
+    [
+        ("01-jdbc-options-vertica", ("s3://b01", "raw/sales", "email"), True, {"prod.public.sales", "out/rep"}),
+        ("02-oracle-thin-and-tns", ("oracle://db.b02.net", "ORCLPDB1.HR.EMP", "EMAIL"), True, {"emp", "emp2", "emp3"}),
+        ("03-several-hosts", ("s3://b03", "raw", "email"), True, {"shop.orders", "b03.orders", "out", "kout"}),
+        ("04-snowflake-quoted-upper", ("s3://b04", "raw", "email"), True, {"B04.PERF.DAILY", "B04.MART.TOP"}),
+        ("06-globs-and-date-folders", ("s3://b06", "landing", "email"), True, {"raw/b06/orders", "out"}),
+        ("08-glue-arn-partitions", ("s3://b08", "raw", "email"), True,
+         {"wh/gold/orders", "wh/silver/orders", "out", "out2"}),
+        ("10-unity-catalog-recreated-table", ("unity-catalog", "main.b10.emp", "email"), True, {"rep"}),
+        ("22-job-names-with-date-or-run-id", ("s3://b22", "t", "x"), False, {"new", "old (earlier)"}),
+        ("42-kafka-null-minus-1", ("s3://b42", "prod", "x"), True, {"orders", "test_out"}),
+    ],
+)  # fmt: skip
+def test_recorded_streams_with_odd_names_have_the_lineage_that_they_mean(
+    case: str, asked: tuple[str, str, str], forward: bool, reached: set[str]
+) -> None:
+    contents = ContentsInMemory()
+    reader = facts_reader(default_rules(), contents)
+    bodies = (CASES / f"{case}.ndjson").read_text().splitlines()
+    snapshot = SnapshotOfFacts(
+        [reader.read(str(at), RECEIPT_US + at, body) for at, body in enumerate(bodies)], contents
+    )
+    found = reach(
+        snapshot, default_rules(), Subject(*asked), snapshot.counted_since(Window()), forward=forward, mode="any",
+        bounds=Bounds(9, 99),
+    )  # fmt: skip
+    assert {f"{each.dataset}{' (earlier)' if each.earlier else ''}" for each in found.columns} == reached

@@ -7,10 +7,11 @@ import pytest
 
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.name_metadata import MetadataRow
+from headwater.sinks.targets.purview.purview_entities import EntityBuilder
 from headwater.sinks.targets.purview.purview_names import QualifiedNames
 from headwater.sinks.targets.purview.purview_target import qualified_names
-from tests.made_events import run_event
-from tests.sinking import SinkWorld, bodies
+from tests.made_events import body, run_event
+from tests.sinking import SinkWorld, bodies, stored
 from tests.test_sinks_purview import SECRET, account, lineages, purview, table
 
 _DATABRICKS = "adb-unit-test.1.azuredatabricks.net"
@@ -125,3 +126,19 @@ def test_what_purview_has_no_type_for_is_called_by_the_display_names_of_its_work
     names = QualifiedNames((), NameRules(metadata_rows=rows))
     found = names.explain(f"abfss://{workspace}@onelake.dfs.fabric.microsoft.com", f"{item}/Other/raw")
     assert found["shown"] == "lh.Eventhouse/Other/raw"
+
+
+def test_topics_of_unknown_brokers_are_one_asset_for_the_jobs_of_a_namespace_alone() -> None:
+    topic = {"namespace": "kafka://null:-1", "name": "orders"}
+    builder = EntityBuilder(QualifiedNames((), default_rules()))
+    events = [
+        run_event(job={"namespace": namespace, "name": "load"}, inputs=[{"namespace": "s3://b", "name": "a"}],
+                  outputs=[topic])
+        for namespace in ("prod", "test", "prod")
+    ]  # fmt: skip
+    made = [builder.of_run([builder.facts(event)]) for event in stored(map(body, events))]
+    names = [
+        {name for each in entities if "null" in (name := each["attributes"].get("openlineageNamespace", ""))}
+        for entities in made
+    ]
+    assert names == [{"kafka://null:-1/prod"}, {"kafka://null:-1/test"}, {"kafka://null:-1/prod"}]

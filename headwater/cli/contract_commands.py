@@ -160,7 +160,8 @@ def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
 def _item(found: Break) -> dict[str, Any]:
     by = found.by
     return {
-        "kind": found.kind, "dataset": found.dataset, "column": found.column, "message": found.message, "run": by.run,
+        "kind": found.kind, "dataset": found.dataset, "display_name": found.display_name, "column": found.column,
+        "message": found.message, "run": by.run,
         "warning": found.is_warning, "since": by.time,
         "job": by.job and {"namespace": by.job.namespace, "name": by.job.name},
     }  # fmt: skip

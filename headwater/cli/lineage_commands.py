@@ -108,7 +108,8 @@ def _unused(found: Any, as_json: bool, _: Given) -> None:
 
 def _changes(found: Any, as_json: bool, _: Given) -> None:
     title = f"Since {found['from']}: {_counted(found['counts']) or 'nothing changed'}"
-    show(found, as_json, lambda: table(title, found, _CHANGES))
+    columns = (*_CHANGES, *_told(found["items"], "display_name"))
+    show(found, as_json, lambda: table(title, found, columns, {"display_name": "display name"}))
 
 
 def _connect(found: Any, as_json: bool, _: Given) -> None:

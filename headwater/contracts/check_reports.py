@@ -26,7 +26,6 @@ class CheckedFile(NamedTuple):
 
 def line_of(found: Break) -> str:
     """Return a break in one line, with the run that broke it."""
-    place = found.dataset + (f"#{found.column}" if found.column else "")
     by = " ".join(
         filter(
             None, (f"job {found.by.job.name}" if found.by.job else "", f"run {found.by.run}" if found.by.run else "")
@@ -34,7 +33,9 @@ def line_of(found: Break) -> str:
     )
     when = f"since {found.by.time}" if found.by.time else ""
     kind = f"warning {found.kind}" if found.is_warning else found.kind
-    return f"{kind}: {place}: {found.message}" + (f" ({', '.join(filter(None, (by, when)))})" if by or when else "")
+    return f"{kind}: {found.place}: {found.message}" + (
+        f" ({', '.join(filter(None, (by, when)))})" if by or when else ""
+    )
 
 
 def junit_text(files: Iterable[CheckedFile]) -> str:
@@ -48,8 +49,7 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
         if not each.breaks:
             SubElement(suite, "testcase", classname=_xml(each.path), name="kept")
         for found in each.breaks:
-            place = found.dataset + (f"#{found.column}" if found.column else "")
-            case = SubElement(suite, "testcase", classname=_xml(each.path), name=_xml(f"{found.kind} {place}"))
+            case = SubElement(suite, "testcase", classname=_xml(each.path), name=_xml(f"{found.kind} {found.place}"))
             if found.is_warning:
                 SubElement(case, "system-out").text = _xml(line_of(found))
                 continue

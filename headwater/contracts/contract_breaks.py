@@ -13,13 +13,22 @@ _NOBODY = Broke(None, None, None)
 
 
 class Break(NamedTuple):
-    """A promise that is not kept; by: the run that broke it, as far as one did."""
+    """A promise that is not kept; by: the run that broke it, as far as one did.
+
+    display_name: of the dataset, None where it is the canonical name.
+    """
 
     kind: ChangeKind | str
     dataset: str
     column: str | None
     message: str
     by: Broke = _NOBODY
+    display_name: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The dataset or column as people know it."""
+        return (self.display_name or self.dataset) + (f"#{self.column}" if self.column else "")
 
     @property
     def is_warning(self) -> bool:
@@ -37,6 +46,11 @@ def missing(promise: Promise, why: str) -> Break:
 
 def breaks_of(promise: Promise, facts: ContractFacts) -> list[Break]:
     """Return what is broken, of the dataset first, then by column; nothing where all is as promised, or better."""
+    display_name = facts.dataset.display_name or None
+    return [each._replace(display_name=display_name) for each in _breaks(promise, facts)]
+
+
+def _breaks(promise: Promise, facts: ContractFacts) -> list[Break]:
     name = dataset_text(facts.dataset)
     if facts.dropped is not None:
         return [Break("dataset.missing", promise.asked.text, None, "it was dropped", facts.dropped)]

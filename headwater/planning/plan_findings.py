@@ -14,17 +14,22 @@ Outcome = Literal["breaks", "may break", "safe", "not known"]
 
 
 class AffectedColumn(NamedTuple):
-    """A column downstream; null: of an output that is written without column lineage."""
+    """A column downstream; null: of an output that is written without column lineage.
+
+    display_name: of the dataset, None where it is the canonical name.
+    """
 
     namespace: str
     dataset: str
     column: str | None
+    display_name: str | None = None
 
 
 class PlanFinding(NamedTuple):
     """A change, what it does, and to whom; note: why it is so, where nobody is named.
 
     presumed_retired: the jobs among `jobs` that are presumed retired (docs/lineage.md, rule 6.12); they come last.
+    display_name: of the dataset, None where it is the canonical name.
     """
 
     outcome: Outcome
@@ -40,6 +45,7 @@ class PlanFinding(NamedTuple):
     contracts: list[str]
     note: str | None
     presumed_retired: list[str]
+    display_name: str | None
 
 
 def plan_findings(
@@ -76,6 +82,7 @@ def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFindin
         column=change.column,
         before=change.before,
         after=change.after,
+        display_name=table.display_name if table else None,
         **{**told, **more},
     )
 
@@ -92,7 +99,7 @@ def _reached(
         for each in tables.verdicts(table.namespace, table.dataset) or ()
         if change.column is None or each["column"].casefold() == change.column.casefold()
     ]
-    columns = [AffectedColumn(each["namespace"], each["dataset"], each["column"]) for each in reach["columns"]]
+    columns = [_affected(each, each["column"]) for each in reach["columns"]]
     stops = [
         each for each in reach["stops"] if (each["namespace"], each["dataset"]) == (table.namespace, table.dataset)
     ]
@@ -107,7 +114,7 @@ def _reached(
     if change.column is None:
         jobs |= {_job(job) for each in stops for job in each["jobs"]}
         jobs |= {_job(job) for job in tables.readers(table.namespace, table.dataset)}
-        columns += [AffectedColumn(to["namespace"], to["dataset"], None) for each in stops for to in each["onward"]]
+        columns += [_affected(to, None) for each in stops for to in each["onward"]]
     steps = [each["via"] for each in reach["columns"]]
     presumed = {_job(via["job"]) for via in steps if via.get("presumed_retired")}
     presumed = jobs & (presumed | {_job(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
@@ -161,6 +168,10 @@ def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[
         if (namespace, dataset, (verdict["column"] or "").casefold()) in affected
         for name in verdict["consumers"]
     }
+
+
+def _affected(dataset: Any, column: str | None) -> AffectedColumn:
+    return AffectedColumn(dataset["namespace"], dataset["dataset"], column, dataset.get("display_name"))
 
 
 def _job(job: Any) -> str:

@@ -33,16 +33,16 @@ def plan_markdown(findings: Sequence[PlanFinding]) -> str:
 
 
 def change_text(finding: PlanFinding) -> str:
-    """Return a change in words, such as `drop column silver/orders#amount`."""
-    name = finding.dataset + (f"#{finding.column}" if finding.column else "")
+    """Return a change in words, such as `drop column silver.orders#amount`, by the display name of the dataset."""
+    name = (finding.display_name or finding.dataset) + (f"#{finding.column}" if finding.column else "")
     after = f" to {finding.after}" if finding.after else ""
     before = f" from {finding.before}" if finding.before and finding.change == "retype_column" else ""
     return f"{_WORDS[finding.change]} {name}{before}{after}"
 
 
 def column_text(column: AffectedColumn) -> str:
-    """Return a column as `DATASET#COLUMN`; a dataset alone is written without column lineage."""
-    return column.dataset + (f"#{column.column}" if column.column else "")
+    """Return a column as `DATASET#COLUMN`, by display name; a dataset alone is written without column lineage."""
+    return (column.display_name or column.dataset) + (f"#{column.column}" if column.column else "")
 
 
 def _counts(finding: PlanFinding) -> str:

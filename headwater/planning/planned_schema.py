@@ -10,11 +10,15 @@ ChangeKind = Literal["drop_column", "rename_column", "retype_column", "drop_tabl
 
 
 class PresentTable(NamedTuple):
-    """A table as it is known; columns: types by name, None where no event told one."""
+    """A table as it is known; columns: types by name, None where no event told one.
+
+    display_name: None where it is the canonical name.
+    """
 
     namespace: str
     dataset: str
     columns: dict[str, str | None]
+    display_name: str | None = None
 
 
 class PlannedChange(NamedTuple):

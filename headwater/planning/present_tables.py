@@ -75,7 +75,8 @@ class PresentTables:
         columns = {each["column"]: types.get(each["column"]) for each in verdicts}
         known = {each.casefold() for each in columns}
         columns |= dict.fromkeys(each for each in self._in_lineage(found["dataset"]) if each.casefold() not in known)
-        return PresentTable(found["dataset"]["namespace"], found["dataset"]["dataset"], columns)
+        named = found["dataset"]
+        return PresentTable(named["namespace"], named["dataset"], columns, named.get("display_name"))
 
     def _in_lineage(self, table: Any) -> list[str]:
         """Return the columns of a table that newest executions name: a list of documented columns lacks some of them.

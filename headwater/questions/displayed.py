@@ -50,7 +50,8 @@ def _displayed(value: Any) -> Iterator[Any]:
 
 
 def _is_dataset(value: Displayed) -> bool:
-    return isinstance(value, Dataset) or getattr(value, "kind", "dataset") in ("dataset", "column", "tag")
+    kind = getattr(value, "kind", getattr(value, "of", "dataset"))
+    return isinstance(value, Dataset) or kind in ("dataset", "column", "tag")
 
 
 @cache

@@ -9,6 +9,7 @@ from headwater.questions.answers.answer_parts import (
     Column,
     Count,
     Dataset,
+    Displayed,
     Job,
     ListAnswer,
     MaskedOnTheWay,
@@ -127,7 +128,7 @@ class Timeline(ListAnswer):
     items: list[TimelineItem]
 
 
-class CoverageItem(AnswerStruct, kw_only=True):
+class CoverageItem(Displayed, kw_only=True):
     """A dataset or a job without column lineage; unread: why nothing, or not all, follows from the SQL of its jobs."""
 
     kind: Literal["dataset", "job"]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, ListAnswer, Time
+from headwater.questions.answers.answer_parts import AnswerStruct, Count, Displayed, Job, ListAnswer, Time
 
 
 class StoredEvent(AnswerStruct):
@@ -133,7 +133,7 @@ ChangedThing = Literal["dataset", "column", "owner", "tag", "job", "sql", "code"
 ChangeWord = Literal["added", "removed", "changed", "not_listed"]
 
 
-class ChangeItem(AnswerStruct):
+class ChangeItem(Displayed):
     """What came, went or changed of a dataset or a job: `before` and `after` are names, types, owners, tags or texts.
 
     not_listed: no run writes the dataset, and the newest lists of all jobs that read it lack the column.

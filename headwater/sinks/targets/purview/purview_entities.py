@@ -40,7 +40,7 @@ class EntityBuilder:
         """Canonical name → the name as sent that is written, so that a batch writes each dataset in one way."""
         self._contents = ContentsInMemory()
         self._columns = ColumnBuilder()
-        self._reader = FactsReader(self._canonical, self._contents)
+        self._reader = FactsReader(self._canonical, self._contents, of_events=names.forms.of_events)
 
     def facts(self, event: SinkEvent) -> RunFacts:
         """Read an event."""

@@ -49,7 +49,7 @@ from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
 from tests.reference.retired import with_deletions
 from tests.reference.solver import Column, Reference
-from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks
+from tests.reference.world_events import RECEIPT_US, START_US, at, dataset_event, deliver, facet, symlinks, uuid
 from tests.reference.worlds import random_world, worlds
 from tests.rule_cases.events import change, done, table, tagging, writes
 
@@ -111,6 +111,9 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
         ("OVERWRITE", "job: e*, writes: part", True),
         ("OVERWRITE", "dataset: b, writes: append", True),
         ("OVERWRITE", "dataset: b, keeps: 90d", False),
+        ("OVERWRITE", f"run: {uuid(2)}, writes: append", True),
+        ("OVERWRITE", f"run: {uuid(1)}, writes: append", False),
+        ("", f"run: {uuid(2)}, dataset: b, writes: whole", False),
     ],
 )
 def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_clear: bool) -> None:

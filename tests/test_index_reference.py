@@ -41,6 +41,7 @@ from headwater.planning.planned_schema import PlannedChange, PresentTable
 from headwater.planning.present_tables import PresentTables
 from headwater.questions.answers.answer_parts import FormerLocation
 from headwater.questions.answers.thing_answers import Datasets
+from headwater.questions.contract_facts import ContractReader
 from headwater.questions.exposure import exposures, look_for
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
@@ -66,9 +67,10 @@ from tests.reference.world_events import (
     source,
     step,
     symlinks,
+    uuid,
 )
 from tests.reference.worlds import random_world, worlds
-from tests.rule_cases.events import LAKE, begun, change, done, table, tagging, writes
+from tests.rule_cases.events import LAKE, begun, change, done, entry, table, tagging, writes
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -128,6 +130,9 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
         ("OVERWRITE", "job: e*, writes: part", True),
         ("OVERWRITE", "dataset: b, writes: append", True),
         ("OVERWRITE", "dataset: b, keeps: 90d", False),
+        ("OVERWRITE", f"run: {uuid(2)}, writes: append", True),
+        ("OVERWRITE", f"run: {uuid(1)}, writes: append", False),
+        ("", f"run: {uuid(2)}, dataset: b, writes: whole", False),
     ],
 )
 def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_clear: bool) -> None:
@@ -138,6 +143,16 @@ def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_cle
         for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
             with open_views.look(moment) as here:
                 assert bool(exposed(here, tagged=False)[1]) is is_clear
+
+
+def test_a_contract_tells_which_tags_a_dataset_may_hold_that_a_job_feeds() -> None:
+    fed = {
+        "lineage": facet(entries=[entry("b", {}) | {"inputs": [{"type": "JOB", "namespace": "j", "name": "other"}]}])
+    }
+    events = [done(1, 1, table("b", "x"), run_facets=fed), done(2, 2, table("a", "x")), tagging(3, "a.x")]
+    with indexed(deliver(events), Random(1)) as open_views, open_views.catalog(AsOf()) as (here, live):
+        facts = ContractReader(here, live, None, START_US).facts(Subject(None, "b"))
+    assert [(tag.tag, tag.exposure) for column in facts.columns for tag in column.exposures] == [("pii", "unknown")]
 
 
 @pytest.mark.parametrize(("keeps", "is_clear"), [("2h", True), ("1h", False)])

@@ -128,6 +128,8 @@ def test_a_run_that_reports_complete_and_committed_nothing_is_named(tmp_path: Pa
     found = reconcile(tmp_path / "data", "--tables", table)
 
     assert [(each["kind"], each["name"]) for each in found["items"]] == [("committed_nothing", "jobs/fails.silently")]
+    (finding,) = found["items"]
+    assert f"`run: {finding['run']}` with `writes: append` in rewrites.yaml" in finding["advice"]
 
 
 def test_of_a_long_log_only_the_commits_of_the_span_are_read(tmp_path: Path) -> None:

@@ -265,10 +265,10 @@ def test_metadata_may_be_a_delta_table_and_is_read_again_with_each_version(tmp_p
 
 def test_the_first_rule_that_fits_declares_how_a_job_writes(rules: UserRules) -> None:
     customers, clicks = Name("s3://lake", "gold/customers"), Name("kafka://broker:9092", "clicks")
-    assert rules.writes_of("p", "nightly.publish_all", customers) == "whole"
-    assert rules.writes_of("https://acme.example/loader/2", "nightly.publish_all", customers) == "whole"
-    assert rules.writes_of("https://acme.example/loader/2", "other", customers) == "append"
-    assert rules.writes_of("p", "other", customers) is None
+    assert rules.writes_of("p", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "nightly.publish_all", "run", customers) == "whole"
+    assert rules.writes_of("https://acme.example/loader/2", "other", "run", customers) == "append"
+    assert rules.writes_of("p", "other", "run", customers) is None
     assert (rules.keeps_us(clicks), rules.keeps_us(customers)) == (90 * 86_400_000_000, None)
 
 

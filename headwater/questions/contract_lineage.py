@@ -117,9 +117,19 @@ class ContractLineage:
         return told
 
     def tags_around(self, dataset: Name) -> list[str]:
-        """Return the tags of a dataset and of what feeds it, which its columns may hold values of."""
-        near = {dataset, *(self._graph.names[number].plain for number in self._ancestors(dataset))}
+        """Return the tags of a dataset and of what feeds it, which its columns may hold values of.
+
+        If a job feeds one of them in place of a dataset, these are all tags.
+        """
+        ancestors = self._ancestors(dataset)
+        near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
+        if any(map(self._is_fed_by_a_job, (self._counted.lifetimes.newest(dataset), *ancestors))):
+            near.update(self._tags)
         return sorted({key for name in near for key in self._tags.get(name, ())})
+
+    def _is_fed_by_a_job(self, dataset: int | None) -> bool:
+        fed_by = self._graph.fed_by.get(dataset, set()) if dataset is not None else set()
+        return not self._graph.fed_by_jobs.isdisjoint(fed_by)
 
     def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
         """Return by the key of a column which tagged values it may hold.

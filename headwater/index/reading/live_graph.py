@@ -372,14 +372,16 @@ class LiveGraph(Snapshot):
         """Return the same where users declare how jobs write the dataset."""
         by_parts = self.is_written_by_parts(dataset.plain)
         rows = self.sql.execute(
-            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer FROM groups g "
-            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run WHERE g.output = ? "
+            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer, k.key FROM groups g "
+            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
+            "WHERE g.output = ? "
             "ORDER BY v.started_us DESC, v.time_us DESC",
             (self.names.known(dataset) or 0,),
         )
-        for started_us, time_us, layer, job, kind, producer in rows:
+        for started_us, time_us, layer, job, kind, producer, run_key in rows:
             sender = self.names.name(producer).namespace if producer else ""
-            found = declared_kind(self._rules, sender, JobOutput(layer, self.names.name(job), dataset), kind)
+            job_output = JobOutput(layer, self.names.name(job), dataset)
+            found = declared_kind(self._rules, sender, job_output, run_key, kind)
             if rewrites(found, by_parts=by_parts):
                 return WholeRewrite(started_us, time_us)
         return None

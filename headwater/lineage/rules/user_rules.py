@@ -10,6 +10,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.selectors import Selected, SelectedColumn, Selector, fits
 from headwater.lineage.rules.shown_rules import LinkRule, SystemRule, is_system
+from headwater.lineage.runs.job_identity import run_id_of
 
 
 class TagRule(NamedTuple):
@@ -55,7 +56,8 @@ class Consumer(NamedTuple):
 class WriteRule(NamedTuple):
     """How producers, jobs or datasets write, and how long a dataset keeps its rows.
 
-    writes: `whole`, `part` or `append`; None where the rule only tells what a dataset keeps.
+    writes: `whole`, `part` or `append`; None where the rule only tells what a dataset keeps. run: the id of a single
+    run.
     """
 
     producer: str | None
@@ -63,9 +65,12 @@ class WriteRule(NamedTuple):
     selector: Selector
     writes: str | None
     keeps_us: int | None
+    run: str | None = None
 
-    def fits(self, producer: str, job: str) -> bool:
-        """Tell whether the rule speaks of a write into a dataset that already fits."""
+    def fits(self, producer: str, job: str, run_key: str) -> bool:
+        """Tell whether the rule applies to a write into a dataset that already fits."""
+        if self.run is not None and self.run.casefold() != run_id_of(run_key).casefold():
+            return False
         return fits(self.producer, producer) and fits(self.job, job)
 
 
@@ -136,10 +141,10 @@ class UserRules:
         names = (column, *parents(column, frozenset())) if rules else ()
         return any(rule.fits_column(name) for rule in rules for name in names)
 
-    def writes_of(self, producer: str, job: str, output: Name) -> str | None:
-        """Return how a job of a producer was declared to write a dataset: the first rule that fits counts."""
+    def writes_of(self, producer: str, job: str, run_key: str, output: Name) -> str | None:
+        """Return how a run of a job of a producer was declared to write a dataset: the first rule that fits counts."""
         rules = self._rewrites.of(*output.parts) if self.rewrites else ()
-        return next((rule.writes for rule in rules if rule.writes and rule.fits(producer, job)), None)
+        return next((rule.writes for rule in rules if rule.writes and rule.fits(producer, job, run_key)), None)
 
     def declares_writes(self, output: Name) -> bool:
         """Tell whether a rule may speak of how a dataset is written."""

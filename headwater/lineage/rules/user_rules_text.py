@@ -12,7 +12,7 @@ _MASKING = ("masked", "job", "output", "input", "description")
 _WILDCARDS = frozenset("*?/.")
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([hd])")
 _UNITS_US = {"h": 3_600_000_000, "d": 86_400_000_000}
-_WRITE = ("producer", "job", "namespace", "dataset", "writes", "keeps")
+_WRITE = ("producer", "job", "run", "namespace", "dataset", "writes", "keeps")
 _WRITES = ("whole", "part", "append")
 _CONSUMER = ("consumer", "measure", "namespace", "dataset", "columns")
 
@@ -65,18 +65,21 @@ def _constant(entry: Entry) -> Selector:
 
 
 def _write(entry: Entry) -> WriteRule:
-    producer, job, dataset = (entry.optional(key) for key in ("producer", "job", "dataset"))
-    names = [name for name in (producer, job, dataset) if name is not None and not _WILDCARDS.issuperset(name)]
+    producer, job, run, dataset = (entry.optional(key) for key in ("producer", "job", "run", "dataset"))
+    names = [name for name in (producer, job, run, dataset) if name is not None and not _WILDCARDS.issuperset(name)]
     if not names:
-        raise entry.error("it would fit every write", "name a producer, a job or a dataset, or a part of its name")
+        raise entry.error(
+            "it would fit every write", "name a producer, a job, a run or a dataset, or a part of its name"
+        )
     writes, keeps = entry.optional("writes"), entry.optional("keeps")
     if writes is not None and writes not in _WRITES:
         raise entry.error(f"writes is {writes[:60]!r}", f"write one of {', '.join(_WRITES)}")
     if writes is None and keeps is None:
         raise entry.error("it declares nothing", f"add `writes: {'|'.join(_WRITES)}` or `keeps: 90d`")
-    if keeps is not None and (dataset is None or producer is not None or job is not None):
-        raise entry.error("keeps is of a dataset, whoever writes it", "name the dataset, without producer and job")
-    return WriteRule(producer, job, Selector(entry.optional("namespace"), dataset), writes, _keeps_us(entry, keeps))
+    if keeps is not None and (dataset is None or (producer, job, run) != (None, None, None)):
+        raise entry.error("keeps is of a dataset, whoever writes it", "name the dataset, without producer, job and run")
+    selector = Selector(entry.optional("namespace"), dataset)
+    return WriteRule(producer, job, selector, writes, _keeps_us(entry, keeps), run)
 
 
 def _keeps_us(entry: Entry, keeps: str | None) -> int | None:

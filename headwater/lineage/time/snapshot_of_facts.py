@@ -96,7 +96,9 @@ class SnapshotOfFacts(SnapshotOfCandidates):
 
         def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
             producer = self.store.runs[each.run_key].producer
-            return int(rewrites(declared_kind(rules, producer, job_output, each.rewrites), by_parts=by_parts))
+            return int(
+                rewrites(declared_kind(rules, producer, job_output, each.run_key, each.rewrites), by_parts=by_parts)
+            )
 
         return {
             job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]

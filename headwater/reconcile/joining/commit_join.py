@@ -154,7 +154,8 @@ def _committed_nothing(table: TableHistory, run: LandedRun) -> Finding:
         time=str(run.said.ended),
         reason=f"It reported COMPLETE and {table.dataset.dataset} as its output, which has no commit from "
         f"{run.said.started} to {run.said.ended}.",
-        advice="Look into its log: a failed write is reported as COMPLETE, too. Well where it had no rows to write.",
+        advice="Look into its log: Spark reports a failed write as COMPLETE, too. If it wrote nothing, declare "
+        f"`run: {run.said.id}` with `writes: append` in rewrites.yaml, so that it replaces no older rows.",
         run=run.said.id,
         dataset=table.dataset,
         where=table.where,

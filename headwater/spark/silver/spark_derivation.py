@@ -131,7 +131,7 @@ class _Task:
         self, run: Run, job_output: JobOutput, candidate: Candidate[OutputLineage]
     ) -> Candidate[OutputLineage]:
         """Return a candidate whose write is of the kind that users declare."""
-        kind = declared_kind(self._known.rules, run.producer, job_output, candidate.rewrites)
+        kind = declared_kind(self._known.rules, run.producer, job_output, run.key, candidate.rewrites)
         return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:

@@ -115,6 +115,11 @@ class Snapshot(ABC):
             self._earlier.clear()
         return self._counted
 
+    def is_in_force(self, number: int) -> bool:
+        """Tell whether an edge set is a declaration that no newer one has replaced."""
+        told = self.graph.sets.get(number)
+        return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
+
     def _retired(self) -> frozenset[int]:
         """Return the edge sets of the jobs that are retired."""
         retired = self.retired_jobs()

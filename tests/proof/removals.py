@@ -47,11 +47,16 @@ def drop_field(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_transformations(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop `transformations` from one column of `columnLineage`, or from all."""
+    """Drop `transformations` from one column of `columnLineage`, or from all.
+
+    An INDIRECT edge becomes DIRECT, so that lineage may contradict the SQL of its run, which then counts no more (rule
+    4.9). A run is left out if a declaration of its job explains the columns of which only that SQL told.
+    """
     having = [
         place
         for place in places(events, "outputs")
         if any(step.get("transformations") for step in steps_of(place.column_lineage))
+        if not (_of_declarations(events, place) and _has_sql(events, place))
     ]
     if not having:
         return None
@@ -176,13 +181,17 @@ def drop_nominal_time(events: Sequence[Json], chance: Random) -> Mutation | None
 
 
 def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop an input that the lineage of the run names, with its list of columns: see `trim_reader_schema`."""
+    """Drop an input that the lineage of the run names, with its list of columns: see `trim_reader_schema`.
+
+    SQL is read by the names of the inputs. If it contradicts the lineage, that alone counts without the input.
+    """
     found = [
         place
         for place in places(events, "inputs")
         if any(place.name in _sources(each) for each in _newest_lineage(events, place.event))
         if not _tells_more(events, place)  # which would be lost, too
         if not _makes_known_columns(events, place)
+        if not any(_is_contradicted(events, each) for each in _outputs(events, place.event))
     ]
     if not found:
         return None
@@ -290,9 +299,13 @@ def _may_rewrite(place: Place) -> bool:
 
 
 def _tells_more(events: Sequence[Json], place: Place) -> bool:
-    """Tell whether an input of a run carries tags or other names in any of its events."""
+    """Tell whether an input of a run carries tags, other names or a condition in any of its events."""
     mentions = places([events[each] for each in same_run(events, place.event)], "inputs")
-    return any(each.facets.get("tags") or each.facets.get("symlinks") for each in mentions if each.name == place.name)
+    return any(
+        each.facets.get("tags") or each.facets.get("symlinks") or _subset_holders(each.named)
+        for each in mentions
+        if each.name == place.name
+    )
 
 
 def _period_end(event: Json) -> str:
@@ -405,6 +418,10 @@ def _is_nested_in_another(events: Sequence[Json], place: Place, column: str) -> 
     told = [each.column_lineage for each in _outputs(events, place.event) if bound(each.name) == bound(place.name)]
     others = {folded_column(each) for lineage in told for each in lineage.get("fields") or {}}
     return any(each.startswith(own + ".") or own.startswith(each + ".") for each in others)
+
+
+def _has_sql(events: Sequence[Json], place: Place) -> bool:
+    return any(facets_of(events[each]["job"]).get("sql") for each in same_run(events, place.event))
 
 
 def _is_contradicted(events: Sequence[Json], place: Place) -> bool:

@@ -228,9 +228,12 @@ class Surface:
         earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
         said = [writing for writing in self.lineage.current if writing.output in earlier]
         named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
-        around = {parent for node in named for parent in self.nesting.above(node)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.all_columns(dataset)}
-        return {node for node in columns - around - named if not any(self._is_in(node, each) for each in named)}
+        return {
+            node
+            for node in columns - named
+            if not any(self._is_in(node, each) or self._is_in(each, node) for each in named)
+        }
 
     def _is_in(self, node: Node, parent: Node) -> bool:
         """Tell whether a column is nested in another, which only the old location of a name may have."""

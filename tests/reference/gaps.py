@@ -15,9 +15,11 @@ def left_out(
     """Return the keys of listed and named columns that are not accounted for.
 
     listed: by the run itself; others: what is known besides, which counts where that list is a part, or lacks a column
-    that is accounted for.
+    that is accounted for. Without any more columns, a list that is a part says nothing of what it lacks.
     """
     nested = Nested(listed, key)
+    if is_part and listed and Nested(others, key).keys <= nested.keys:
+        return {WHOLE}
     if is_part or not listed or not all(nested.is_among(each, nested.keys) for each in accounted):
         nested = Nested([*listed, *others], key)
     if not nested.keys:

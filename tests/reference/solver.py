@@ -313,7 +313,8 @@ class Reference:
     @cached_property
     def named_us(self) -> dict[Dataset, dict[str, int]]:
         """When lineage last named columns, of whatever run or declaration."""
-        told = [(each, each.time_us) for each in self.observed + self.every_declared]
+        told = [(each, each.time_us) for each in self.observed]
+        told += [(each, NEVER) for each in self.every_declared]
         for attempt in self.every_attempt.every:
             run = attempt.account.run
             if attempt.writing and run:

@@ -125,6 +125,14 @@ LISTS = [
         surface("a.y", {"b.at": "unknown"}),
     ),
     case(
+        "R4 dbt that lists documented columns does not account for what it may have left out",
+        [
+            done(1, 1, of=[A]),
+            of_dbt(done(2, 2, writes("b", COPY, columns="x"), of=[A])),
+        ],
+        unused("a", {"x": "used", "y": "unknown: unaccounted"}),
+    ),
+    case(
         "R4 who accounts for a struct accounts for what is nested in it, and the other way round",
         [done(1, 1, writes("b", {"s": "a.x", "t.u": "a.x"}, columns="s.p s.q t.u x"), of=[A])],
         surface("a.y", {"b.x": "unknown"}),

@@ -311,6 +311,11 @@ VERDICTS = [
         unused("a", {"id": "used"}),
         exposed("a.id", "b.k"),
     ),
+    case(
+        "rule 12.9 a declaration in force names a column that a newer base list lacks",
+        [declared(1, writes("p", {"x": "t.y"}), of="t"), done(2, 2, changes("t", "OVERWRITE", "x"))],
+        unused("t", {"x": "unused", "y": "used"}),
+    ),
     *(
         case(f"rule 12.7 {name} removes no column", [OVERWRITES, READS_X, event], unused("t", ALL_THREE))
         for name, event in {

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from headwater.lineage.edges.accounting import (
+    ALL_COLUMNS,
     ColumnList,
     LineColumns,
     columns_of_lines,
@@ -612,7 +613,10 @@ def _unaccounted(
         return listed.joined(ColumnList(by_sql, frozenset())).unaccounted(columns)
     if not own or lists_some_columns(run.producer) or listed.lacks(columns.accounted):
         known = rules.schema_at(output, run.started_us if own else run.time_us)
-        listed = listed.joined(_column_list(output, contents.schema(known) if known else (), rules))
+        others = _column_list(output, contents.schema(known) if known else (), rules)
+        if own and lists_some_columns(run.producer) and others.keys <= listed.keys:
+            return (ALL_COLUMNS,)  # no other event lists what the producer may have left out
+        listed = listed.joined(others)
     return listed.unaccounted(columns)
 
 

@@ -56,4 +56,7 @@ def _unlisted(graph: Graph, generation: Name, listed: Columns) -> dict[str, set[
 
 
 def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int | None) -> bool:
-    return base_us is None or any(snapshot.seen(number).last_us > base_us for number in said)
+    """Tell whether lineage names a column after the base list; a declaration in force always does."""
+    if base_us is None:
+        return True
+    return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in said)

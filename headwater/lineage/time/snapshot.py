@@ -142,6 +142,11 @@ class Snapshot(ABC):
         """Return the key of a job that lineage names as a source."""
         return job_key(self.rules.names.job(job), None)
 
+    def is_in_force(self, number: int) -> bool:
+        """Tell whether an edge set is a declaration that no newer one has replaced."""
+        told = self.graph.sets.get(number)
+        return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
+
     def _retired(self) -> frozenset[int]:
         """Return the edge sets of the jobs that are retired."""
         retired = self.retired_jobs()

@@ -47,7 +47,7 @@ class SilverBatch:
     exact, borrows, asks: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows of
     `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
     happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
-    what stands; newest_us, parted: as in `LayerPosition`, after the batch.
+    what stands; newest_us, parted, removed_before_us: as in `LayerPosition`, after the batch.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class SilverBatch:
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
         self.asks = before.asks
+        self.removed_before_us = before.removed_before_us
         self.newest_us = before.newest_us
         self.parted = self._parted_before = before.parted
         self.state = state

@@ -170,7 +170,7 @@ class Pass:
         sequences = {**before.sequences, **ends}
         return LayerPosition(
             batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers,
-            newest_us=batch.newest_us, parted=batch.parted,
+            newest_us=batch.newest_us, parted=batch.parted, dated=batch.dated,
             removed_before_us=batch.removed_before_us,
         )  # fmt: skip
 

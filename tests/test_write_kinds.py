@@ -1,6 +1,8 @@
 """Rule 6.7: the table of `docs/lineage.md` that says which writes replace all rows, line by line."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,12 +12,13 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.rules.user_rules_text import read_rewrites
+from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.write_properties import nominal_time, properties_signs
 from headwater.spark.silver.known import Known
 from headwater.spark.silver.spark_derivation import DERIVED, Derive
 from headwater.spark.silver.texts import text_of
 from tests.lineage_world import read_facts
-from tests.reference.world_events import deliver, facet
+from tests.reference.world_events import START_US, Json, at, deliver, facet, uuid
 from tests.rule_cases.events import changes, done, table
 
 T = Name("s3://lake", "t")
@@ -139,12 +142,28 @@ def test_an_event_says_which_outputs_it_writes_in_part() -> None:
         ("job: load, writes: whole", "", (True, False)),
         ("", "OVERWRITE", (True, True)),
         ("dataset: t, writes: append", "OVERWRITE", (False, False)),
+        (f"run: {uuid(1).upper()}, writes: append", "OVERWRITE", (False, False)),
+        (f"run: {uuid(2)}, writes: append", "OVERWRITE", (True, True)),
     ],
 )
 def test_silver_notes_writes_as_users_declare_them(rule: str, says: str, kinds: tuple[bool, bool]) -> None:
     facts, _ = read_facts(deliver([done(1, 1, changes("t", says) if says else table("t"), job="load")]))
     rules = UserRules(rewrites=read_rewrites(f"version: 1\nrewrites: [{{{rule}}}]", "rewrites.yaml") if rule else ())
-    row = (0, None, None, facts[0].run_key, text_of(facts), "", None)
+    candidate = derived_candidate(facts, rules)
+    assert (candidate["rewrites"], candidate["unless_parts"]) == kinds
+
+
+@pytest.mark.parametrize(
+    ("own", "period"), [({}, 7), ({"nominalTime": facet(nominalEndTime=at(5))}, START_US + 5_000_000)]
+)
+def test_silver_takes_the_nominal_time_of_a_run_above(own: dict[str, Json], period: int) -> None:
+    facts, _ = read_facts(deliver([done(1, 10, table("t"), of="s", run_facets=own)]))
+    assert derived_candidate(facts, UserRules(), above_us=7)["period_us"] == period
+
+
+def derived_candidate(facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None) -> dict[str, Any]:
+    row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us)
     (derived,) = Derive(Known(Naming(), rules=rules))(iter([row]))
     (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
-    assert (candidate["rewrites"], candidate["unless_parts"]) == kinds
+    found: dict[str, Any] = candidate
+    return found

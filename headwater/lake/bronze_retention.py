@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from headwater.events.position import Source
-from headwater.lake.bronze_tables import REMOVED, REMOVED_BEFORE, Bronze
+from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, SHAPES, VALUES
+from headwater.tables.bronze_layer import REMOVED_BEFORE
 
 BLANKED = ("http", "body")
 """Columns of `rejected` that say what was sent; its rows stay, because the audit counts them."""

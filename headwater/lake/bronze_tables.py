@@ -15,6 +15,7 @@ from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_p
 from headwater.lake.query_rows import QueryRows
 from headwater.lake.settling import JUDGED, Attempt, Settled, attempts_so_far, lowest_unsettled
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
+from headwater.tables.bronze_layer import REMOVED_BEFORE
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
 """Table name to rows, each beside its sequence number."""
@@ -26,9 +27,6 @@ _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
 """Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
-
-REMOVED_BEFORE = "headwater/removed_before"
-"""Transaction of `events`: the begin of the oldest day that retention has left (us, UTC)."""
 
 Life = tuple[str, int, int]
 """An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""

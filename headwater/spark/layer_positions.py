@@ -23,7 +23,8 @@ class LayerPosition:
     batch: its number; exact: the columns that were told apart by case (rule 12), borrows: some run took the columns of
     another run's schema, asks: some candidate is explained by other runs, all for what changes next; masking: the
     declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`;
-    newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts.
+    newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts;
+    dated: some run has a nominal time; removed_before_us: retention removed older events before the layer took them.
     """
 
     batch: int = 0
@@ -36,6 +37,8 @@ class LayerPosition:
     versions: Mapping[str, int] = field(default_factory=dict)
     newest_us: int | None = None
     parted: frozenset[Name] = frozenset()
+    dated: bool = False
+    removed_before_us: int | None = None
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
@@ -48,7 +51,7 @@ def read_position(rows: Iterable[Row]) -> LayerPosition:
     batch = max((row.batch for row in found), default=0)
     return LayerPosition(
         batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions, kept.newest_us,
-        frozenset(kept.parted),
+        frozenset(kept.parted), kept.dated, kept.removed_before_us,
     )  # fmt: skip
 
 
@@ -57,7 +60,8 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
     exact = tuple((name, sorted(keys)) for name, keys in sorted(position.exact.items()))
     kept = _StoredPosition(
         exact, position.borrows, position.masking, position.asks, position.answers, position.versions,
-        position.newest_us, sorted(position.parted),
+        position.newest_us, sorted(position.parted), position.dated,
+        position.removed_before_us,
     )  # fmt: skip
     state = msgspec.json.encode(kept).decode()
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
@@ -112,6 +116,8 @@ class _StoredPosition(msgspec.Struct, array_like=True):
     versions: Mapping[str, int] = {}
     newest_us: int | None = None
     parted: Sequence[Name] = ()
+    dated: bool = False
+    removed_before_us: int | None = None
 
 
 _decoder = msgspec.json.Decoder(_StoredPosition)

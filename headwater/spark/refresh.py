@@ -17,7 +17,16 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.layer_maintenance import maintain
 from headwater.spark.delta.spark_delta import CHECK, TableFolder, settings, together
 from headwater.spark.delta.storage_place import StoragePlace
-from headwater.spark.delta.versions import SIGNED, newest, put_back, strangers, undisturbed, versions, writers
+from headwater.spark.delta.versions import (
+    SIGNED,
+    newest,
+    put_back,
+    strangers,
+    transaction,
+    undisturbed,
+    versions,
+    writers,
+)
 from headwater.spark.gold.gold_answers import write_answers
 from headwater.spark.gold.gold_edges import write_edges
 from headwater.spark.gold.gold_runs import write_runs
@@ -29,6 +38,7 @@ from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
 from headwater.tables import BRONZE, EVENTS, GENERATIONS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables.bronze_layer import REMOVED_BEFORE
 from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass
 
 BATCH_EVENTS = 100_000
@@ -73,7 +83,7 @@ def refresh(
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
         while more and not (ending and ending.is_set()):
-            count, more = Pass(folders, bronze, rules, name).take(batch_events)
+            count, more = Pass(folders, bronze, rules, name, builds=folders is not found).take(batch_events)
             taken += count
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
@@ -100,8 +110,14 @@ def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[
 class Pass:
     """A batch of events, from bronze to gold."""
 
-    def __init__(self, folders: Mapping[str, TableFolder], bronze: TableFolder, rules: UserRules, name: str):
-        """Read nothing yet; name: what commits are signed with."""
+    def __init__(
+        self, folders: Mapping[str, TableFolder], bronze: TableFolder, rules: UserRules, name: str, *, builds: bool
+    ):
+        """Read nothing yet.
+
+        name: what commits are signed with; builds: the layers are not in force yet, and take all that bronze has.
+        """
+        self._builds = builds
         self._name = name
         self._folders = folders
         self._bronze = bronze
@@ -120,6 +136,7 @@ class Pass:
         with self._sized(few=count <= FEW_EVENTS):
             if count:
                 bindings = state.collect("binding")
+                before = self._with_removal(before)
                 batch = SilverBatch(self._silver, self._bronze, self._rules, before, state, bindings=bindings)
                 now = self._take(batch, events, before, ends)
             elif not (write_runs(self._gold, self._rules, None) or is_put_back):  # time alone loses runs
@@ -129,6 +146,13 @@ class Pass:
             self._commit(state, now)
         maintain(self._folders, now.batch)
         return count, more
+
+    def _with_removal(self, before: LayerPosition) -> LayerPosition:
+        """Note which events retention has removed from bronze before these layers could take them."""
+        removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if self._builds else None
+        if removed_us is None or removed_us == before.removed_before_us:
+            return before
+        return replace(before, removed_before_us=removed_us, answers={})
 
     def _put_back(self, before: LayerPosition) -> bool:
         self._found = versions(self._folders, TABLES)
@@ -146,7 +170,8 @@ class Pass:
         sequences = {**before.sequences, **ends}
         return LayerPosition(
             batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers,
-            newest_us=batch.newest_us, parted=batch.parted,
+            newest_us=batch.newest_us, parted=batch.parted, dated=batch.dated,
+            removed_before_us=batch.removed_before_us,
         )  # fmt: skip
 
     def _answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:

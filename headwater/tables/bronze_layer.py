@@ -3,6 +3,9 @@
 from headwater.tables.shared_columns import POSITION
 from headwater.tables.table_shape import ListOf, StructOf, Table
 
+REMOVED_BEFORE = "headwater/removed_before"
+"""Transaction of `events`: the begin of the oldest day that retention has left (us, UTC)."""
+
 SYMLINK = StructOf({"namespace": "string", "name": "string", "type": "string"})
 
 DATASET = StructOf(

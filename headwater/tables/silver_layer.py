@@ -28,6 +28,7 @@ RUNS = Table(
         "late_s": "long",
         "events": "long",
         "landed": "boolean",
+        "nominal_at": "timestamp",
         **CHANGED,
         "said": "string",
         "parts": "string",

@@ -42,6 +42,7 @@ WHOLE = [
         "R4.12 nothing is unknown where nothing is tagged",
         [done(1, 3, B, **fed({}, "nobody")), done(2, 2, A)],
         surface("#pii", {}),
+        as_of=100,  # stories about the present share a lake, in which others tag columns
     ),
     case(
         "R4.12 a job that no event knows feeds a dataset of a run that reads another one",

@@ -51,9 +51,6 @@ CASES = [
         [TODAY, daily(2, 2000, OLD, period(-9000, -8000), how="#")],
         surface("new.x", {"t.x": "exposed"}),
     ),
-]
-
-ABOVE = [
     case(
         "R6 the period of the parent, which is known late",
         [

@@ -14,6 +14,7 @@ from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.spark.delta.spark_delta import TableFolder, together
@@ -29,6 +30,7 @@ SIGNED = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's setting that names the writer in each commit."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
 
 def versions(folders: Mapping[str, TableFolder], tables: Mapping[str, Sequence[Table]]) -> Versions:
@@ -42,6 +44,28 @@ def newest(folder: TableFolder, table: Table) -> int:
     """Return the number of a table's newest commit."""
     names = (_COMMIT.fullmatch(name) for name in _log(folder, table.name).names())
     return max(int(name[1]) for name in names if name)
+
+
+def transaction(folder: TableFolder, table: Table, app_id: str) -> int | None:
+    """Return the version of an application's transaction, None if it never wrote: versions only grow.
+
+    It is in the newest checkpoint or in a commit after it, whichever library wrote these and reads them here.
+    """
+    names = _log(folder, table.name).names()
+    checkpoints = {name: int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))}
+    last = max(checkpoints.values(), default=-1)
+    commits = [name for name in names if (found := _COMMIT.fullmatch(name)) and int(found[1]) > last]
+    reader = folder.spark.read.schema("txn STRUCT<appId: STRING, version: BIGINT>")
+    at = f"{folder.uri(table)}/_delta_log"
+    newest_ones = [name for name, number in checkpoints.items() if number == last]
+    frames = [
+        *([reader.json([f"{at}/{name}" for name in commits])] if commits else []),
+        *([reader.parquet(*(f"{at}/{name}" for name in newest_ones))] if newest_ones else []),
+    ]
+    rows = [
+        row for frame in frames for row in frame.where(F.col("txn.appId") == app_id).select("txn.version").collect()
+    ]
+    return max((row[0] for row in rows), default=None)
 
 
 def is_followed(folder: TableFolder, table: Table, version: int) -> bool:

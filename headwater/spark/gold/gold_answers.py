@@ -33,8 +33,9 @@ def write_answers(
     """
     rows = counting(batch.state.read(EDGE_SETS), batch.state.read(DATASETS))
     parts = ((MASKING_SURFACE, F.col("tag").isNotNull()), (UNUSED_COLUMNS, F.col("tag").isNull()))
+    ask = Answers(rules, batch.naming, batch.newest_us, batch.parted, batch.removed_before_us)
     answers, sums = kept(
-        map_rows(rows, Answers(rules, batch.naming, batch.newest_us, batch.parted), ANSWERS),
+        map_rows(rows, ask, ANSWERS),
         **{table.name: _sum(part) for table, part in parts},
     )
     changed = [(table, part) for table, part in parts if sums[table.name] != before.get(table.name)]

@@ -30,17 +30,19 @@ ANSWERS = Table(
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers for all tags and all datasets; newest_us, parted: as in `LayerPosition`."""
+    """Answers for all tags and all datasets; newest_us, parted, removed_before_us: as in `LayerPosition`."""
 
     rules: UserRules
     naming: Naming
     newest_us: int | None
     parted: frozenset[Name] = frozenset()
+    removed_before_us: int | None = None
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Take rows in the columns `VOTE_COLUMNS`, sorted; yield rows of `ANSWERS`."""
         now = SnapshotOfRows(self.rules, self.naming, rows, self.parted)
         now.newest_us = self.newest_us
+        now.removed_before_us = self.removed_before_us
         counted = now.counted_since(now.usual_window())
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):

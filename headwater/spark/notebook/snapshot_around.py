@@ -29,6 +29,7 @@ class SnapshotAround(SnapshotOfRows):
         super().__init__(rules, layers.naming, parted=position.parted)
         self._layers, self._rules = layers, rules
         self.newest_us = position.newest_us
+        self.removed_before_us = position.removed_before_us
 
     def fetch(self, asked: Subject, *, forward: bool, bounds: Bounds, writers: bool = False) -> None:
         """Fetch what is said about tables up to `depth` steps away, and one more, so that it is known what goes on.

@@ -12,8 +12,9 @@ from headwater.lineage.names.dataset_history import Span
 from headwater.lineage.names.dataset_name import Name
 from headwater.spark.delta.arrow_rows import map_rows
 from headwater.spark.delta.ranges import begin
-from headwater.spark.delta.spark_delta import TableFolder, kept, texts
+from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts
 from headwater.spark.silver.content_texts import read_columns
+from headwater.spark.silver.inherited_times import runs_dated_above
 from headwater.spark.silver.known import LATEST, Known, SchemaHistory, seen_of, with_columns
 from headwater.spark.silver.newest_facets import NewestFacets
 from headwater.spark.silver.spark_derivation import derive
@@ -29,12 +30,29 @@ class DerivedRuns:
     stored: StoredRuns
     facets: NewestFacets
 
-    def of(self, rows: DataFrame, contents: DataFrame, known: Known) -> tuple[DataFrame, Seen]:
+    def of(self, rows: DataFrame, contents: DataFrame, known: Known, *, dated: bool) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs; returns rows of `DERIVED` and what was seen of them.
+
+        dated: silver holds a run with a nominal time, which the runs below it have, too.
+        """
+        derived, told = self._with_columns_of_others(rows, contents, known)
+        if not (dated or told["dated"]):
+            return derived, told
+        above = runs_dated_above(self.folder, derived)
+        if above is None:
+            return derived, told
+        again = self.stored.facts_of(above.select("run_key")).join(above, "run_key")
+        others = keep(derived.join(above, "run_key", "left_anti"))
+        return self._with_columns_of_others(again, self.stored.contents_in(again), known, others)
+
+    def _with_columns_of_others(
+        self, rows: DataFrame, contents: DataFrame, known: Known, done: DataFrame | None = None
+    ) -> tuple[DataFrame, Seen]:
+        """Apply the rules to runs; done: rows of `DERIVED` that are added.
 
         Of a dataset whose schema a run takes mostly the newest is enough, else all that it ever had.
         """
-        derived, told = self._derived(rows, contents, known)
+        derived, told = self._derived(rows, contents, known, done)
         for more in (self._with_newest, self._with_histories):
             wanted = names_in(told["missing"])
             if wanted:  # then these runs are worked out once more
@@ -57,6 +75,7 @@ class DerivedRuns:
             changes=F.sum(F.size("changes")),
             replaced=F.max(F.exists("changes", lambda candidate: candidate["replaced"])),
             executions=texts(F.transform("changes", lambda candidate: begin(candidate["execution"]))),
+            dated=F.max(F.col("nominal_at").isNotNull()),
             below=F.max(F.col("parent_run").isNotNull()),
             spelt=F.max(F.size("spellings") > 0),
         )

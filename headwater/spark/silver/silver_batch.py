@@ -44,10 +44,10 @@ class Others(NamedTuple):
 class SilverBatch:
     """The state of one batch of silver; see `changed_runs.ChangedRuns`.
 
-    exact, borrows, asks: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows of
+    exact, borrows, asks, dated: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows of
     `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
     happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
-    what stands; newest_us, parted: as in `LayerPosition`, after the batch.
+    what stands; newest_us, parted, removed_before_us: as in `LayerPosition`, after the batch.
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class SilverBatch:
         self.exact = self._exact_before = before.exact
         self.borrows = before.borrows
         self.asks = before.asks
+        self.dated = before.dated
+        self.removed_before_us = before.removed_before_us
         self.newest_us = before.newest_us
         self.parted = self._parted_before = before.parted
         self.state = state
@@ -173,7 +175,9 @@ class SilverBatch:
     def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs, and find out what changes."""
         runs = DerivedRuns(self.folder, self._stored, self._facets)
-        derived, told = runs.of(rows, contents, Known(self.naming, self.exact, rules=self.rules))
+        known = Known(self.naming, self.exact, rules=self.rules)
+        derived, told = runs.of(rows, contents, known, dated=self.dated)
+        self.dated = self.dated or bool(told["dated"])
         self._lend(names_in(told["lenders"]))
         self.replaced = json.loads(told["stored"])
         return derived, told

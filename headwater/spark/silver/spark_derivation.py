@@ -60,10 +60,16 @@ _BUCKETS = 16
 
 
 def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
-    """Return rows of `DERIVED`; rows: in the columns `GROUP`; contents: rows of `CONTENT`, all that these refer to."""
+    """Return rows of `DERIVED`.
+
+    rows: in the columns `GROUP`, and `above_us` with the nominal time of a run above, if one has it.
+    contents: rows of `CONTENT`, all that these refer to.
+    """
+    if "above_us" not in rows.columns:
+        rows = rows.withColumn("above_us", F.lit(None).cast("long"))
     rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
     held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
-    every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP)
+    every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP, "above_us")
     every = every.coalesce(1) if small else every.repartition("bucket")
     return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
 
@@ -75,7 +81,7 @@ class Derive:
     known: Known
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (bucket, ref, value, *`GROUP`): of each bucket first its contents; yield rows of `DERIVED`."""
+        """Take (bucket, ref, value, *`GROUP`, above_us): of each bucket first its contents; yield rows of `DERIVED`."""
         task = _Task(self.known)
         for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
             if run_key is None:
@@ -104,11 +110,12 @@ class _Task:
             self._contents.hold(ref, value)
 
     def derive(self, rows: Sequence[Row]) -> Row:
-        """Take the rows of one run, in the columns `GROUP`; returns its row of `DERIVED`."""
+        """Take the rows of one run, in the columns `GROUP` and `above_us`; returns its row of `DERIVED`."""
         facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
-        nominal_us = max((each.nominal_us for each in facts.values() if each.nominal_us is not None), default=None)
+        own_us = max((each.nominal_us for each in facts.values() if each.nominal_us is not None), default=None)
+        nominal_us = rows[0][4] if own_us is None else own_us
         run, candidates, _, _, lenders = self._runs.derive([*facts.values()], nominal_us)
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
         found = (row_of(by, self._as_declared(run, by, each), run.parent) for by, each in candidates.items())
@@ -116,6 +123,7 @@ class _Task:
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
             *_run_row(run, ordered),
+            own_us,
             text_of([(key, *mark) for key, (_, mark) in now.items()]),
             text_of(ordered),
             joined({ref for row in rows for ref in row[2].split()}),

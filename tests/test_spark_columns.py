@@ -23,7 +23,7 @@ pytestmark = [
 
 
 def test_no_body_is_read_of_events_whose_columns_say_all(passed_lake: PassedLake) -> None:
-    scans = passed_lake.columns["well formed"]
+    scans = passed_lake.columns["known runs"]
     assert any("run_facets" in each and "shape" in each for each in scans), scans
     assert not any("body" in each for each in scans), scans
     ours, of_dataset = (f"{column} = '{RECURS}'" for column in ("namespace", "dataset_namespace"))

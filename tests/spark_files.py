@@ -53,8 +53,10 @@ class FilesRead:
     def most(self) -> dict[Path, int]:
         found: dict[Path, int] = defaultdict(int)
         for execution in self._executions():
-            if execution.executionId() not in self._seen:
-                for folder, files in self._scans(execution.executionId()):
+            number = execution.executionId()
+            # one call to Java tells whether a plan scans files; most do not, and its nodes cost several calls each
+            if number not in self._seen and _LOCATION.search(execution.physicalPlanDescription()):
+                for folder, files in self._scans(number):
                     found[folder] = max(found[folder], files)
         return dict(found)
 
@@ -63,8 +65,8 @@ class FilesRead:
         found = []
         for execution in self._executions():
             if execution.executionId() not in self._seen:
-                for node in _items(self._store().planGraph(execution.executionId()).allNodes()):
-                    location, schema = _LOCATION.search(node.desc()), _SCHEMA.search(node.desc())
+                for line in execution.physicalPlanDescription().splitlines():
+                    location, schema = _LOCATION.search(line), _SCHEMA.search(line)
                     if location and schema and Path(location[1]) == folder:
                         found.append(schema[1])
         return found
@@ -76,9 +78,10 @@ class FilesRead:
     def _scans(self, execution: int) -> Iterator[tuple[Path, int]]:
         values = self._store().executionMetrics(execution)
         for node in _items(self._store().planGraph(execution).allNodes()):
-            location = _LOCATION.search(node.desc())
+            if not (location := _LOCATION.search(node.desc())):
+                continue
             for metric in _items(node.metrics()):
-                if location and metric.name() == "number of files read":
+                if metric.name() == "number of files read":
                     value = values.get(metric.accumulatorId())
                     yield Path(location[1]), int(value.get().replace(",", "")) if value.isDefined() else 0
 

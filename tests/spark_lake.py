@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from headwater import failpoints
 from headwater.lineage.names.canonical_names import default_rules
@@ -102,17 +102,24 @@ class SparkLake:
     def gold(self, table: Table) -> list[Any]:
         return self.read("gold", table).collect()
 
-    def edges(self, table: Table) -> DataFrame:
+    def rows(self, layer: str, table: Table) -> list[dict[str, Any]]:
+        """Read a table without Spark, which takes a second of CPU time for a few rows."""
+        found = DeltaTable(self.folder(layer, table)).to_pyarrow_table().to_pylist()
+        return [{name: row.get(name) for name in table.columns} for row in found]
+
+    def edges(self, table: Table) -> list[dict[str, Any]]:
         """Return edges with all their runs: also those that have only said them once more, which are counted beside."""
-        again = self.read("gold", EDGE_RUNS).selectExpr("group_key", "runs AS more", "last_seen AS last")
-        edges = self.read("gold", table).join(again, "group_key", "left")
-        runs = F.expr("runs + CASE WHEN part = 'open' THEN coalesce(more, 0) ELSE 0 END")
-        last = F.expr("CASE WHEN part = 'open' THEN greatest(last_seen, last) ELSE last_seen END")
-        return edges.withColumns({"runs": runs, "last_seen": last}).select(*table.columns)
+        again = {row["group_key"]: row for row in self.rows("gold", EDGE_RUNS)}
+        return [_with_runs(edge, again) for edge in self.rows("gold", table)]
 
     def plain(self, layer: str, table: Table) -> list[tuple[Any, ...]]:
         """Return the rows of a table without what may differ from one build to another."""
-        return plain(self.edges(table) if table in EDGES else self.read(layer, table), table)
+        found = self.edges(table) if table in EDGES else self.rows(layer, table)
+        if table is STATE:  # its other parts are tables, too, but for the position
+            found = [row for row in found if row["part"] in ("vote", "facet")]
+        columns = [name for name in table.columns if name != "batch"]
+        plain = [tuple(row[name] for name in columns) for row in found]
+        return sorted(_without_needless_times(plain) if table is BINDINGS else plain, key=repr)
 
     def folder(self, layer: str, table: Table) -> Path:
         return Path(self.layer(layer).uri(table))
@@ -242,15 +249,13 @@ def world_of(text: str) -> str:
 EDGES = (COLUMN_EDGES, TABLE_EDGES)
 
 
-def plain(frame: DataFrame, table: Table) -> list[tuple[Any, ...]]:
-    """Return the rows of a table without what may differ from one build to another."""
-    if table is STATE:
-        frame = frame.where("part IN ('vote', 'facet')")  # the others are tables, too, but for the position
-    columns = [name for name in table.columns if name != "batch"]
-    found = [tuple(row) for row in frame.select(*columns).collect()]
-    if table is BINDINGS:
-        found = _without_needless_times(found)
-    return sorted(found, key=repr)
+def _with_runs(edge: dict[str, Any], again: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    more = again.get(edge["group_key"]) if edge["part"] == "open" else None
+    if more is None:
+        return edge
+    times = (row["last_seen"] for row in (edge, more))
+    last = max((time for time in times if time is not None), default=None)
+    return {**edge, "runs": edge["runs"] + more["runs"], "last_seen": last}
 
 
 def _without_needless_times(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -41,7 +41,7 @@ REMOVED_US = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp()) * 1_000_000
 
 
 def test_no_body_is_read_of_events_whose_columns_say_all(passed_lake: PassedLake) -> None:
-    scans = passed_lake.columns["well formed"]
+    scans = passed_lake.columns["known runs"]
     assert any("run_facets" in each and "shape" in each for each in scans), scans
     assert not any("body" in each for each in scans), scans
     ours, of_dataset = (f"{column} = '{RECURS}'" for column in ("namespace", "dataset_namespace"))

@@ -83,8 +83,8 @@ def test_a_pass_over_recurring_jobs_reads_nothing_of_the_history_takes_few_spark
     assert all(len(each) == 1 and "MERGE" not in each for each in found.values()), found
     assert len(cost.jobs()) <= JOBS, cost.jobs()
     before = 2  # the second is of the pass that stood still
-    edges = lake.edges(COLUMN_EDGES).collect()
-    assert [row.runs for row in edges if row.target_dataset == hostile_names.NAMES[-1]] == [before + 100]
+    edges = lake.edges(COLUMN_EDGES)
+    assert [row["runs"] for row in edges if row["target_dataset"] == hostile_names.NAMES[-1]] == [before + 100]
 
 
 GROWING = ("runs", "run_datasets", "edge_sets", "facets", "jobs")

@@ -11,6 +11,7 @@ from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.job_rules import JobRules
 from headwater.lineage.names.name_metadata import MetadataRow, check_row, of_kind
 from headwater.lineage.names.name_operations import OPERATIONS
+from headwater.lineage.names.name_patterns import Pattern, first_fit
 from headwater.lineage.names.name_places import Links, OneLake, link_source
 from headwater.lineage.names.name_rules_text import STAGES, NameFile, NameRule, read_name_rules
 from headwater.lineage.rules.rule_code import code_hash
@@ -22,7 +23,14 @@ _WEIGHT_OF_FITTING = 20
 _TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and say so"
 
 
-Fitting = tuple[tuple[tuple[NameRule, dict[str, str]], ...], ...]
+_Candidates = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
+"""For each stage, rules that may fit the namespaces of one scheme, with their patterns for this scheme."""
+
+_Fit = tuple[NameRule, str, dict[str, str]]
+"""A rule that fits a namespace, a text that a name needs to fit, and what the holes of the namespace take."""
+
+_Fitting = list[tuple[_Fit, ...] | None]
+"""For each stage, the rules that fit a namespace; None for a stage that no name of the namespace has reached."""
 
 
 class NameRules:
@@ -49,8 +57,8 @@ class NameRules:
         rules = [rule for file in (*own, _shipped()) for rule in file.rules]
         of_name = [rule for rule in rules if not rule.asks_event]
         self._stages = tuple(tuple(rule for rule in of_name if rule.stage == stage) for stage in STAGES)
-        self._by_scheme: dict[str, tuple[tuple[NameRule, ...], ...]] = {}
-        self._by_namespace: Weighed[str, Fitting] = Weighed()
+        self._by_scheme: dict[str, _Candidates] = {}
+        self._by_namespace: Weighed[str, _Fitting] = Weighed()
         self._memo: Weighed[tuple[str, str], Name] = Weighed()
         self._operations = dict(OPERATIONS)
         self.of_events = EventRules((rule for rule in rules if rule.asks_event), self.canonical)
@@ -114,7 +122,12 @@ class NameRules:
                     return name, steps  # the last round asked the later stages about this name
                 if name.namespace != namespace:
                     namespace, fitting = name.namespace, self._fitting(name.namespace)
-                for rule, values in fitting[stage]:
+                rules = fitting[stage]
+                if rules is None:
+                    rules = fitting[stage] = _that_fit(self._candidates(namespace)[stage], namespace)
+                for rule, needs, values in rules:
+                    if needs not in name.name:
+                        continue
                     after = rule.apply(name, values, self._operations)
                     if after is not None and (rule.keep or after != name):
                         if after != name:
@@ -125,25 +138,29 @@ class NameRules:
                 return name, steps
         return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
 
-    def _fitting(self, namespace: str) -> Fitting:
-        """Return the rules whose namespace fits, by stage, with what its holes take: names share few namespaces."""
+    def _fitting(self, namespace: str) -> _Fitting:
+        """Return the rules whose namespace fits, by stage, as far as they are known: names share few namespaces."""
         found = self._by_namespace.get(namespace)
         if found is None:
-            found = tuple(
-                tuple((rule, values) for rule in rules if (values := rule.fit(namespace)) is not None)
-                for rules in self._candidates(namespace)
-            )
+            found = [None if rules else () for rules in self._candidates(namespace)]
             if len(namespace) <= _REMEMBERED_LENGTH:
                 self._by_namespace.keep(namespace, found, _WEIGHT_OF_FITTING)
         return found
 
-    def _candidates(self, namespace: str) -> tuple[tuple[NameRule, ...], ...]:
+    def _candidates(self, namespace: str) -> _Candidates:
         """Return the rules worth trying, by stage. Schemes come from events: what is remembered is bounded."""
         scheme = namespace.partition(":")[0]
         found = self._by_scheme.get(scheme)
         if found is None:
             idle = {do for do, operation in self._operations.items() if operation is _stay}
-            found = tuple(tuple(r for r in rules if r.may_fit(scheme) and r.do not in idle) for rules in self._stages)
+            found = tuple(
+                tuple(
+                    (rule, patterns)
+                    for rule in rules
+                    if rule.do not in idle and (patterns := rule.patterns_of(scheme)) is not None
+                )
+                for rules in self._stages
+            )
             if len(self._by_scheme) < 256 and len(scheme) < 100:
                 self._by_scheme[scheme] = found
         return found
@@ -180,6 +197,15 @@ def _shipped() -> NameFile:
     return read_name_rules(
         files("headwater.lineage.names").joinpath("names.yaml").read_text("utf-8"), "shipped names.yaml"
     )
+
+
+def _that_fit(rules: Iterable[tuple[NameRule, tuple[Pattern, ...]]], namespace: str) -> tuple[_Fit, ...]:
+    fitting = []
+    for rule, patterns in rules:
+        found = first_fit(patterns, namespace) if patterns else None
+        if found is not None or not patterns:
+            fitting.append((rule, rule.name.needs if rule.name else "", found.groupdict() if found else {}))
+    return tuple(fitting)
 
 
 def _stay(name: Name) -> Name:

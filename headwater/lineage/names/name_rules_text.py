@@ -94,9 +94,13 @@ class NameRule:
             after = without_port(after, self.default_port)
         return operations[self.do](after) if self.do else after
 
-    def may_fit(self, scheme: str) -> bool:
-        """Tell whether a namespace that begins with `scheme:`, or is it, can fit at all."""
-        return not self.namespaces or any(one.schemes is None or scheme in one.schemes for one in self.namespaces)
+    def patterns_of(self, scheme: str) -> tuple[Pattern, ...] | None:
+        """Return the patterns that a namespace which begins with `scheme:`, or is it, can fit; None if it cannot.
+
+        A rule without patterns fits every namespace: the tuple is empty.
+        """
+        found = tuple([one for one in self.namespaces if one.schemes is None or scheme in one.schemes])
+        return found if found or not self.namespaces else None
 
     def _rewritten(self, name: Name, values: Mapping[str, str]) -> Name | None:
         if self.name is not None:

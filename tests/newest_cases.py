@@ -49,8 +49,19 @@ NAMES = [*CASES, "the event id decides"]
 NOMINAL = {value: f"2025-01-0{day}T00:00:00.000Z" for day, value in enumerate("abcdef", 1)}
 
 
+UNKNOWN_BROKER = "kafka://null:-1"
+SENT_PLACES = {NAMES[0]: UNKNOWN_BROKER}
+"""A topic whose canonical name depends on the job namespace of the event (rule 2.1)."""
+
+
 def place(name: str) -> tuple[str, str]:
-    return ("s3://newest", f"d{NAMES.index(name)}")
+    """Return the canonical name of the dataset of a case."""
+    namespace = f"{UNKNOWN_BROKER}/newest" if name in SENT_PLACES else "s3://newest"
+    return (namespace, f"d{NAMES.index(name)}")
+
+
+def sent_place(name: str) -> tuple[str, str]:
+    return (SENT_PLACES.get(name, "s3://newest"), f"d{NAMES.index(name)}")
 
 
 def events_of(name: str) -> list[Json]:
@@ -65,11 +76,11 @@ def _event(name: str, said: Said, number: int) -> Json:
     if said.value in NOMINAL:
         of_run["nominalTime"] = facet(nominalStartTime=NOMINAL[said.value])
         of_run["parent"] = parent(uuid(900), ("jobs", f"parent {said.value}"))
-    of_output = [dataset(place(name), **_described(note | {"note": _note(said.output)}, said.output))]
+    of_output = [dataset(sent_place(name), **_described(note | {"note": _note(said.output)}, said.output))]
     time = said.second if isinstance(said.second, str) else at(said.second)
     return run_event(
         said.kind, time, uuid(NAMES.index(name)), ("newest", name), run_facets=of_run, job_facets=note,
-        inputs=[dataset(place(name), **_described(note, said.value))], outputs=of_output if said.output else [],
+        inputs=[dataset(sent_place(name), **_described(note, said.value))], outputs=of_output if said.output else [],
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from msgspec import to_builtins
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import col
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -209,7 +210,9 @@ def is_newest_in_silver(lake: SparkLake) -> None:
     for entity in ("run", "job", "dataset"):
         found = {case_of(row.name): json.loads(row.value)["text"] for row in notes if row.entity == entity}
         assert found == expected(lake.world.folder, entity)
-    schemas, ours = expected(lake.world.folder, "schema"), f"dataset_namespace = '{place(NAMES[0])[0]}'"
+    assert all((row.namespace, row.name) == place(case_of(row.name)) for row in notes if row.entity == "dataset")
+    spaces = {place(name)[0] for name in NAMES}
+    schemas, ours = expected(lake.world.folder, "schema"), col("dataset_namespace").isin(*spaces)
     fields = lake.read("silver", FIELDS).where(ours).collect()
     assert {(case_of(row.dataset_name), row.field) for row in fields} >= set(schemas.items())
     columns = {case_of(row.dataset_name): row.columns for row in lake.read("silver", DATASETS).where(ours).collect()}

@@ -28,7 +28,7 @@ TARGET, ORIGIN = ("s3a://lake", "/target"), ("s3://lake", "origin")
 def details(*events: Json, links: str = "") -> Any:
     bodies = [StoredBody(event_id(event), 10**15, json.dumps(event)) for event in events]
     rules = read_links(links, "links.yaml") if links else ()
-    return to_builtins(run_details(uuid(1), bodies, default_rules().canonical, rules))
+    return to_builtins(run_details(uuid(1), bodies, default_rules(), lambda name: name, rules))
 
 
 def counted(side: str, **counts: int) -> Json:
@@ -231,3 +231,9 @@ def test_many_files_of_one_folder_extension_and_schema_are_one_entry_with_their_
     (written, *more) = wrote.writes
     assert (len(more) + 1, [each.id for each in written.read_by]) == (shown, [uuid(2)])
     assert all(each.written_by is None or each.written_by.id == uuid(1) for each in found.reads)
+
+
+def test_counts_of_a_topic_of_an_unknown_broker_are_those_of_the_topic_of_the_job_namespace() -> None:
+    topic = dataset(("kafka://null:-1", "orders")) | counted("outputFacets", rowCount=3)
+    found = details(run_event("COMPLETE", at(0), uuid(1), ("prod", "load"), outputs=[topic]))
+    assert [(each["namespace"], each["rows"]) for each in found["statistics"]] == [("kafka://null:-1/prod", 3)]

@@ -12,6 +12,7 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import events_at
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
@@ -33,7 +34,7 @@ from headwater.questions.answers.contract_answers import (
 from headwater.questions.contract_columns import ColumnAges, TagAges, runs_told
 from headwater.questions.contract_lineage import ContractLineage
 from headwater.questions.health_reader import HealthReader
-from headwater.questions.run_details import Canonical, rows_in
+from headwater.questions.run_details import rows_in
 from headwater.questions.step_ages import NOBODY
 from headwater.questions.subjects import Subject, find_dataset
 
@@ -77,13 +78,13 @@ class ContractReader:
             self._service(name), iso(self._as_of), cut, self._not_listed(name),
         )  # fmt: skip
 
-    def counted(self, bronze: Bronze, canonical: Canonical, found: Sequence[ContractFacts]) -> None:
+    def counted(self, bronze: Bronze, names: NameRules, found: Sequence[ContractFacts]) -> None:
         """Add to facts how many rows the newest write wrote; needs the index no more, so nobody waits meanwhile."""
         events = events_at(bronze, {place for own in self._places.values() for place in own}) if found else {}
         for each in found:
             name = Name(each.dataset.namespace, each.dataset.dataset)
             bodies = [events[place].body for place in self._places[name.parts] if place in events]
-            counts = (rows_in(body, name, canonical) for body in bodies)
+            counts = (rows_in(body, name, names) for body in bodies)
             each.service.rows = max((rows for rows in counts if rows is not None), default=None)
 
     def _columns(self, name: Name, ages: ColumnAges, tags: TagAges) -> tuple[list[ContractColumn], bool]:

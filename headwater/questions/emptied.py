@@ -10,10 +10,11 @@ from headwater.index.reading.run_history import RunHistory
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.questions.answers.health_answers import HealthItem, Status
 from headwater.questions.health_reader import HealthReader
-from headwater.questions.run_details import Canonical, rows_in
+from headwater.questions.run_details import rows_in
 
 _WRITES = 6
 """Newest writes of a dataset whose rows are compared."""
@@ -56,23 +57,23 @@ def rewritten(live: LiveGraph, reader: HealthReader, names: Iterable[Name]) -> d
     return found
 
 
-def emptied(bronze: Bronze, canonical: Canonical, candidates: Mapping[Name, Rewritten]) -> dict[Name, Emptied]:
+def emptied(bronze: Bronze, names: NameRules, candidates: Mapping[Name, Rewritten]) -> dict[Name, Emptied]:
     """Return what was emptied; reads bronze, so call it while no other question waits for the index."""
     if not candidates or not bronze.exists():
         return {}
     newest = events_at(bronze, set().union(*(each.writes[0] for each in candidates.values())))
-    zero = {name: each for name, each in candidates.items() if _rows(newest, each.writes[0], name, canonical) == 0}
+    zero = {name: each for name, each in candidates.items() if _rows(newest, each.writes[0], name, names) == 0}
     before = set[Place]().union(*(places for each in zero.values() for places in each.writes[1:]))
     older = events_at(bronze, before) if before else {}
     found: dict[Name, Emptied] = {}
     for name, each in zero.items():
-        counts = [_rows(older, places, name, canonical) for places in each.writes[1:]]
+        counts = [_rows(older, places, name, names) for places in each.writes[1:]]
         rows = next((count for count in counts if count), None)
         if rows is not None or (counts and all(count is None for count in counts)):
             found[name] = Emptied(rows)
     return found
 
 
-def _rows(events: Mapping[Place, StoredBody], places: set[Place], name: Name, canonical: Canonical) -> int | None:
-    counts = (rows_in(events[place].body, name, canonical) for place in places if place in events)
+def _rows(events: Mapping[Place, StoredBody], places: set[Place], name: Name, names: NameRules) -> int | None:
+    counts = (rows_in(events[place].body, name, names) for place in places if place in events)
     return max((rows for rows in counts if rows is not None), default=None)

@@ -30,7 +30,7 @@ def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, p
     events = events_with_member(bronze, name, LOOKED_AT)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
-        for sent in sent_facets(event_id, received_us, read_stored(body), names.canonical, names.job, of_runs=True):
+        for sent in sent_facets(event_id, received_us, read_stored(body), names.in_event, names.job, of_runs=True):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
@@ -69,7 +69,7 @@ def told_together(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
     """Return the facets of a run or job as its events say together: of each the newest value, none that was deleted."""
     newest: dict[str, SentFacet] = {}
     for event in events:
-        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), Name):
+        for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), lambda *_: Name):
             known = newest.get(sent.facet)
             if sent.entity == entity and (known is None or known.order < sent.order):
                 newest[sent.facet] = sent

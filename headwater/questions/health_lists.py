@@ -64,9 +64,9 @@ def whole_health_of_dataset(
     with open_views.catalog(AsOf()) as (here, live):
         answer = health_of_dataset(here, live, asked, now_us, limit)
         (item,) = answer.items
-        name, canonical = Name(item.namespace, item.name), here.rules.names.canonical
+        name, names = Name(item.namespace, item.name), here.rules.names
         candidates = rewritten(live, HealthReader(live, here.counted, now_us), [name])
-    found = emptied(bronze, canonical, candidates).get(name)
+    found = emptied(bronze, names, candidates).get(name)
     if found is not None:
         answer.items = [found.shown(item)]
         answer.statuses = {answer.items[0].status: 1}
@@ -112,7 +112,7 @@ def unhealthy(
             known = live.brought_up("health", KnownHealth)
             reader = HealthReader(live, here.counted, known.moment(now_us))
             if known.bring_up(live, reader, some):
-                canonical = here.rules.names.canonical
+                names = here.rules.names
                 answer, stale = _unwell(live, reader, known, only, limit)
                 datasets = known.datasets.items()
                 well = ((each.success_us, name) for name, each in datasets if not each.unwell and name not in stale)
@@ -121,7 +121,7 @@ def unhealthy(
                 break
     else:
         raise AssertionError  # count has no end
-    found = emptied(bronze, canonical, candidates) if bronze else {}
+    found = emptied(bronze, names, candidates) if bronze else {}
     lost = {name: each for name, each in found.items() if each.rows_before is not None}
     if not lost:
         return answer

@@ -1,6 +1,6 @@
 """Which runs told of themselves, straight from bronze: what job history is held against."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -70,10 +70,11 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
     for row in rows:
         versions = row["versions"] or [None] * (len(row["inputs"]) + len(row["outputs"]))
         mentions = shapes[row["shape"]]["outputs"] if row["shape"] in shapes else [{}] * len(row["outputs"])
+        canonical = _canonical_in(row, names)
         for each, mention, version in zip(row["outputs"], mentions, versions[len(row["inputs"]) :], strict=False):
-            name = names.canonical(each["namespace"], each["name"])
+            name = canonical(each["namespace"], each["name"])
             known = found.setdefault(name, {"names": {name}, "version": None, "lifecycle": None})
-            known["names"] |= {names.canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
+            known["names"] |= {canonical(link["namespace"], link["name"]) for link in each["symlinks"] or ()}
             known["lifecycle"] = mention.get("lifecycle") or known["lifecycle"]
             known["version"] = version if row["event_type"] in TERMINAL and version else known["version"]
     is_echo = _is_echo(rows, shapes, names, found.keys())
@@ -82,9 +83,15 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
         yield ReportedOutput(shown, each["version"], each["lifecycle"], is_echo)
 
 
+def _canonical_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
+    """Return the canonical form of dataset names in the event of a row (rule 2.1)."""
+    job = names.job(Name(row["job_namespace"] or "", row["job_name"] or ""))
+    return names.in_event(row["producer"] or "", job.namespace)
+
+
 def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
     """Tell whether a run only names what it reads as written, too, as RDD jobs do (rule 11.2 of lineage)."""
-    inputs = {names.canonical(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
+    inputs = {_canonical_in(row, names)(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
     said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
     tells = any(each["run_lineage"] or each["job_lineage"] for each in said) or any(
         mention.get("lineage") or mention.get("declared") for each in said for mention in each["outputs"]

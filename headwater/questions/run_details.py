@@ -13,10 +13,11 @@ from headwater.events.times import parse_time
 from headwater.events.wire import NULL
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, newest_of_run
+from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import LinkRule, link_to
 from headwater.lineage.runs.newest_first import Order, order_of
-from headwater.lineage.runs.sent_facets import members, read_stored, run_facets, sent_datasets
+from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, run_facets, sent_datasets
 from headwater.questions.answers.run_detail_answers import RunDetails, RunLink, RunStatistics, Side
 
 T = TypeVar("T")
@@ -44,15 +45,17 @@ _ADDRESS = re.compile(r"(^|_|[a-z])(url|uri|link)$", re.IGNORECASE)
 _DEEPEST, _MOST = 6, 40
 _SIDES: dict[str, Side] = {"inputStatistics": "read", "outputStatistics": "written"}
 
-Canonical = Callable[[str, str], Name]
-
 
 def run_details(
-    run_id: str, events: Iterable[StoredBody], canonical: Canonical, links: Iterable[LinkRule]
+    run_id: str,
+    events: Iterable[StoredBody],
+    names: NameRules,
+    resolve: Callable[[Name], Name],
+    links: Iterable[LinkRule],
 ) -> RunDetails:
     """Answer what a run's events say together: of each facet the newest value (rule 1).
 
-    canonical: which dataset a name means; links: which hosts may be linked to.
+    resolve: which dataset a canonical name means; links: which hosts may be linked to.
     """
     said, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
     for event in events:
@@ -62,10 +65,11 @@ def run_details(
         order = order_of(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
         for name, raw in run_facets(wire).items():
             said.take(name, order, raw)
+        canonical = canonical_in(wire, names.in_event, names.job)
         for dataset in sent_datasets(wire):
             for name, raw in (*members(dataset.inputFacets).items(), *members(dataset.outputFacets).items()):
                 if name in _SIDES:
-                    counted.take((name, canonical(dataset.namespace, dataset.name)), order, raw)
+                    counted.take((name, resolve(canonical(dataset.namespace, dataset.name))), order, raw)
     facets = said.values()
     return RunDetails(
         run_id,
@@ -80,22 +84,24 @@ def run_details(
     )
 
 
-def written_by_run(bronze: Bronze, run_id: str, dataset: Name, canonical: Canonical) -> RunStatistics | None:
+def written_by_run(bronze: Bronze, run_id: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     """Return what a run counted at a dataset that it wrote, by its newest event that says so; None: none does."""
     body = newest_of_run(bronze, run_id, "outputStatistics") if bronze.exists() else None
-    return _written_in(body, dataset, canonical) if body else None
+    return _written_in(body, dataset, names) if body else None
 
 
-def rows_in(body: str, dataset: Name, canonical: Canonical) -> int | None:
+def rows_in(body: str, dataset: Name, names: NameRules) -> int | None:
     """Return how many rows an event says were written to a dataset; None: it does not say."""
-    found = _written_in(body, dataset, canonical)
+    found = _written_in(body, dataset, names)
     return found.rows if found else None
 
 
-def _written_in(body: str, dataset: Name, canonical: Canonical) -> RunStatistics | None:
+def _written_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
+    wire = read_stored(body)
+    canonical = canonical_in(wire, names.in_event, names.job)
     told = [
         (canonical(each.namespace, each.name), raw)
-        for each in sent_datasets(read_stored(body))
+        for each in sent_datasets(wire)
         if (raw := members(each.outputFacets).get("outputStatistics", NULL)) != NULL
     ]
     found = [raw for name, raw in told if name == dataset or len(told) == 1]  # alone, it may go by another name

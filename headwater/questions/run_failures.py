@@ -11,7 +11,7 @@ from headwater.index.reading.run_history import RunPlaces
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.event_bodies import StoredBody, events_at
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.lineage.runs.sent_facets import members, read_stored, sent_datasets
+from headwater.lineage.runs.sent_facets import canonical_in, members, read_stored, sent_datasets
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.lineage_answers import ErrorCause, FailedTest, RunError
 from headwater.questions.facet_values import told_together
@@ -48,8 +48,10 @@ def _assertions(names: NameRules, events: Sequence[StoredBody]) -> Iterator[Fail
     """Yield the tests of datasets that failed, each once however many events say so."""
     seen: set[tuple[ToldTest, str]] = set()
     for event in events:
-        for dataset in sent_datasets(read_stored(event.body)):
-            at = Dataset(*names.canonical(dataset.namespace, dataset.name).parts)
+        wire = read_stored(event.body)
+        canonical = canonical_in(wire, names.in_event, names.job)
+        for dataset in sent_datasets(wire):
+            at = Dataset(*canonical(dataset.namespace, dataset.name).parts)
             for facets in (dataset.inputFacets, dataset.outputFacets, dataset.facets):
                 text = members(facets).get(ASSERTIONS)
                 for each in failed_tests(ASSERTIONS, decode(bytes(text)) if text else None):

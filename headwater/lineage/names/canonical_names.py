@@ -81,6 +81,15 @@ class NameRules:
         found = self._memo.get((namespace, name))
         return found if found is not None else self._remember(namespace, name)
 
+    def in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
+        """Return the canonical form of names in one event: rules with conditions on the event apply, too (2.1).
+
+        job_namespace: that of the canonical name of the event's job; empty for a DatasetEvent.
+        """
+        if not self.of_events.rules:
+            return self.canonical
+        return lambda namespace, name: self.of_events.form(self.canonical(namespace, name), producer, job_namespace)
+
     def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
         """Return the canonical name of a job. outputs: of the event that names it, as sent."""
         return self.jobs.canonical(job, outputs)

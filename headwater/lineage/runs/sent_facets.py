@@ -1,6 +1,6 @@
 """The facets of one event as they were sent, each with what it is about and with what makes it the newest."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,9 @@ from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of, order_text, placed
 
 Facets = dict[str, Raw]
+
+EventNames = Callable[[str, str], Canonical]
+"""Returns the form of dataset names in an event of a producer and of a job in a namespace (`NameRules.in_event`)."""
 
 RUN_PLACE = 1
 """Where the run stands among what an event is about: behind its job."""
@@ -58,20 +61,20 @@ def sent_facets(
     event_id: str,
     received_us: int,
     wire: WireEvent,
-    canonical: Canonical,
+    names: EventNames,
     jobs: CanonicalJob = _as_sent,
     *,
     of_runs: bool = False,
 ) -> Iterator[SentFacet]:
     """Yield the facets of an event.
 
-    canonical: the form of a dataset's name (rule 2); jobs: the canonical name of a job (rule 3); of_runs: also input
-    and output facets of datasets, which concern one run, such as `subset`.
+    names: the form of a dataset's name in an event (rule 2); jobs: the canonical name of a job (rule 3); of_runs: also
+    input and output facets of datasets, which concern one run, such as `subset`.
     """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
     order = order_text(order_of(event_id, wire.eventType or "OTHER", time_us, received_us))
-    for place, (entity, name, facets) in enumerate(_entities(wire, canonical, jobs, of_runs=of_runs)):
+    for place, (entity, name, facets) in enumerate(_entities(wire, names, jobs, of_runs=of_runs)):
         text = placed(order, place)
         for facet, value in facets.items():
             if value != NULL:
@@ -100,7 +103,8 @@ def told_by_shape(
 ) -> Iterator[tuple[str, Name, str, Facet]]:
     """Yield (entity, name, order, facet) of the job and the datasets of an event, in the order of `sent_facets`.
 
-    kind: of the event; order: its text; jobs: the canonical name of a job.
+    kind: of the event; order: its text; canonical: the form of a dataset's name in the event; jobs: the canonical name
+    of a job.
     """
     place = 0
     if kind != "DATASET":
@@ -112,14 +116,28 @@ def told_by_shape(
         yield from (("dataset", name, text, facet) for facet in of.facets)
 
 
+def job_of(wire: WireEvent, jobs: CanonicalJob) -> Name | None:
+    """Return the canonical name of the job of an event (rule 3); None for a DatasetEvent."""
+    if wire.job is UNSET:
+        return None
+    outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
+    return jobs(Name(wire.job.namespace, wire.job.name).cut, [Name(each.namespace, each.name) for each in outputs])
+
+
+def canonical_in(wire: WireEvent, names: EventNames, jobs: CanonicalJob) -> Canonical:
+    """Return the canonical form of dataset names in an event (rule 2.1)."""
+    called = job_of(wire, jobs)
+    return names(wire.producer, called.namespace if called else "")
+
+
 def _entities(
-    wire: WireEvent, canonical: Canonical, jobs: CanonicalJob, *, of_runs: bool
+    wire: WireEvent, names: EventNames, jobs: CanonicalJob, *, of_runs: bool
 ) -> Iterator[tuple[str, Name, Facets]]:
     job = wire.job if wire.job is not UNSET else None
-    if job:
+    called = job_of(wire, jobs)
+    canonical = names(wire.producer, called.namespace if called else "")
+    if job and called:
         name = Name(job.namespace, job.name)
-        outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
-        called = jobs(name, [Name(each.namespace, each.name) for each in outputs])
         yield "job", job_key(called, None), members(job.facets)
         if wire.run is not UNSET:
             yield "run", Name("", run_key(wire.run.runId, name)), run_facets(wire)

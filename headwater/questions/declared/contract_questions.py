@@ -26,6 +26,6 @@ def facts_of(sources: QuestionSources, asked: list[Subject], at_us: int | None) 
     with sources.open_views.catalog(AsOf(at_us)) as (here, live):
         reader = ContractReader(here, live, at_us, time.time_ns() // 1000)
         found = [reader.facts(each) for each in asked]
-        canonical = here.rules.names.canonical
-    reader.counted(sources.bronze, canonical, found)
+        names = here.rules.names
+    reader.counted(sources.bronze, names, found)
     return found

@@ -35,11 +35,7 @@ def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
     places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))
     events = events_at(sources.bronze, places).values() if places else ()
-    return sources.open_views.now(
-        lambda live, rules: details_of(
-            key, events, lambda *name: live.resolve(rules.names.canonical(*name)), rules.links
-        )
-    )
+    return sources.open_views.now(lambda live, rules: details_of(key, events, rules.names, live.resolve, rules.links))
 
 
 @question("runs/{run}/hierarchy", called="hierarchy")

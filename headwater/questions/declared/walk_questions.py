@@ -42,8 +42,8 @@ def edge(sources: QuestionSources, *, ends: Ends, as_of: AsOf) -> lineage_answer
     """Tell why there is an edge: which jobs, how many runs, which SQL, since when."""
     with sources.open_views.look(as_of) as here:
         found = why(here.snapshot, here.rules.names, *ends, here.counted)
-        canonical, output = here.rules.names.canonical, Name(found.to.namespace, found.to.dataset)
+        names, output = here.rules.names, Name(found.to.namespace, found.to.dataset)
     for item in found.items[:_SQL_SHOWN]:
         item.sql = sql_of_run(sources.bronze, item.newest_run) if item.newest_run else None
-        item.written = written_by_run(sources.bronze, item.newest_run, output, canonical) if item.newest_run else None
+        item.written = written_by_run(sources.bronze, item.newest_run, output, names) if item.newest_run else None
     return found

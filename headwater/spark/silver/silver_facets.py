@@ -27,7 +27,7 @@ SENT = Table("sent_facets", {**without(FACETS, "batch", "rules_hash"), "content_
 
 KEY = ["entity", "namespace", "name", "facet"]
 _OF_RUN = ["event_id", "received_us", "event_type", "event_time", "run_id", "job_namespace", "job_name", "run_facets"]
-_ALIKE = ["shape", "event_kind", "job_namespace", "job_name"]
+_ALIKE = ["shape", "event_kind", "job_namespace", "job_name", "producer"]
 _KEPT = 20_000
 
 
@@ -87,13 +87,12 @@ class OfShapes:
     names: NameRules
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (told, kind, namespace and name of the job, its newest order and time); yield rows of `SENT`."""
+        """Take (told, kind, job namespace, job name, producer, newest order and time); yield rows of `SENT`."""
         newest = _Newest()
-        for told, kind, namespace, name, order, time_us in rows:
+        for told, kind, namespace, name, producer, order, time_us in rows:
             shape, job = shape_of(tuple(told.values())), Name(namespace, name)
-            for entity, of, text, facet in told_by_shape(
-                kind, job, order, shape, self.names.canonical, jobs=self.names.job
-            ):
+            canonical = self.names.in_event(producer, namespace if kind != "DATASET" else "")
+            for entity, of, text, facet in told_by_shape(kind, job, order, shape, canonical, jobs=self.names.job):
                 in_body = facet.content_hash is None and not facet.deleted
                 value = None, None if facet.deleted else facet.content_hash, in_body
                 newest.take((entity, *of.parts, facet.name), (time_us, text, *value))
@@ -111,7 +110,7 @@ class OfBodies:
         """Take rows of `BODY` of one partition; yield rows of `SENT`."""
         newest = _Newest()
         for event_id, received_us, body in rows:
-            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.canonical, self.names.job):
+            for sent in sent_facets(event_id, received_us, read_stored(body), self.names.in_event, self.names.job):
                 value = None if sent.is_deleted else bytes(sent.value).decode()
                 key = sent.entity, *sent.name.parts, sent.facet
                 newest.take(key, (sent.time_us, sent.order, value, None, False))

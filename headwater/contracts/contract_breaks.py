@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from headwater.contracts.odcs_document import column_text, dataset_text, document_of
+from headwater.contracts.odcs_document import column_text, dataset_text, document_of, shown_dataset
 from headwater.contracts.promise import Promise, promises_of
 from headwater.contracts.promise_changes import ChangeKind, PromiseChange, changes_of
 from headwater.questions.answers.contract_answers import Broke, ContractColumn, ContractFacts
@@ -55,7 +55,7 @@ def _breaks(promise: Promise, facts: ContractFacts) -> list[Break]:
     if facts.dropped is not None:
         return [Break("dataset.missing", promise.asked.text, None, "it was dropped", facts.dropped)]
     if facts.renamed is not None and facts.called is not None:
-        said = f"it was renamed to {dataset_text(facts.called)}"
+        said = f"it was renamed to {shown_dataset(facts.called)}"
         return [Break("dataset.renamed", promise.asked.text, None, said, facts.renamed)]
     known = {column.name.casefold() for column in promise.columns}
     found = [

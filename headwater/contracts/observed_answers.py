@@ -56,14 +56,14 @@ class ObservedAnswers:
     def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
         """Yield the columns that hold a tag's values in the clear; raises NotKnown for a tag that nobody knows."""
         for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
-            yield Dataset(each["namespace"], each["dataset"]), each["column"] or ""
+            yield _dataset(each, each["dataset"]), each["column"] or ""
 
     def datasets(self) -> Iterator[KnownDataset]:
         """Yield every dataset as it is known now."""
         for each in self._listed(declared.datasets, {}):
             job, run = each["job"], each["last_run"]
             by = Broke(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
-            yield KnownDataset(Dataset(each["namespace"], each["name"]), tuple(each["owners"]), by)
+            yield KnownDataset(_dataset(each, each["name"]), tuple(each["owners"]), by)
 
     def _listed(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
         page: dict[str, str] = {"limit": str(MAX_LIMIT)}
@@ -87,6 +87,10 @@ class ObservedAnswers:
                 f"Which moment {self._against!r} means no contract tells. Check one beside the policies."
             )
         return {"asOf": self._as_of}
+
+
+def _dataset(item: Mapping[str, Any], name: str) -> Dataset:
+    return Dataset(item["namespace"], name, display_name=item.get("display_name", msgspec.UNSET))
 
 
 def _written(against: str) -> str | None:

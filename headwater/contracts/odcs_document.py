@@ -59,6 +59,16 @@ def dataset_text(dataset: Dataset) -> str:
     return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
 
 
+def shown_dataset(dataset: Dataset) -> str:
+    """Return a dataset as people know it: by its display name, else as commands take it."""
+    return dataset.display_name or dataset_text(dataset)
+
+
+def shown_column(column: ContractSource) -> str:
+    """Return a column as people know it: behind the display name of its dataset, else as commands take it."""
+    return f"{shown_dataset(column)}#{column.column}" if column.column else shown_dataset(column)
+
+
 def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
     name = facts.dataset.dataset
     writers = facts.writers

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from headwater.contracts.contract_breaks import Break
-from headwater.contracts.odcs_document import column_text, dataset_text
+from headwater.contracts.odcs_document import column_text, dataset_text, shown_column
 from headwater.contracts.policies import Policies, fits
 from headwater.errors import NotKnown
 from headwater.questions.answers.answer_parts import Dataset
@@ -55,11 +55,12 @@ def _exposed(policies: Policies, observed: Observed) -> Iterator[Break]:
             continue
         for dataset, column in columns:
             text = dataset_text(dataset)
-            if not fits(patterns, text):
+            if not _fits(patterns, dataset):
                 if text not in facts:
                     facts[text] = _facts(observed, dataset)
                 said = f"policy {name}: values tagged {tag} can be read here"
-                yield Break("policy.exposed", text, column, said, _since_exposed(facts[text], column, tag))
+                by = _since_exposed(facts[text], column, tag)
+                yield Break("policy.exposed", text, column, said, by, dataset.display_name or None)
 
 
 def _facts(observed: Observed, dataset: Dataset) -> ContractFacts | None:
@@ -81,20 +82,19 @@ def _since_exposed(facts: ContractFacts | None, column: str, tag: str) -> Broke:
 
 def _without_owner(policies: Policies, known: Iterable[KnownDataset], fitting: set[tuple[str, str]]) -> Iterator[Break]:
     for each in known:
-        text = dataset_text(each.dataset)
+        text, shown = dataset_text(each.dataset), each.dataset.display_name or None
         for name, patterns in policies.owner.items():
-            found = [pattern for pattern in patterns if fits((pattern,), text)]
+            found = [pattern for pattern in patterns if _fits((pattern,), each.dataset)]
             fitting.update((name, pattern) for pattern in found)
             if found and not each.owners:
-                yield Break("policy.owner", text, None, f"policy {name}: nobody owns it", each.written)
+                yield Break("policy.owner", text, None, f"policy {name}: nobody owns it", each.written, shown)
 
 
 def _not_masked(
     policies: Policies, known: Iterable[KnownDataset], observed: Observed, fitting: set[tuple[str, str]]
 ) -> Iterator[Break]:
     for each in known:
-        text = dataset_text(each.dataset)
-        asked = {name: patterns for name, own in policies.masked.items() if (patterns := _about(own, text))}
+        asked = {name: patterns for name, own in policies.masked.items() if (patterns := _about(own, each.dataset))}
         if asked:
             try:
                 facts = observed.facts(each.dataset)
@@ -105,12 +105,17 @@ def _not_masked(
                     found = [pattern for pattern in patterns if fits((pattern.rpartition("#")[2],), column.name)]
                     fitting.update((name, pattern) for pattern in found)
                     if found:
-                        yield from _clear(name, text, column)
+                        yield from _clear(name, each.dataset, column)
 
 
-def _about(patterns: Iterable[str], dataset: str) -> tuple[str, ...]:
+def _about(patterns: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
     """Return the patterns whose dataset's part fits."""
-    return tuple(pattern for pattern in patterns if fits((pattern.rpartition("#")[0],), dataset))
+    return tuple(pattern for pattern in patterns if _fits((pattern.rpartition("#")[0],), dataset))
+
+
+def _fits(patterns: tuple[str, ...], dataset: Dataset) -> bool:
+    """Tell whether a pattern fits the canonical name of a dataset or its display name."""
+    return fits(patterns, dataset_text(dataset)) or bool(dataset.display_name and fits(patterns, dataset.display_name))
 
 
 def _unmatched(policies: Policies, fitting: set[tuple[str, str]]) -> Iterator[Break]:
@@ -121,14 +126,15 @@ def _unmatched(policies: Policies, fitting: set[tuple[str, str]]) -> Iterator[Br
                     yield Break(_UNMATCHED, pattern, None, f"policy {name}: {what} that is known fits this pattern")
 
 
-def _clear(name: str, dataset: str, column: ContractColumn) -> Iterator[Break]:
+def _clear(name: str, dataset: Dataset, column: ContractColumn) -> Iterator[Break]:
     """Yield why a column is not shown to be masked: an end of its ways whose values come in the clear."""
     passed = {column_text(source.into).casefold() for source in column.sources}
     ends = [source for source in column.sources if column_text(source).casefold() not in passed]
     clear = [source for source in ends if not source.masked]
+    text, shown = dataset_text(dataset), dataset.display_name or None
     if clear:
-        said = f"policy {name}: values of {column_text(clear[0])} come in the clear"
-        yield Break("policy.masked", dataset, column.name, said, clear[0].since)
+        said = f"policy {name}: values of {shown_column(clear[0])} come in the clear"
+        yield Break("policy.masked", text, column.name, said, clear[0].since, shown)
     elif not ends:
         said = f"policy {name}: nobody says what it is made of, so nothing shows that it is masked"
-        yield Break("policy.masked", dataset, column.name, said, column.changed)
+        yield Break("policy.masked", text, column.name, said, column.changed, shown)

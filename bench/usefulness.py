@@ -2,7 +2,8 @@
 
 `python -m bench.usefulness [FILE ...]`: files of events, one JSON object a line; without any the recorded stream of
 Spark's listener and that of the demo. The remedies are the rules files in `bench/remedies` and `demo/rules`, and the
-declarations in `bench/remedies/demo.yml`. `bench/remedies/unused.yaml` lists columns of the demo that nothing reads.
+declarations in `bench/remedies/demo.yml` and `spark.yml`. `bench/remedies/unused.yaml` lists columns that nothing
+reads, of datasets that a run reads.
 """
 
 import argparse
@@ -39,7 +40,7 @@ _OWN = Path(__file__).resolve().parent
 _TESTS = _OWN.parent / "tests"
 _RECORDED = _TESTS / "events" / "spark-3.5.7-listener-1.53.0.ndjson"
 _DEMO = _TESTS / "fixtures" / "listener" / "demo.ndjson"
-_DECLARED = _OWN / "remedies" / "demo.yml"
+_DECLARED = (_OWN / "remedies" / "demo.yml", _OWN / "remedies" / "spark.yml")
 _UNUSED = _OWN / "remedies" / "unused.yaml"
 
 
@@ -76,10 +77,10 @@ def verdicts_of(lines: Sequence[str], rules: UserRules) -> ColumnVerdicts:
 
 def declarations(lines: Sequence[str]) -> list[str]:
     """Return the events of the declarations for jobs that some events name."""
-    declared = resolved(read_declaration_file(_DECLARED.read_bytes(), _DECLARED.name), _DECLARED.stem)
     jobs = {json.loads(line).get("job", {}).get("name") for line in lines}
     newest = max(json.loads(line).get("eventTime", "") for line in lines)
-    return [json.dumps(job_event(job, newest)) for job in declared.jobs if job.name.name in jobs]
+    declared = (resolved(read_declaration_file(file.read_bytes(), file.name), file.stem) for file in _DECLARED)
+    return [json.dumps(job_event(job, newest)) for file in declared for job in file.jobs if job.name.name in jobs]
 
 
 def unproven(found: ColumnVerdicts) -> tuple[int, list[str]]:

@@ -83,15 +83,13 @@ def test_the_index_knows_lost_runs(tmp_path: Path) -> None:
 
 
 def test_a_webhook_tells_of_lost_runs_alone(tmp_path: Path) -> None:
-    """It follows each run by itself, so that it takes a run that ended with its application for a lost one."""
     world = SinkWorld(tmp_path)
     world.store(*events())
     with sink_server() as server:
         out = sink(type="webhook", url=server.url, secret={"env": "HOOK"})
         world.settle(out, {"HOOK": f"whsec_{'A' * 32}"})
     told = [(each["type"], each["data"]["job"]["name"]) for each in server.taken]
-    lost = {*LOST, "ended with its application"}
-    assert sorted(told) == sorted([*(("run.lost", name) for name in lost), ("run.failed", "failed")])
+    assert sorted(told) == sorted([*(("run.lost", name) for name in LOST), ("run.failed", "failed")])
 
 
 @pytest.mark.slow

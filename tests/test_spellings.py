@@ -247,7 +247,9 @@ def test_answers_show_display_names_where_these_differ_from_canonical_names(lake
 def test_policies_fit_display_names_and_show_them(lake: Lake, tmp_path: Path) -> None:
     file = tmp_path / "policies.yml"
     file.write_text("version: 1\npolicies: {owned: {owner: [lh.silver.orders]}}")
-    found = commanded("contract", "check", "--policies", file, tmp_path, "--server", str(lake.client.base_url), "--json")
+    found = commanded(
+        "contract", "check", "--policies", file, tmp_path, "--server", str(lake.client.base_url), "--json"
+    )
     (item,) = json.loads(found.stdout)["items"]
     assert (item["kind"], item["dataset"]) == ("policy.owner", "/".join(canonical("orders")))
     assert item["display_name"] == "lh.silver.orders"

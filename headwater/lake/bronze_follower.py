@@ -1,7 +1,7 @@
 """Bronze as a stream: what stands behind a position, partition by partition."""
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from headwater.collector import paused
 from headwater.events.event import Sent
@@ -12,6 +12,8 @@ from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.event_order import EVENT_US, ORDER
 from headwater.lake.query_rows import QueryRows
 from headwater.lake.sql_words import day_of, quoted
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import run_key
 from headwater.lineage.runs.run_facts import TERMINAL
 
 Progress = Mapping[tuple[str, str], int]
@@ -106,6 +108,8 @@ def _events(found: QueryRows, sent: Collection[str]) -> list[BronzeEvent]:
     return list(map(BronzeEvent, *who, map(sent_of, zip(*what, strict=True))))
 
 
+_ENDS = ", ".join(f"'{state}'" for state in TERMINAL)
+_ABOVE = ", ".join(f"{kind}_{name}" for kind in ("parent", "root") for name in ("run_id", "job_namespace", "job_name"))
 _HEAD = (
     "sequence, event_id, cast(received_at as bigint) AS received_us, event_kind AS kind, event_type AS state, run_id, "
     "job_namespace, job_name, octet_length(body) AS size"
@@ -227,17 +231,54 @@ def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) ->
     """
     time_us, received_us = (f"cast({name} AS bigint)" for name in ("event_time", "received_at"))
     newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
-    ends = ", ".join(f"'{state}'" for state in TERMINAL)
     told = (
         f"SELECT run_id, {newest} + {silence_us + 1} AS quiet_us, max({received_us}) AS came_us FROM t "
         f"WHERE event_kind = 'RUN' AND {_received(since_us - silence_us - AHEAD_US, until_us)} "
-        f"GROUP BY run_id, job_namespace, job_name HAVING count(CASE WHEN event_type IN ({ends}) THEN 1 END) = 0"
+        f"GROUP BY run_id, job_namespace, job_name HAVING count(CASE WHEN event_type IN ({_ENDS}) THEN 1 END) = 0"
     )
     found = bronze.events.query(
         f"SELECT run_id, max(greatest(quiet_us, came_us)) AS since_us FROM ({told}) WHERE quiet_us <= {until_us} "
         f"GROUP BY run_id HAVING max(greatest(quiet_us, came_us)) > {since_us}"
     )
     return list(zip(found.column("run_id").to_pylist(), found.column("since_us").to_pylist(), strict=True))
+
+
+def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[str, list[int]]:
+    """Return for each run when the runs that its newest event names as its parent and root ended (us), as far as known.
+
+    since_us: events received since that day (UTC) count.
+    """
+    named = ", ".join(quoted(each) for each in run_ids)
+    received = f"received_date >= '{day_of(since_us)}'"
+    parents = bronze.events.query(
+        f"SELECT run_id, {_ABOVE}, max(cast(event_time AS bigint)) AS us FROM t "
+        f"WHERE {received} AND run_id IN ({named}) AND coalesce(parent_run_id, root_run_id) IS NOT NULL "
+        f"GROUP BY run_id, {_ABOVE} ORDER BY us"
+    ).to_pylist()
+    above = {each["run_id"]: [*_runs_above(each)] for each in parents}  # of a run, the newest is the last
+    ids = sorted({run_id for own in above.values() for run_id, _ in own})
+    if not ids:
+        return {}
+    time_us, received_us = "cast(event_time AS bigint)", "cast(received_at AS bigint)"
+    ended = bronze.events.query(
+        f"SELECT run_id, job_namespace, job_name, max({time_us}) AS us FROM t "
+        f"WHERE {received} AND event_type IN ({_ENDS}) "
+        f"AND run_id IN ({', '.join(map(quoted, ids))}) AND {time_us} <= {received_us} + {AHEAD_US} "
+        f"GROUP BY run_id, job_namespace, job_name"
+    ).to_pylist()
+    ends: dict[str, int] = {}
+    for each in ended:
+        key = run_key(each["run_id"], Name(each["job_namespace"] or "", each["job_name"] or ""))
+        ends[key] = max(each["us"], ends.get(key, 0))
+    return {run: [ends[key] for _, key in own if key in ends] for run, own in above.items()}
+
+
+def _runs_above(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield id and key of the parent and the root that a row names."""
+    for kind in ("parent", "root"):
+        run_id = row[f"{kind}_run_id"]
+        if run_id:
+            yield run_id, run_key(run_id, Name(row[f"{kind}_job_namespace"] or "", row[f"{kind}_job_name"] or ""))
 
 
 def heads_of_families(

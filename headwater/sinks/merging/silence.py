@@ -8,8 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from headwater.events.stored_cells import StoredHead
-from headwater.lake.bronze_follower import MemberHead, heads_of_families, oldest_ahead_us, parents_between, quiet_runs
+from headwater.lake.bronze_follower import (
+    MemberHead,
+    ends_above,
+    heads_of_families,
+    oldest_ahead_us,
+    parents_between,
+    quiet_runs,
+)
 from headwater.lake.bronze_tables import Bronze
+from headwater.lineage.runs import lost_runs
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
 from headwater.sinks.contract.guarding import Hide, say_unforeseen
 from headwater.sinks.contract.sink_options import Silence
@@ -118,6 +126,7 @@ class _LostRuns:
     def told(self, by: Asking, found: Mapping[str, int]) -> Iterator[Payload]:
         """Yield what is sent of those that are lost and wanted."""
         since_us = min(found.values()) - LOST_AFTER_US - LOOKS_BACK_US
+        ends = ends_above(by.bronze, found, since_us)
         by_run: dict[str | None, list[MemberHead]] = defaultdict(list)
         for each in heads_of_families(by.bronze, found, since_us, _EVER_US, alone=True):
             by_run[run_of(each.head)].append(each)
@@ -127,7 +136,12 @@ class _LostRuns:
             said = merged(read_members(by.bronze, kept))
             ended, streams = said.state is not None, said.is_streaming
             lost = is_lost(has_ended=ended, is_streaming=streams, last_us=said.newest_us, now_us=at_us)
-            if lost and isinstance(by.target, TakesLostRuns) and any(by.wants(each.head) for each in members):
+            above = ends.get(str(members[-1].head.run_id), ())
+            ended_above = lost_runs.has_ended(
+                is_open=not ended, is_streaming=streams, last_us=said.newest_us, ends_us=above
+            )
+            wanted = lost and not ended_above and any(by.wants(each.head) for each in members)
+            if wanted and isinstance(by.target, TakesLostRuns):
                 yield _told(by.target, SinkEvent(CLOCK, members[-1].head._replace(sequence=at_us), b""), said, by.hide)
 
 

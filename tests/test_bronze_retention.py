@@ -6,7 +6,12 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.events.position import Source
+from headwater.index.home import IndexHome
+from headwater.index.reading.view_opener import ViewOpener
+from headwater.index.rules_files import RulesFiles
+from headwater.index.writing.index_follower import IndexFollower
 from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.lineage.names.canonical_names import default_rules
 from headwater.settings import load_settings
 from headwater.tables import SCHEMAS
 from tests.parsing import World, event
@@ -67,6 +72,36 @@ def test_what_no_event_names_goes_and_comes_back_with_an_event_that_is_sent_agai
     parse(world)
     assert fields(world) == {"a", "gone"}
     assert world.audit() | {"stored": 2, "removed": 2, "duplicates": 1, "balanced": True} == world.audit()
+
+
+@pytest.mark.parametrize(("late", "is_noted"), [([event(4)], True), ([event(1), b"{}"], False)], ids=["event", "none"])
+def test_an_index_that_was_stopped_until_events_were_removed_notes_that(
+    tmp_path: Path, late: list[bytes], *, is_noted: bool
+) -> None:
+    """A duplicate and a record that is not an event are no loss."""
+    world = World(tmp_path)
+    world.append(event(1))
+    world.age(5)
+    parse(world)
+    assert noted(world) is None
+    world.append(*late)
+    world.age(5, behind=1)
+    world.append(event(2))
+    parse(world)
+    let_go(world.bronze, 3)
+    assert noted(world) == (world.bronze.removed_before_us() if is_noted else None)
+
+
+def noted(world: World) -> int | None:
+    """Bring the index up to date; return before when it lacks events that were removed (us)."""
+    follower = IndexFollower(IndexHome(world.folder / "index"), world.bronze)
+    while follower.step(default_rules()):
+        pass
+    follower.close()
+    views = ViewOpener(IndexHome(world.folder / "index"), RulesFiles(world.folder / "rules"))
+    found = views.now(lambda live, _: live.removed_before_us)
+    views.close()
+    return found
 
 
 def test_rows_of_a_batch_that_is_half_way_stay(tmp_path: Path) -> None:

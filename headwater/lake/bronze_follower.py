@@ -11,6 +11,7 @@ from headwater.events.times import AHEAD_US
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.event_order import EVENT_US, ORDER
 from headwater.lake.query_rows import QueryRows
+from headwater.lake.settling import JUDGED
 from headwater.lake.sql_words import day_of, quoted
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
@@ -39,6 +40,27 @@ def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
         f"WHERE {_ahead(progress)} GROUP BY log, incarnation, partition ORDER BY min(received_at), partition"
     )
     return {Source(row["log"], row["incarnation"], row["partition"]): row["head"] for row in found.to_pylist()}
+
+
+def is_cut_off(bronze: Bronze, progress: Progress) -> bool:
+    """Tell whether retention has removed events that a consumer has not taken, as it was stopped for too long.
+
+    That is so if a partition begins behind the consumer's next record, and not all records between are known as
+    duplicates or rejected. A partition without any event left is not looked at.
+    """
+    found = bronze.events.query(
+        "SELECT log, incarnation, partition, min(sequence) AS oldest FROM t "
+        f"WHERE {_ahead(progress)} GROUP BY log, incarnation, partition"
+    )
+    for row in found.to_pylist():
+        source = Source(row["log"], row["incarnation"], row["partition"])
+        taken = progress.get((source.epoch, source.partition), 0)
+        between = f"{_of(source)} AND sequence > {taken} AND sequence < {row['oldest']}"
+        counts = (bronze.tables[name].query(f"SELECT count(*) AS n FROM t WHERE {between}") for name in JUDGED)
+        known = sum(count.column("n").to_pylist()[0] for count in counts)
+        if taken + 1 + known < row["oldest"]:
+            return True
+    return False
 
 
 def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:

@@ -16,7 +16,14 @@ from headwater.index.stored.set_aside import SetAside
 from headwater.index.writing.indexer import Indexer
 from headwater.index.writing.work_bound import EVENT_CPU_S, WorkBound
 from headwater.lake.attempts import BATCH_RECORDS, Attempts
-from headwater.lake.bronze_follower import BronzeEvent, sources_ahead, stored_bodies, stored_events, stored_heads
+from headwater.lake.bronze_follower import (
+    BronzeEvent,
+    is_cut_off,
+    sources_ahead,
+    stored_bodies,
+    stored_events,
+    stored_heads,
+)
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.storage_faults import on_disk
@@ -127,7 +134,8 @@ class IndexFollower:
 
     def _note_removed(self, indexer: Indexer) -> None:
         """Note which events retention has removed from bronze before an index could take them."""
-        if self._reads_all and (before_us := self._bronze.removed_before_us()) is not None:
+        before_us = self._bronze.removed_before_us()
+        if before_us is not None and (self._reads_all or is_cut_off(self._bronze, indexer.progress())):
             indexer.note_removed(before_us)
 
     def _begin(self, path: Path, rules: NameRules) -> None:

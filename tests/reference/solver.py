@@ -365,9 +365,8 @@ class Reference:
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        told = [self.node(*named) for each in self.observed + self.every_declared for named in each.mentions]
-        ends = [end for edge in self.every_edge for end in (edge[:4], edge[4:8])]
-        return Nesting(self.schemas, [*nodes, *told, *ends])
+        named = [(*dataset, key) for dataset, keys in self.named_us.items() for key in keys]
+        return Nesting(self.schemas, [*nodes, *named])
 
     @cached_property
     def nesting(self) -> Nesting:

@@ -292,8 +292,10 @@ class Reader:
         read = content.inputs.union(*(each.tables for each in made))
         jobs = set[tuple[str, str]]().union(*(each.jobs for each in made))
         for writing in made:
-            is_whole = writing.is_inferred or (declares and writing.output not in content.entries)
-            if reads and writing.carries and not is_whole:
+            is_whole = declares and writing.output not in content.entries
+            if writing.is_inferred and (reads or writing.column_sources):
+                self._find_unwritten(writing, content)
+            elif reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
@@ -321,6 +323,14 @@ class Reader:
 
     def _key(self, dataset: Dataset, column: str) -> str:
         return self.schemas.key(dataset, column)
+
+    def _find_unwritten(self, writing: Writing, content: Content) -> None:
+        """Find the columns that a run lists for an output and its SQL does not write."""
+        facets, output = content.outputs.get(writing.output, {}), writing.output
+        paths = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
+        nested = Nested(paths, lambda column: self.schemas.key(output, column))
+        written = {self.schemas.key(output, each) for each in writing.named}
+        writing.left_out = {each for each in nested.keys if not nested.is_among(each, written)}
 
     def _find_left_out(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
         facets, output = content.outputs.get(writing.output, {}), writing.output

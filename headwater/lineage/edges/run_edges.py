@@ -210,7 +210,8 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
             sql=sql,
             filters=filters,
             doubtful=unlisted[output].doubtful,
-            is_whole=declares or (output in inferred and inferred[output].complete),
+            is_whole=declares,
+            by_sql=_written_keys(output, inferred[output], rules) if output in inferred else frozenset(),
         )
         for output, own in lines.items()
     }
@@ -484,7 +485,8 @@ class _OutputContext(NamedTuple):
 
     feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
     empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
-    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
+    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, if it was read
+    completely and counts.
     filters: edges from the columns that select the rows which the run reads.
     doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
     which prove nothing, either. metadata: columns of metadata tables that the run reads, by input.
@@ -647,6 +649,12 @@ def _written_by_sql(
     }
     values = {(each.target, each.source, each.column) for each in edges if each.target and each.transformation.direct}
     return written if values <= made else {}
+
+
+def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozenset[str]:
+    """Return the keys of the columns that SQL writes; nothing if there may be more."""
+    named = {line.output for line in inferred.columns if line.output is not None} if inferred.complete else ()
+    return frozenset(rules.column_key(output, column) for column in named)
 
 
 def _lines_of_sql(

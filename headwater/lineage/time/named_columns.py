@@ -49,9 +49,6 @@ def _unlisted(graph: Graph, generation: Name, listed: Columns) -> dict[str, set[
             ways = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
             told = {number for way in ways for _, _, number in triples(way)}
             found[graph.keys[node]] = told | graph.named.get(node, set())
-    for number, key in graph.named_by_attempts(dataset):
-        if key not in listed.by_key:
-            found.setdefault(key, set()).add(number)
     return found
 
 

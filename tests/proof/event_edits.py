@@ -139,6 +139,12 @@ def time_of(events: Sequence[Json], index: int) -> int:
     return deliver([events[index]])[0].time_us
 
 
+def order_of(events: Sequence[Json], index: int) -> tuple[bool, int, int, str]:
+    """Return what orders the events of a run (rule 1.3)."""
+    event = events[index]
+    return Delivered(event, RECEIPT_US + index * 1_000_000, event_id(event)).order
+
+
 def shown(name: Name) -> str:
     return name[1].rpartition("Tables/")[2]
 

@@ -52,16 +52,19 @@ def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
     place = chance.choice(found)
     partition = f"{place.name[1]}/{PARTITION}"
     where = same_run(events, place.event)
-    edited = changed_datasets(events, where, "outputs", place.name, lambda named: named.update(namespace=place.name[0], name=partition))
+    edited = changed_datasets(
+        events, where, "outputs", place.name, lambda named: named.update(namespace=place.name[0], name=partition)
+    )
     return Mutation(edited, tuple(where), f"output {shown(place.name)} became its partition {PARTITION}")
 
 
 def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
     """Move a table to a new location under the same symlink, from some moment on.
 
-    Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer event replaced
-    counts again at the old location: more is reported, not less. And who writes without a list accounts for the columns
-    that are known of the location (rule 4.9): those that only lists of the new location have are not the old one's.
+    Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer
+    event replaced counts again at the old location: more is reported, not less. And who writes without a list accounts
+    for the columns that are known of the location (rule 4.9): those that only lists of the new location have are not
+    the old one's.
     """
     mentions: dict[Name, set[int]] = {}
     for place in places(events, "inputs", "outputs"):

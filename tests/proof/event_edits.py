@@ -158,4 +158,4 @@ def steps_of(lineage: Facets) -> Iterator[Any]:
 
 def folded_column(column: str) -> str:
     """Return what the spellings of a column share: neither case nor the parts of arrays and maps tell two apart."""
-    return column.replace("._element", "").replace("._value", "").casefold()
+    return column.casefold().replace("._element", "").replace("._value", "")

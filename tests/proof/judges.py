@@ -20,7 +20,7 @@ from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.proof.event_edits import folded_column
-from tests.proof.ranks import Answers, Asked, Column, Folded, Reached
+from tests.proof.ranks import TAG, Answers, Asked, Column, Folded, Reached
 from tests.reference import questions, stops
 from tests.reference.generations import NEVER
 from tests.reference.records import Delivered
@@ -28,7 +28,6 @@ from tests.reference.solver import Reference
 from tests.test_index_reference import indexed
 from tests.test_lineage_reference import canonical
 
-TAG = "pii"
 FAR, WHOLE = Bounds(depth=1000, limit=10_000), ListPage(limit=10_000)
 
 
@@ -102,9 +101,7 @@ def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, aske
     used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
         folded(((spelt(each), each.verdict) for each in used), USE_FIRST),
-        folded(
-            ((spelt(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST
-        ),
+        folded(((spelt(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST),
         [reached(snapshot, counted, column, asked.mode, forward=True) for column in asked.impact],
         [reached(snapshot, counted, column, asked.mode, forward=False) for column in asked.upstream],
     )

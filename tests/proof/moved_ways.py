@@ -1,31 +1,49 @@
-"""What upstream would return if rows went from a new location of a name back to the old one, which they do not."""
+"""What upstream and the surface would return if rows went from a new location of a name back to the old one, too.
+
+They do not (rule 10.11): a job that reads the old location does not read what another job writes to the new one. Before
+the move, both locations were one dataset, so answers held what any job wrote there at any time.
+"""
 
 from collections.abc import Sequence
 
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from tests.proof.event_edits import folded_column
-from tests.reference.generations import NEVER
-from tests.reference.moves import with_moved
-from tests.reference.questions import asked_columns, upstream_steps
+from tests.reference import questions
+from tests.reference.generations import NEVER, Dataset
 from tests.reference.records import Delivered
 from tests.reference.solver import Reference
-from tests.reference.walks import reached_backwards
 from tests.test_lineage_reference import canonical
 
 Column = tuple[str, str, str | None]
 
 
-def over_later_locations(events: Sequence[Delivered], column: Column, mode: Mode) -> set[Column]:
-    """Return what reaches a column if its names may be left for later locations as well as for earlier ones.
+class _BothWays(Reference):
+    """The reading of the rules in which names also move back."""
 
-    A reader of the old location does not read what was written to the new one later (rule 10.11). Before the move it
-    was the same dataset, so that upstream returned what any writer wrote at any time.
-    """
-    lineage = Reference(events, canonical=canonical, window_us=WINDOW_US).of_rows()
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        del forward
+        found, front = {dataset}, [dataset]
+        for each in front:  # grows meanwhile
+            more = super().moved_on(each, forward=True) | super().moved_on(each, forward=False)
+            front += sorted(more - found)
+            found |= more
+        return found - {dataset}
+
+
+def upstream_both_ways(events: Sequence[Delivered], column: Column, mode: Mode) -> set[Column]:
+    """Return what reaches a column."""
+    lineage = _BothWays(events, canonical=canonical, window_us=WINDOW_US)
     name = lineage.names.bound(*canonical(*column[:2]), NEVER)
-    asked, nesting = asked_columns(lineage, *name, column[2] or "")
-    starts, steps = upstream_steps(lineage, nesting, asked, mode)
-    steps |= {step._replace(source=each) for step in steps for each in with_moved(lineage, {step.source})}
-    found = reached_backwards(steps, with_moved(lineage, starts))
-    return {(*node[:2], None if node[3] is None else folded_column(node[3])) for node in found}
+    return set(map(_folded, questions.upstream(lineage, *name, column[2] or "", mode)))
+
+
+def surface_both_ways(events: Sequence[Delivered], tag: str) -> dict[Column, str]:
+    """Return the exposure of the columns behind those with a tag."""
+    lineage = _BothWays(events, canonical=canonical, window_us=WINDOW_US)
+    found = questions.surface(lineage, questions.tagged(lineage, tag))
+    return {_folded(column): exposure.replace("_", " ") for column, exposure in found.items()}
+
+
+def _folded(column: questions.Column) -> Column:
+    return (*column[:2], None if column[-1] is None else folded_column(column[-1]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from headwater.lineage.walks.walk import Mode
 from tests.proof.event_edits import Mutation, folded_column
-from tests.proof.moved_ways import over_later_locations
+from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
 from tests.reference.generations import NEVER, Generations
 from tests.reference.names import Name, Names, without_ends_of_parts
 from tests.reference.records import Delivered, Facets, facets_of, runs_of, stored
@@ -23,6 +23,7 @@ from tests.test_lineage_reference import canonical
 Column = tuple[str, str, str | None]
 """Namespace, name and column, casefolded; no column where a dataset has unknown ones."""
 
+TAG = "pii"
 QUESTIONS = ("unused", "surface", "impact", "upstream")
 USE = {"used": 2, "unknown": 1, "unused": 0}
 SURFACE = {"tagged": 4, "exposed": 4, "once exposed": 3, "unknown": 2, "masked": 1, "absent": 0}
@@ -212,7 +213,15 @@ def unsafe_answers(
     unused = _still_spelt(before.unused, USE, was, now, moved)
     used = {column: told for column, told in unused.items() if not was.is_end_of_a_name(column[:2])}
     found = _unsafe_use(used, after.unused, now, moved)
-    found += _unsafe_surface(_still_spelt(before.surface, SURFACE, was, now, moved), after.surface, now, moved)
+    shown = _still_spelt(before.surface, SURFACE, was, now, moved)
+    less_shown = _unsafe_surface(shown, after.surface, now, moved)
+    if less_shown and mutation.moved is not None:
+        both_ways = surface_both_ways(mutation.delivered, TAG)
+        answers = dict(after.surface)
+        for column, told in both_ways.items():
+            answers[column] = max(told, answers.get(column, "absent"), key=SURFACE.__getitem__)
+        less_shown = _unsafe_surface(shown, answers, now, moved)
+    found += less_shown
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
@@ -224,7 +233,7 @@ def unsafe_answers(
             lost = _lost(question, one, other, was, now, moved=moved)
             if lost and question == "upstream" and mutation.moved is not None:
                 there = (*moved.get(asked_name, asked_name), subject[2])
-                later = over_later_locations(mutation.delivered, there, asked.mode)
+                later = upstream_both_ways(mutation.delivered, there, asked.mode)
                 lost = [each for each in lost if later.isdisjoint({each, (*moved.get(each[:2], each[:2]), each[2])})]
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [

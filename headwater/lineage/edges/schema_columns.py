@@ -110,6 +110,33 @@ def _maps(columns: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def maps_among(exact: Collection[str]) -> frozenset[str]:
+    """Return the maps among what `told_apart` returns."""
+    return frozenset(each for each in exact if each.startswith(_MAP))
+
+
+def in_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
+    """Return the columns of a list that may not show some maps: what lies in a map lies in its values.
+
+    maps: as `maps_among` returns them. A map among the columns gets its `_key` and `_value`.
+    """
+    found: dict[Path, None] = {}
+    for path in columns:
+        whole: Path = ()
+        for part in path:
+            if whole and part.casefold() not in (_KEY, _VALUE) and _map_at(whole, maps):
+                whole = (*whole, _VALUE)
+            whole = (*whole, part)
+        found[whole] = None
+        if _map_at(whole, maps):
+            found |= dict.fromkeys([(*whole, _KEY), (*whole, _VALUE)])
+    return list(found)
+
+
+def _map_at(path: Path, maps: Collection[str]) -> bool:
+    return path[-1].casefold() != _VALUE and _MAP + _without_elements(".".join(path), maps).casefold() in maps
+
+
 def parents(key: str, top_level: frozenset[str]) -> list[str]:
     """Return the structs that a column is nested in, outermost first; an exact top-level name has none."""
     if key in top_level:

@@ -85,14 +85,13 @@ class Schemas:
             return False
         return column not in self._top_level(dataset)
 
+    @cache  # noqa: B019 - a world is small and soon gone
     def _top_level(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns that no list nests in others."""
         every = [path for each in self._lists_at(dataset, NEVER) for path in each.paths]
-        top, nested = (
-            {self.key(dataset, ".".join(path)) for path in every if (len(path) > 1) == within}
-            for within in (False, True)
-        )
-        return top - nested
+        keys = {path: self.key(dataset, ".".join(path)) for path in every}
+        nested = {key for path, key in keys.items() if len(path) > 1 and key != self.key(dataset, ".".join(path[:-1]))}
+        return {key for path, key in keys.items() if len(path) == 1} - nested
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _maps(self, dataset: Dataset) -> set[str]:

@@ -102,13 +102,15 @@ class _Together:
 
     def _nest(self, columns: Sequence[Path], exact: frozenset[str]) -> bool:
         """Nest columns whose names have dots, and which a list nests in others; return whether there were any."""
-        flat = {
-            column_key(path[0], exact): at for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0]
-        }
+        named = ((at, path[0]) for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0])
+        flat = {column_key(name, exact): at for at, name in named}
         if not flat:
             return False
-        nested = {column_key(".".join(path), exact): path for path in columns if len(path) > 1}
-        found = {at: nested[key] for key, at in flat.items() if key in nested}
+        found: dict[int, Path] = {}
+        for path in columns:
+            key = column_key(".".join(path), exact)
+            if len(path) > 1 and key in flat and key != column_key(".".join(path[:-1]), exact):
+                found[flat[key]] = path
         if found:
             self._take([found.get(at, path) for at, path in enumerate(self.columns)])
         return bool(found)

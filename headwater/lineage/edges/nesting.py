@@ -123,12 +123,11 @@ class Nesting:
         (around).
         """
         own, key = self._graph.columns[node]
-        folded = (key or "").casefold()
         nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
         keys = [self.columns_of(dataset).key(key or "")]
         if not self.columns_of(dataset).matches_like(here):
             spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
-            keys += sorted(each for each in spelt if each.casefold() == folded and here.key(each) == key)
+            keys += sorted(each for each in spelt if here.key(each) == key)
         same = [self._graph.node_for(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)]
         yield from (StepTarget(each, SURE) for each in same)
         for each in same:

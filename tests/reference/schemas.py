@@ -107,11 +107,34 @@ def _together(lists: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
     """Return the columns of several lists; one after the other adds what those before it do not have."""
     found: list[tuple[str, ...]] = []
     maps = set[str]().union(*map(map_paths, lists))
-    for paths in lists:
+    for paths in [_with_values(each, maps) for each in lists]:
         apart = _apart(found, maps) | _apart(paths, maps)
         keys = {_compared(path, maps, apart) for path in found}
+        nested = {
+            key: path
+            for path in paths
+            if len(path) > 1 and (key := _compared(path, maps, apart)) != _compared(path[:-1], maps, apart)
+        }
+        found = [nested.get(_compared(path, maps, apart), path) if len(path) == 1 else path for path in found]
         found = found + [path for path in paths if _compared(path, maps, apart) not in keys]
     return found
+
+
+def _with_values(paths: list[tuple[str, ...]], maps: set[str]) -> list[tuple[str, ...]]:
+    """Return a list in which what is nested in a map is nested in its values, as in the list that shows the map."""
+    found: list[tuple[str, ...]] = []
+    for path in paths:
+        moved: tuple[str, ...] = path[:1]
+        for part in path[1:]:
+            is_in_map = moved[-1].casefold() not in ("_value", "_element") and plain(moved, maps).casefold() in maps
+            if is_in_map and part.casefold() not in ("_key", "_value"):
+                moved = (*moved, "_value") if part.casefold() == "_element" else (*moved, "_value", part)
+            else:
+                moved = (*moved, part)
+        found.append(moved)
+        if moved[-1].casefold() not in ("_value", "_element") and plain(moved, maps).casefold() in maps:
+            found += [(*moved, "_key"), (*moved, "_value")]
+    return list(dict.fromkeys(found))
 
 
 def _apart(paths: list[tuple[str, ...]], maps: set[str]) -> set[str]:

@@ -74,15 +74,14 @@ class _Together:
         Names that differ only in case on either side are compared exactly. A column that any list shows to be a map is
         one: what other lists nest in it lies in its values. A column that any list nests in another is nested there.
         """
-        names = [".".join(path) for path in columns]
-        own = told_apart(names)
+        own = told_apart(columns)
         maps = maps_among(own)
         new_maps = maps - self._exact
         if new_maps or not maps_among(self._exact) <= maps:
             columns = in_values(columns, maps | maps_among(self._exact))
-            names = [".".join(path) for path in columns]
         if new_maps and self.columns:
             self._take(in_values(self.columns, maps | maps_among(self._exact)))
+        names = [".".join(path) for path in columns]
         exact = self._exact | own
         known = self._keys if exact == self._exact else {column_key(name, exact) for name in self._names}
         fresh = [at for at, name in enumerate(names) if column_key(name, exact) not in known]
@@ -97,7 +96,7 @@ class _Together:
         """Take other paths for the columns."""
         self.columns = list(columns)
         self._names = [".".join(path) for path in columns]
-        self._exact = told_apart(self._names)
+        self._exact = told_apart(self.columns)
         self._keys = {column_key(name, self._exact) for name in self._names}
 
     def _nest(self, columns: Sequence[Path], exact: frozenset[str]) -> bool:
@@ -119,7 +118,7 @@ class _Together:
         """Take up new names; only these are looked at unless they make, or are in, a map."""
         has_maps = len(exact) > 0 or any("._" in name for name in fresh)
         if has_maps:
-            self._exact = told_apart(self._names)
+            self._exact = told_apart(self.columns)
             self._keys = {column_key(name, self._exact) for name in self._names}
         else:
             self._keys.update(column_key(name, exact) for name in fresh)

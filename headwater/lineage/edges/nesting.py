@@ -79,7 +79,8 @@ class Nesting:
         inside = self.within(far)
         if rest in inside:
             yield from self.onward(node, inside[rest], direct=True)
-            yield StepTarget(far, CONTAINS)
+            around = [inside[rest[:dot]] for dot, letter in enumerate(rest) if letter == "." and rest[:dot] in inside]
+            yield from (StepTarget(each, CONTAINS) for each in (*around, far))
             return
         yield StepTarget(far, SURE)
         if inside:

@@ -200,10 +200,13 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not outputs:
         return _only_reads(run)
     alone = len(outputs) == 1
+    sources = read
+    if silent and not alone and not all(name in inferred for name in silent):
+        sources = _all_sources(run, read, {**explicit, **lines}, unlisted, rules)
     filters, metadata = _filters(run, rules), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
-            read if alone or not own else (),
+            (read if alone else () if own else sources),
             read,
             metadata,
             empty_counts=empty_counts,
@@ -222,6 +225,25 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
     return [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
+
+
+def _all_sources(
+    run: Run,
+    read: tuple[Name, ...],
+    lines: Mapping[Name, Sequence[Dated]],
+    unlisted: Mapping[Name, "_Unlisted"],
+    rules: EdgeRules,
+) -> tuple[Name, ...]:
+    """Return the inputs of a run and all sources in its lineage, for whatever output, sorted."""
+    found: dict[tuple[int, int | None], Name] = {}
+    for output, own in lines.items():
+        doubtful = unlisted[output].doubtful if output in unlisted else frozenset()
+        for line, at in own:
+            if line.source and (id(line.source), at) not in found and (at is None or line.source not in doubtful):
+                meant = line.source if at is None else rules.naming.input(run.speaker, line.source, at)
+                found[id(line.source), at] = meant
+    more = set(found.values()) - {*read}
+    return tuple(sorted({*read, *more})) if more else read
 
 
 def _is_echo(run: Run) -> bool:

@@ -213,14 +213,14 @@ def unsafe_answers(
     unused = _still_spelt(before.unused, USE, was, now, moved)
     used = {column: told for column, told in unused.items() if not was.is_end_of_a_name(column[:2])}
     found = _unsafe_use(used, after.unused, now, moved)
-    shown = _still_spelt(before.surface, SURFACE, was, now, moved)
-    less_shown = _unsafe_surface(shown, after.surface, now, moved)
+    surface = _still_spelt(before.surface, SURFACE, was, now, moved)
+    less_shown = _unsafe_surface(surface, after.surface, now, moved)
     if less_shown and mutation.moved is not None:
         both_ways = surface_both_ways(mutation.delivered, TAG)
         answers = dict(after.surface)
         for column, told in both_ways.items():
             answers[column] = max(told, answers.get(column, "absent"), key=SURFACE.__getitem__)
-        less_shown = _unsafe_surface(shown, answers, now, moved)
+        less_shown = _unsafe_surface(surface, answers, now, moved)
     found += less_shown
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)

@@ -280,7 +280,8 @@ class Reader:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
         sources = set[Dataset]().union(*((each.column_sources | each.bare) - each.doubtful for each in made))
         for writing in made:
-            self._find_sources(writing, content, sources, is_alone=len(outputs) == 1)
+            others = sources - {writing.output}
+            self._find_sources(writing, content, others, is_alone=len(outputs) == 1)
         read = content.inputs.union(*(each.tables for each in made))
         jobs = set[tuple[str, str]]().union(*(each.jobs for each in made))
         for writing in made:

@@ -206,7 +206,7 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     filters, metadata = _filters(run, rules), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
-            (read if alone else () if own else sources),
+            (read if alone else () if own else _without(output, sources, run)),
             read,
             metadata,
             empty_counts=empty_counts,
@@ -244,6 +244,13 @@ def _all_sources(
                 found[id(line.source), at] = meant
     more = set(found.values()) - {*read}
     return tuple(sorted({*read, *more})) if more else read
+
+
+def _without(output: Name, sources: tuple[Name, ...], run: Run) -> tuple[Name, ...]:
+    """Return sources without the output itself, unless the run lists that as an input."""
+    if len(sources) == len(run.inputs) or output in run.inputs:
+        return sources  # the same for thousands of outputs
+    return tuple(name for name in sources if name != output)
 
 
 def _is_echo(run: Run) -> bool:

@@ -315,10 +315,10 @@ CASES: list[tuple[str, list[Json], Question, Any]] = [
         {(*A, *C, False), (*B, *C, False)},
     ),
     (
-        "4 of several outputs the opaque one has all inputs",
+        "4 of several outputs the opaque one has all inputs and all sources of the others",
         [run(1, 1, x_from(A, C), dataset(D), reads=[dataset(B)])],
         tables,
-        {(*A, *C, False), (*B, *D, True)},
+        {(*A, *C, False), (*A, *D, True), (*B, *D, True)},
     ),
     (
         "4 a lineage facet counts for its own output alone",

@@ -231,8 +231,6 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
-    if any(graph.is_attempted(number, key) for number in numbers):
-        return key
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":

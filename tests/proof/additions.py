@@ -15,6 +15,7 @@ from tests.proof.event_edits import (
     changed_datasets,
     changes_nothing,
     ended_names,
+    folded_column,
     is_path,
     places,
     same_run,
@@ -51,12 +52,20 @@ def write_partition(events: Sequence[Json], chance: Random) -> Mutation | None:
     place = chance.choice(found)
     partition = f"{place.name[1]}/{PARTITION}"
     where = same_run(events, place.event)
-    edited = changed_datasets(events, where, "outputs", place.name, lambda named: named.update(name=partition))
+    edited = changed_datasets(
+        events, where, "outputs", place.name, lambda named: named.update(namespace=place.name[0], name=partition)
+    )
     return Mutation(edited, tuple(where), f"output {shown(place.name)} became its partition {PARTITION}")
 
 
 def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Move a table to a new location under the same symlink, from some moment on."""
+    """Move a table to a new location under the same symlink, from some moment on.
+
+    Two kinds of moments are left out. If the events of one run lie on both sides, lineage of the table that a newer
+    event replaced counts again at the old location: more is reported, not less. And who writes without a list accounts
+    for the columns that are known of the location (rule 4.9): those that only lists of the new location have are not
+    the old one's.
+    """
     mentions: dict[Name, set[int]] = {}
     for place in places(events, "inputs", "outputs"):
         if is_path(place.name) and not is_own_table(place.name[1]):
@@ -71,7 +80,14 @@ def move_location(events: Sequence[Json], chance: Random) -> Mutation | None:
         return None
     old = chance.choice(movable)
     new, catalog = (old[0], old[1] + "_moved"), (CATALOG, "moved.t")
-    begin_us = chance.choice(sorted(mentions[old])[1:])
+    moments = [
+        each
+        for each in sorted(mentions[old])[1:]
+        if not _splits_lineage(events, old, each) and not _lists_more(events, old, each)
+    ]
+    if not moments:
+        return None
+    begin_us = chance.choice(moments)
 
     def change(event: Json) -> None:
         for role in ("inputs", "outputs"):
@@ -175,6 +191,34 @@ ADDITIONS: dict[str, Operator] = {
     "backfill": backfill,
     "append CREATE": append_create,
 }
+
+
+def _splits_lineage(events: Sequence[Json], name: Name, begin_us: int) -> bool:
+    """Tell whether a run reports lineage of a dataset before a moment, and newer lineage of it after that."""
+    sides: dict[str, set[bool]] = {}
+    for place in places(events, "outputs"):
+        if canonical_form(*place.name) == name and place.column_lineage:
+            side = time_of(events, place.event) >= begin_us
+            sides.setdefault(events[place.event]["run"]["runId"].lower(), set()).add(side)
+    return any(len(each) > 1 for each in sides.values())
+
+
+def _lists_more(events: Sequence[Json], name: Name, begin_us: int) -> bool:
+    """Tell whether lists from a moment on have columns that no earlier one has, and an earlier writer gives no list."""
+    before, after = set[str](), set[str]()
+    lists_none = False
+    for index, event in enumerate(events):
+        is_after = "dataset" not in event and time_of(events, index) >= begin_us
+        for role in ("inputs", "outputs", "dataset"):
+            sent = event.get(role) or []
+            for named in sent if isinstance(sent, list) else [sent]:
+                if canonical_form(named["namespace"], named["name"]) != name:
+                    continue
+                fields = (facets_of(named).get("schema") or {}).get("fields") or []
+                columns = {folded_column(".".join(path)) for path in schema_paths(fields)}
+                (after if is_after else before).update(columns)
+                lists_none = lists_none or (role == "outputs" and not is_after and not columns)
+    return lists_none and not after <= before
 
 
 def _listed_names(events: Sequence[Json], bound: Callable[[Name], Name], name: Name) -> set[str]:

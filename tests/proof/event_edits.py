@@ -139,6 +139,12 @@ def time_of(events: Sequence[Json], index: int) -> int:
     return deliver([events[index]])[0].time_us
 
 
+def order_of(events: Sequence[Json], index: int) -> tuple[bool, int, int, str]:
+    """Return what orders the events of a run (rule 1.3)."""
+    event = events[index]
+    return Delivered(event, RECEIPT_US + index * 1_000_000, event_id(event)).order
+
+
 def shown(name: Name) -> str:
     return name[1].rpartition("Tables/")[2]
 
@@ -152,4 +158,4 @@ def steps_of(lineage: Facets) -> Iterator[Any]:
 
 def folded_column(column: str) -> str:
     """Return what the spellings of a column share: neither case nor the parts of arrays and maps tell two apart."""
-    return column.replace("._element", "").replace("._value", "").casefold()
+    return column.casefold().replace("._element", "").replace("._value", "")

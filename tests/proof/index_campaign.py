@@ -7,7 +7,7 @@ from typing import NamedTuple
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.questions.verdicts import verdicts
 from tests.proof.campaign import EACH, JUDGES, Tally, Variant, Violation, campaign
-from tests.proof.judges import SURFACE_FIRST, USE_FIRST, WHOLE, all_exposures, column_of, exposure_of, folded, reached
+from tests.proof.judges import SURFACE_FIRST, USE_FIRST, WHOLE, all_exposures, exposure_of, folded, reached, spelt
 from tests.proof.placing import by_world, moved_events, plain, portable_variants, prefixed
 from tests.proof.ranks import Answers, Asked, Column, Reached, unsafe_answers
 from tests.reference.records import Delivered
@@ -88,8 +88,8 @@ class _Worlds:
         self._shown = by_world(all_exposures(here.snapshot, here.rules, here.counted))
 
     def about(self, world: str, asked: Asked) -> Answers:
-        used = ((plain(column_of(each), world), each.verdict) for each in self._used.get(world, ()))
-        shown = ((plain(column_of(each), world), exposure_of(each)) for each in self._shown.get(world, ()))
+        used = ((plain(spelt(each), world), each.verdict) for each in self._used.get(world, ()))
+        shown = ((plain(spelt(each), world), exposure_of(each)) for each in self._shown.get(world, ()))
         return Answers(
             folded(used, USE_FIRST),
             folded(shown, SURFACE_FIRST),

@@ -20,7 +20,7 @@ from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
 from tests.lineage_world import LineageWorld
 from tests.proof.event_edits import folded_column
-from tests.proof.ranks import Answers, Asked, Column, Reached
+from tests.proof.ranks import TAG, Answers, Asked, Column, Folded, Reached
 from tests.reference import questions, stops
 from tests.reference.generations import NEVER
 from tests.reference.records import Delivered
@@ -28,7 +28,6 @@ from tests.reference.solver import Reference
 from tests.test_index_reference import indexed
 from tests.test_lineage_reference import canonical
 
-TAG = "pii"
 FAR, WHOLE = Bounds(depth=1000, limit=10_000), ListPage(limit=10_000)
 
 
@@ -101,10 +100,8 @@ def answers_of(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, aske
     """Ask the product's questions."""
     used = verdicts(snapshot, rules, counted, asked=None, page=WHOLE).items
     return Answers(
-        folded(((column_of(each), each.verdict) for each in used), USE_FIRST),
-        folded(
-            ((column_of(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST
-        ),
+        folded(((spelt(each), each.verdict) for each in used), USE_FIRST),
+        folded(((spelt(each), exposure_of(each)) for each in all_exposures(snapshot, rules, counted)), SURFACE_FIRST),
         [reached(snapshot, counted, column, asked.mode, forward=True) for column in asked.impact],
         [reached(snapshot, counted, column, asked.mode, forward=False) for column in asked.upstream],
     )
@@ -145,17 +142,23 @@ USE_FIRST = ("used", "unknown", "unused")
 SURFACE_FIRST = ("tagged", "exposed", "once exposed", "unknown", "masked")
 
 
-def folded(answers: Iterable[tuple[Any, str]], order: tuple[str, ...]) -> dict[Column, str]:
-    """Return answers by casefolded column; of columns that differ in case only, the answer that ranks higher."""
-    found: dict[Column, str] = {}
+def folded(answers: Iterable[tuple[Any, str]], order: tuple[str, ...]) -> Folded:
+    """Return answers by folded column; of columns that differ in spelling only, the answer that ranks higher."""
+    found = Folded()
     for column, answer in answers:
         key = fold(column)
+        name, own = (column[-1] or "").casefold(), found.spelt.setdefault(key, {})
+        own[name] = min(answer, own.get(name, answer), key=order.index)
         found[key] = min(answer, found.get(key, answer), key=order.index)
     return found
 
 
+def spelt(item: Any) -> Column:
+    return item.namespace, item.dataset, item.column
+
+
 def column_of(item: Any) -> Column:
-    return fold((item.namespace, item.dataset, item.column))
+    return fold(spelt(item))
 
 
 def fold(column: Any) -> Column:

@@ -7,12 +7,14 @@ nothing. An answer afterwards ranks at least as the smaller of the answer before
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from headwater.lineage.walks.walk import Mode
 from tests.proof.event_edits import Mutation, folded_column
+from tests.proof.moved_ways import surface_both_ways, upstream_both_ways
 from tests.reference.generations import NEVER, Generations
-from tests.reference.names import Name, Names
+from tests.reference.names import Name, Names, without_ends_of_parts
 from tests.reference.records import Delivered, Facets, facets_of, runs_of, stored
 from tests.reference.schemas import schema_paths
 from tests.reference.world_events import Json, deliver
@@ -21,6 +23,7 @@ from tests.test_lineage_reference import canonical
 Column = tuple[str, str, str | None]
 """Namespace, name and column, casefolded; no column where a dataset has unknown ones."""
 
+TAG = "pii"
 QUESTIONS = ("unused", "surface", "impact", "upstream")
 USE = {"used": 2, "unknown": 1, "unused": 0}
 SURFACE = {"tagged": 4, "exposed": 4, "once exposed": 3, "unknown": 2, "masked": 1, "absent": 0}
@@ -51,6 +54,17 @@ class Asked:
         return Asked(renamed(self.impact), renamed(self.upstream), self.mode)
 
 
+class Folded(dict[Column, str]):
+    """Answers by folded column.
+
+    spelt: the same by the spelling of each column, as several that the judge tells apart may fold to one.
+    """
+
+    def __init__(self, answers: Mapping[Column, str] = MappingProxyType({})) -> None:
+        super().__init__(answers)
+        self.spelt: dict[Column, dict[str, str]] = {}
+
+
 @dataclass
 class Answers:
     """What a judge answers about a list of events; impact and upstream by the number of the question."""
@@ -78,7 +92,8 @@ class Mentions:
     """What a list of events names: the columns of newest generations, and which dataset is made of which."""
 
     def __init__(self, delivered: Sequence[Delivered]) -> None:
-        events = sorted(stored(delivered, None, None), key=lambda event: event.order)
+        known = sorted(stored(delivered, None, None), key=lambda event: event.order)
+        events = [without_ends_of_parts(event, canonical) for event in known]
         self.names = Names(events, canonical)
         self.generations = Generations(runs_of(events), self.names)
         self.columns: set[Column] = set()
@@ -99,6 +114,9 @@ class Mentions:
                         self.listed.update(name for name in [self.names.mention(named, event)] if name)
                         self._take_list(named, event, is_output=role == "outputs")
                         sources |= self._read_lineage(named, event) | self._renamed(named, event)
+                for entry in entries_of(event):
+                    targets |= self._read(entry, event)
+                    sources |= self._read_lineage({"facets": {"lineage": entry}}, event)
             for target in targets:
                 self.reads[target] |= sources
         for alias in self.names.bindings:  # the rows may have been copied from one location of a name to another
@@ -171,6 +189,12 @@ def is_end_of_a_name(name: Name, listed: set[Name]) -> bool:
     return name not in listed and any(each[0] == name[0] and each[1].endswith(ends) for each in listed)
 
 
+def entries_of(event: Delivered) -> list[Facets]:
+    """Return the entries about datasets in the `lineage` facets of the run and the job of an event."""
+    facets = (event.facets(entity).get("lineage") or {} for entity in ("run", "job"))
+    return [entry for each in facets for entry in each.get("entries") or [] if entry.get("type") == "DATASET"]
+
+
 def lineage_sources(facets: Facets) -> list[Facets]:
     """Return the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
     told, entry = facets.get("columnLineage") or {}, facets.get("lineage") or {}
@@ -186,9 +210,18 @@ def unsafe_answers(
     """Return the answers that are safer after a mutation than what the events before it proved."""
     was, now = Mentions(deliver(events)), Mentions(mutation.delivered)
     moved = {was.bound(mutation.moved[0]): now.bound(mutation.moved[1])} if mutation.moved else {}
-    used = {column: told for column, told in before.unused.items() if not was.is_end_of_a_name(column[:2])}
+    unused = _still_spelt(before.unused, USE, was, now, moved)
+    used = {column: told for column, told in unused.items() if not was.is_end_of_a_name(column[:2])}
     found = _unsafe_use(used, after.unused, now, moved)
-    found += _unsafe_surface(before.surface, after.surface, now, moved)
+    surface = _still_spelt(before.surface, SURFACE, was, now, moved)
+    less_shown = _unsafe_surface(surface, after.surface, now, moved)
+    if less_shown and mutation.moved is not None:
+        both_ways = surface_both_ways(mutation.delivered, TAG)
+        answers = dict(after.surface)
+        for column, told in both_ways.items():
+            answers[column] = max(told, answers.get(column, "absent"), key=SURFACE.__getitem__)
+        less_shown = _unsafe_surface(surface, answers, now, moved)
+    found += less_shown
     for question in ("impact", "upstream"):
         subjects = getattr(asked, question)
         for subject, one, other in zip(subjects, getattr(before, question), getattr(after, question), strict=True):
@@ -198,11 +231,36 @@ def unsafe_answers(
             if mutation.moved is None and not _is_named(subject, now):
                 continue  # no other event names the column that is asked
             lost = _lost(question, one, other, was, now, moved=moved)
+            if lost and question == "upstream" and mutation.moved is not None:
+                there = (*moved.get(asked_name, asked_name), subject[2])
+                later = upstream_both_ways(mutation.delivered, there, asked.mode)
+                lost = [each for each in lost if later.isdisjoint({each, (*moved.get(each[:2], each[:2]), each[2])})]
             stops = ", ".join(sorted(name for _, name in other.stops)) or "none"
             found += [
                 Unsafe(question, f"{shown(subject)} to {shown(column)}", "returned", f"nothing; stops: {stops}")
                 for column in lost
             ]
+    return found
+
+
+def _still_spelt(
+    before: Mapping[Column, str], ranks: Mapping[str, int], was: Mentions, now: Mentions, moved: Mapping[Name, Name]
+) -> dict[Column, str]:
+    """Return answers without those about columns that no event spells any more, where another column folds to the same.
+
+    A judge tells `m._value.x` and `m.x` apart where no list shows that `m` is a map. Other spellings of a column are
+    judged with it: without a list, the judge may not know any more that they are one.
+    """
+    found = dict(before)
+    for column, spelt in before.spelt.items() if isinstance(before, Folded) else ():
+        names = {column[:2], moved.get(column[:2], column[:2])}
+        left = {
+            spelling: answer
+            for spelling, answer in spelt.items()
+            if (*column[:2], spelling) not in was.spelt or any((*name, spelling) in now.spelt for name in names)
+        }
+        if left:
+            found[column] = max(left.values(), key=ranks.__getitem__)
     return found
 
 

@@ -15,6 +15,7 @@ from tests.proof.event_edits import (
     changed_datasets,
     ended_names,
     folded_column,
+    order_of,
     places,
     same_run,
     shown,
@@ -366,7 +367,7 @@ def _newest_lineage(events: Sequence[Json], index: int) -> list[Place]:
     """Return for each output of a run the mention with the newest `columnLineage`, which replaces the older ones."""
     telling = [place for place in _outputs(events, index) if place.column_lineage]
     bound = bound_names(events)
-    newest = {bound(place.name): place for place in sorted(telling, key=lambda each: time_of(events, each.event))}
+    newest = {bound(place.name): place for place in sorted(telling, key=lambda each: order_of(events, each.event))}
     return list(newest.values())
 
 

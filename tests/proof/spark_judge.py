@@ -9,9 +9,9 @@ from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.silver_names import LearntNames
 from headwater.tables import BINDINGS, DATASETS, MASKING_SURFACE, UNUSED_COLUMNS
 from tests.proof.campaign import Tally, Variant, Violation
-from tests.proof.judges import SURFACE_FIRST, TAG, USE_FIRST, column_of, exposure_of, folded, reached
+from tests.proof.judges import SURFACE_FIRST, USE_FIRST, exposure_of, folded, reached, spelt
 from tests.proof.placing import bodies_in, by_world, plain, portable_variants, prefixed
-from tests.proof.ranks import Answers, Asked, Reached, unsafe_answers
+from tests.proof.ranks import TAG, Answers, Asked, Reached, unsafe_answers
 from tests.reference.worlds import prefix
 from tests.spark_lake import RULES, SparkLake
 
@@ -46,8 +46,8 @@ class SparkJudge:
 
     def answers(self, number: int, asked: Asked) -> Answers:
         world = prefix(number)
-        used = ((plain(column_of(row), world), row.verdict) for row in self._unused.get(world, ()))
-        shown = ((plain(column_of(row), world), exposure_of(row)) for row in self._surface.get(world, ()))
+        used = ((plain(spelt(row), world), row.verdict) for row in self._unused.get(world, ()))
+        shown = ((plain(spelt(row), world), exposure_of(row)) for row in self._surface.get(world, ()))
         return Answers(
             folded(used, USE_FIRST),
             folded(shown, SURFACE_FIRST),

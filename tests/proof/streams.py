@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from headwater.lineage.names.canonical_names import default_rules
+from headwater.lineage.names.dataset_name import Name
 from tests.proof.additions import backfill, later
 from tests.proof.event_edits import places
 from tests.proof.ranks import Asked, Column, is_end_of_a_name, lineage_sources
-from tests.reference.names import Name
+from tests.reference.names import Name as Named
 from tests.reference.records import facets_of
 from tests.reference.world_events import SCHEMA_URL, START, Json, dataset, dataset_event, facet, job_event
 from tests.reference.worlds import random_world
@@ -159,8 +161,22 @@ def _read(path: Path) -> list[Json]:
             event.setdefault("producer", "https://example.org/producer")
             event.setdefault("schemaURL", SCHEMA_URL + "RunEvent")
         if _is_event(event):
+            _write_as_meant({**event, "job": None}, event)
             events.append(event)
     return events
+
+
+def _write_as_meant(value: Any, event: Json) -> None:
+    """Write names whose meaning depends on the event (rule 2.1) as they are meant: the reference knows other rules."""
+    if isinstance(value, dict):
+        if isinstance(value.get("namespace"), str) and isinstance(value.get("name"), str):
+            name, rules = Name(value["namespace"], value["name"]), default_rules().of_events
+            if rules.concern(name):
+                meant = rules.form(name, event["producer"], (event.get("job") or {}).get("namespace") or "")
+                value.update(namespace=meant.namespace, name=meant.name)
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        _write_as_meant(each, event)
 
 
 def _is_event(event: Json) -> bool:
@@ -207,7 +223,7 @@ def _part(events: list[Json], chance: Random) -> list[Json]:
         taken.update(runs[chosen[-1]])
 
 
-def _names(event: Json) -> set[Name]:
+def _names(event: Json) -> set[Named]:
     about = [event["dataset"]] if "dataset" in event else []
     named = [*(event.get("inputs") or []), *(event.get("outputs") or []), *about]
     told = [step for each in named for step in lineage_sources(facets_of(each))]

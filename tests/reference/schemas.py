@@ -45,12 +45,15 @@ class Schemas:
 
     def paths_at(self, dataset: Dataset, time_us: int) -> list[tuple[str, ...]]:
         """Return the columns of the base list at a time, then what newer lists add to it, the newest first."""
+        return _together([each.paths for each in self._lists_at(dataset, time_us)])
+
+    def _lists_at(self, dataset: Dataset, time_us: int) -> list[ColumnList]:
         known = self.known.get(dataset, [])
         complete = [place for place, each in enumerate(known) if each.is_complete and each.time_us <= time_us]
         newer = known[complete[-1] + 1 :] if complete else known
         past = [each for each in known if each.time_us <= time_us]
         first = [known[complete[-1]]] if complete else past[-1:] or known[:1]
-        return _together([each.paths for each in (*first, *reversed(newer))])
+        return [*first, *reversed(newer)]
 
     def base_us(self, dataset: Dataset) -> int | None:
         """Return the time of the base list, None without one."""
@@ -69,7 +72,7 @@ class Schemas:
 
     def _key(self, dataset: Dataset, column: str) -> str:
         paths = self._newest(dataset)
-        maps = map_paths(paths)
+        maps = self._maps(dataset)
         quoted = re.fullmatch('"([^"]+)"', column)
         told = plain(tuple((quoted[1] if quoted else column).split(".")), maps)
         spellings = {plain(path, maps) for path in paths}
@@ -80,7 +83,20 @@ class Schemas:
         """Tell whether a column, by key, is nested in another."""
         if not column.startswith(parent + "."):
             return False
-        return column not in {self.key(dataset, path[0]) for path in self._newest(dataset) if len(path) == 1}
+        return column not in self._top_level(dataset)
+
+    @cache  # noqa: B019 - a world is small and soon gone
+    def _top_level(self, dataset: Dataset) -> set[str]:
+        """Return the keys of the columns that no list nests in others."""
+        every = [path for each in self._lists_at(dataset, NEVER) for path in each.paths]
+        keys = {path: self.key(dataset, ".".join(path)) for path in every}
+        nested = {key for path, key in keys.items() if len(path) > 1 and key != self.key(dataset, ".".join(path[:-1]))}
+        return {key for path, key in keys.items() if len(path) == 1} - nested
+
+    @cache  # noqa: B019 - a world is small and soon gone
+    def _maps(self, dataset: Dataset) -> set[str]:
+        """Return the columns that any list shows to be maps."""
+        return set[str]().union(*(map_paths(each.paths) for each in self._lists_at(dataset, NEVER)))
 
     @cache  # noqa: B019 - a world is small and soon gone
     def _newest(self, dataset: Dataset) -> list[tuple[str, ...]]:
@@ -90,12 +106,35 @@ class Schemas:
 def _together(lists: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
     """Return the columns of several lists; one after the other adds what those before it do not have."""
     found: list[tuple[str, ...]] = []
-    for paths in lists:
-        maps = map_paths(found) | map_paths(paths)
-        apart = _apart(found, map_paths(found)) | _apart(paths, map_paths(paths))
+    maps = set[str]().union(*map(map_paths, lists))
+    for paths in [_with_values(each, maps) for each in lists]:
+        apart = _apart(found, maps) | _apart(paths, maps)
         keys = {_compared(path, maps, apart) for path in found}
+        nested = {
+            key: path
+            for path in paths
+            if len(path) > 1 and (key := _compared(path, maps, apart)) != _compared(path[:-1], maps, apart)
+        }
+        found = [nested.get(_compared(path, maps, apart), path) if len(path) == 1 else path for path in found]
         found = found + [path for path in paths if _compared(path, maps, apart) not in keys]
     return found
+
+
+def _with_values(paths: list[tuple[str, ...]], maps: set[str]) -> list[tuple[str, ...]]:
+    """Return a list in which what is nested in a map is nested in its values, as in the list that shows the map."""
+    found: list[tuple[str, ...]] = []
+    for path in paths:
+        moved: tuple[str, ...] = path[:1]
+        for part in path[1:]:
+            is_in_map = moved[-1].casefold() not in ("_value", "_element") and plain(moved, maps).casefold() in maps
+            if is_in_map and part.casefold() not in ("_key", "_value"):
+                moved = (*moved, "_value") if part.casefold() == "_element" else (*moved, "_value", part)
+            else:
+                moved = (*moved, part)
+        found.append(moved)
+        if moved[-1].casefold() not in ("_value", "_element") and plain(moved, maps).casefold() in maps:
+            found += [(*moved, "_key"), (*moved, "_value")]
+    return list(dict.fromkeys(found))
 
 
 def _apart(paths: list[tuple[str, ...]], maps: set[str]) -> set[str]:

@@ -334,12 +334,17 @@ class Reference:
         """Return the keys of the columns of a generation, none if no list is known of it."""
         if not self.schemas.columns(dataset):
             return set()
-        before = self.moved_on(dataset, forward=False) if self.schemas.base_us(dataset) is None else set()
-        return {
-            self.schemas.key(dataset, key)
-            for each in (dataset, *before)
-            for key in self.schemas.columns(each) | self.named_columns(each)
-        }
+        base_us, before = self.schemas.base_us(dataset), self.moved_on(dataset, forward=False)
+        told = [self.schemas.columns(dataset) | self.named_columns(dataset)]
+        for each in before:
+            everything = self.schemas.columns(each) | self.named_columns(each)
+            told.append(everything if base_us is None else self.named_since(each, base_us))
+        return {self.schemas.key(dataset, key) for keys in told for key in keys}
+
+    def named_since(self, dataset: Dataset, since_us: int) -> set[str]:
+        """Return the keys of the columns that lineage names after a time, and after the base list of a generation."""
+        told = self.named_us.get(dataset, {})
+        return {key for key in self.named_columns(dataset) if told[key] > since_us}
 
     def named_columns(self, dataset: Dataset) -> set[str]:
         """Return the keys of the columns that lineage names after the base list of a generation."""
@@ -365,9 +370,8 @@ class Reference:
 
     def nesting_with(self, nodes: Iterable[Node]) -> Nesting:
         """Return which columns are there, those that are asked or tagged included."""
-        told = [self.node(*named) for each in self.observed + self.every_declared for named in each.mentions]
-        ends = [end for edge in self.every_edge for end in (edge[:4], edge[4:8])]
-        return Nesting(self.schemas, [*nodes, *told, *ends])
+        named = [(*dataset, key) for dataset, keys in self.named_us.items() for key in keys]
+        return Nesting(self.schemas, [*nodes, *named])
 
     @cached_property
     def nesting(self) -> Nesting:

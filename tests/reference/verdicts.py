@@ -71,12 +71,14 @@ class Verdicts:
         meant = [each for generations in locations for each in generations]
         spelt = next((each for each in meant if schemas.columns(each)), meant[-1])
         found = set[str]()
-        for generations in locations:
+        for number, generations in enumerate(locations):
             for dataset in generations:
                 named = self.lineage.named_columns(dataset)
                 found |= {schemas.key(spelt, key) for key in named | schemas.columns(dataset)}
-                if schemas.base_us(dataset) is not None:
-                    return spelt, found
+                if (base_us := schemas.base_us(dataset)) is not None:
+                    behind = {each for generations in locations[number + 1 :] for each in generations}
+                    later = {key for each in behind for key in self.lineage.named_since(each, base_us)}
+                    return spelt, found | {schemas.key(spelt, key) for key in later}
                 if schemas.columns(dataset):
                     break
         return spelt, found

@@ -276,24 +276,19 @@ class Reader:
         declares = producer.startswith("urn:headwater:declare")
         reads = bool(content.inputs) or any(each.column_sources or each.bare or each.jobs for each in made)
         for writing in made:
-            is_explicit = writing.output in content.entries
-            if not is_explicit:
+            if writing.output not in content.entries:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
-            other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
-            writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
-            if not writing.carries:
-                itself = {writing.output} & content.inputs
-                writing.opaque = writing.bare | itself if is_explicit else content.inputs
-            if not is_explicit and (len(outputs) == 1 or not writing.carries):
-                writing.tables |= content.inputs
-            writing.tables.discard(writing.output)
-            writing.tables |= writing.column_sources
-            self._spread(writing, content.outputs.get(writing.output, {}))
+        sources = set[Dataset]().union(*((each.column_sources | each.bare) - each.doubtful for each in made))
+        for writing in made:
+            others = sources - {writing.output}
+            self._find_sources(writing, content, others, is_alone=len(outputs) == 1)
         read = content.inputs.union(*(each.tables for each in made))
         jobs = set[tuple[str, str]]().union(*(each.jobs for each in made))
         for writing in made:
-            is_whole = writing.is_inferred or (declares and writing.output not in content.entries)
-            if reads and writing.carries and not is_whole:
+            is_whole = declares and writing.output not in content.entries
+            if writing.is_inferred and (reads or writing.column_sources):
+                self._find_unwritten(writing, content)
+            elif reads and writing.carries and not is_whole:
                 self._find_left_out(writing, content, started_us, producer)
             if writing.left_out:
                 writing.also_read = read.union(*(each.tables for each in made))
@@ -302,6 +297,20 @@ class Reader:
             self._select(writing, content)
             writing.mentions = content.mentions.get(writing.output, set())
         return made
+
+    def _find_sources(self, writing: Writing, content: Content, sources: set[Dataset], *, is_alone: bool) -> None:
+        """Find what an output is made of, opaquely or not; sources: those of the whole run's lineage."""
+        is_explicit = writing.output in content.entries
+        other = {self.schemas.key(writing.output, each) for each in writing.fed | writing.unclear}
+        writing.empty = {each for each in writing.empty if self.schemas.key(writing.output, each) not in other}
+        if not writing.carries:
+            itself = {writing.output} & content.inputs
+            writing.opaque = writing.bare | itself if is_explicit else content.inputs | sources
+        if not is_explicit and (is_alone or not writing.carries):
+            writing.tables |= content.inputs | (set() if writing.carries else sources)
+        writing.tables.discard(writing.output)
+        writing.tables |= writing.column_sources
+        self._spread(writing, content.outputs.get(writing.output, {}))
 
     def _select(self, writing: Writing, content: Content) -> None:
         """Make edges to every column from those that select what is read."""
@@ -321,6 +330,14 @@ class Reader:
 
     def _key(self, dataset: Dataset, column: str) -> str:
         return self.schemas.key(dataset, column)
+
+    def _find_unwritten(self, writing: Writing, content: Content) -> None:
+        """Find the columns that a run lists for an output and its SQL does not write."""
+        facets, output = content.outputs.get(writing.output, {}), writing.output
+        paths = schema_paths(facets["schema"][0].get("fields") or []) if "schema" in facets else []
+        nested = Nested(paths, lambda column: self.schemas.key(output, column))
+        written = {self.schemas.key(output, each) for each in writing.named}
+        writing.left_out = {each for each in nested.keys if not nested.is_among(each, written)}
 
     def _find_left_out(self, writing: Writing, content: Content, started_us: int, producer: str) -> None:
         facets, output = content.outputs.get(writing.output, {}), writing.output

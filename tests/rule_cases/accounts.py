@@ -189,6 +189,16 @@ FACETS = [
 
 WITH_SQL = [
     case(
+        "R4.9 a column that the run lists and its SQL does not write is open, whatever another job writes there",
+        [
+            done(1, 1, table("b", "x day"), of=[A], job_facets=says("INSERT INTO b (`x`) SELECT s0.`x` FROM a AS s0")),
+            done(2, 2, writes("b", {"day": "c.k"}, says="CREATE"), of=[C]),
+        ],
+        OPEN,
+        surface("a.x", {"b.x": "exposed", "b.day": "unknown"}),
+        stops("a.x", "a"),
+    ),
+    case(
         "R4 SQL shows that a column is made of none",
         [copied_by("INSERT INTO b (`x`, `at`) SELECT s0.`x`, 1 FROM a AS s0")],
         *PROVEN,

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.reference.world_events import Json, symlinks
 from tests.rule_cases.case import case, impact, stops, surface, tagged, unused, upstream
-from tests.rule_cases.events import done, drop, table, tagging, writes
+from tests.rule_cases.events import begun, declared, done, drop, table, tagging, writes
 
 SRC = table("src", "mail other")
 
@@ -24,6 +24,7 @@ REPORT = done(2, 2, writes("report", {"mail": "old.mail"}), of="old")
 AGAIN = load(3, 5, "new", "t", job="load")
 MOVED = [LOAD, REPORT, AGAIN]
 SHOW = done(4, 6, writes("board", {"mail": "new.mail"}), of="new")
+REWRITTEN = done(3, 5, writes("new", {"mail": ""}, says="OVERWRITE", **linked("t")), of="", job="touch")
 TOUCHED = done(5, 5, table("new", "mail", **linked("t")), of="", job="touch")
 
 CASES = [
@@ -149,5 +150,29 @@ CASES = [
         ],
         unused("pld", {"mail": "unknown: never read"}),
         unused("old", {"mail": "used"}),
+    ),
+    case(
+        "R12.9 behind a base list, other locations add what lineage names later and what is declared",
+        [LOAD, REPORT, declared(2, writes("kept", {"x": "old.id"}), job="kept"), REWRITTEN],
+        unused("new", {"mail": "used", "id": "used"}),
+    ),
+    case(
+        "R10.11 the column of a map is the same at a location where no list shows the map",
+        [
+            done(1, 1, writes("old", {"m": "src.mail"}, columns="m._key m._value.e", **linked("t")), of=[SRC]),
+            done(2, 5, writes("new", {"k": ""}, **linked("t")), of="", job="touch"),
+            done(3, 6, writes("board", {"x": "new.m._value.e"}), of="new"),
+        ],
+        impact("src.mail", {"old.m": "1", "old.m._key": "1", "old.m.e": "1", "new.m._value.e": "1", "board.x": "2"}),
+    ),
+    case(
+        "R12.3 lineage of a run that did not complete names columns of the location that a name left",
+        [
+            LOAD,
+            done(2, 5, table("new", "mail", **linked("t")), of="", job="touch"),
+            begun(3, 6, writes("board", {"x": "new.other"}), of="new"),
+            done(4, 7, writes("old", {"other": "src.other"}, **linked("u")), of=[SRC]),
+        ],
+        surface("src.other", {"old.other": "exposed", "new.other": "exposed", "board.x": "unknown"}),
     ),
 ]

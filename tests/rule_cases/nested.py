@@ -313,4 +313,23 @@ CASES: list[Case] = [
         unused("a", {"t": "used", "u": "unused"}),
         exposed("a.t", "b.x"),
     ),
+    case(
+        "R12.2 a column is a map if one of several lists shows it, whatever the others nest in it",
+        [
+            done(1, 1, writes("b", {"x": "a.m.e"}), of=[table("a", "m._key m._value.e")]),
+            done(2, 2, writes("c", {"x": "a.o"}), of=[table("a", "m.e m.f o")]),
+            done(3, 3, writes("d", {"x": "a.o"}), of=[table("a", "m o")]),
+        ],
+        unused("a", {"m": "used", "m._key": "unused", "m.e": "used", "m.f": "unused", "o": "used"}),
+        exposed("a.m._value.e", "b.x"),
+    ),
+    case(
+        "R12.3 a column is nested if one of several lists shows it, whatever the others call it",
+        [
+            done(1, 1, writes("b", {"x": "a.s.t"}), of=[table("a", "s.t")]),
+            done(2, 2, writes("c", {"x": "a.o"}), of=[table("a", "s =s.t o")]),
+        ],
+        exposed("a.s", "b.x"),
+        unused("a", {"s": "used", "s.t": "used", "o": "used"}),
+    ),
 ]

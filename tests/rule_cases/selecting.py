@@ -1,7 +1,7 @@
 """R4.11: the columns by which a reader selects rows are used."""
 
 from tests.reference.world_events import Json, facet
-from tests.rule_cases.case import case, impact, surface, unused
+from tests.rule_cases.case import case, impact, surface, unused, upstream
 from tests.rule_cases.events import Named, done, table, writes
 
 DAY = {"type": "partition", "partitions": [{"identifier": "day=1", "dimensions": {"day": "1", "hour": 2}}]}
@@ -75,5 +75,14 @@ CASES = [
         "R4.11 a selecting column that is tagged exposes nothing",
         read(DAY),
         surface("a.day", {}),
+    ),
+    case(
+        "R6.4 the columns that select the rows of the newest execution count, whatever else that reports",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="load"),
+            done(2, 2, table("b", "x"), of=[selected("c", DAY)], job="load"),
+        ],
+        impact("c.day", {"b.x": "1"}, "any"),
+        upstream("b.x", {"a.x": "1", "c.day": "1", "c.hour": "1"}, "any"),
     ),
 ]

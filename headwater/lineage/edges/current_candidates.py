@@ -68,7 +68,7 @@ class Standing(NamedTuple, Generic[T]):
 def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Standing[T]:
     """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
 
-    What is inferred takes no place of what was observed, but where it is the newest it counts beside that.
+    The newest execution counts beside that: it may be inferred, or carry nothing but the columns that select its rows.
     A declaration replaces the one before, whatever either carries. Of attempts that report the same, the newest counts,
     and none replaces another.
     """
@@ -82,7 +82,7 @@ def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Stand
     heaviest = max((candidate.weight for candidate in speaking), default=SILENT)
     strongest = [candidate for candidate in speaking if candidate.weight == heaviest]
     live, latest = _of_newest(strongest, speaking), _of_newest(speaking, speaking)
-    if latest and latest[0].execution != live[0].execution and any(each.carries for each in latest):
+    if latest and latest[0].execution != live[0].execution:
         return Standing([*live, *latest], latest)
     return Standing(live, latest)
 

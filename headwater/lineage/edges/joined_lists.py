@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import json
 
-from headwater.lineage.edges.schema_columns import Path, column_key, told_apart
+from headwater.lineage.edges.schema_columns import Path, column_key, in_values, maps_among, told_apart
 
 _AND = "+"
 """Between the hashes of lists that together make the columns of a dataset."""
@@ -69,25 +69,56 @@ class _Together:
         self._exact = frozenset[str]()
 
     def add(self, columns: Sequence[Path]) -> bool:
-        """Add the columns of a list; return whether there were new ones.
+        """Add the columns of a list; return whether the columns are others now.
 
-        Names that differ only in case on either side are compared exactly.
+        Names that differ only in case on either side are compared exactly. A column that any list shows to be a map is
+        one: what other lists nest in it lies in its values. A column that any list nests in another is nested there.
         """
+        own = told_apart(columns)
+        maps = maps_among(own)
+        new_maps = maps - self._exact
+        if new_maps or not maps_among(self._exact) <= maps:
+            columns = in_values(columns, maps | maps_among(self._exact))
+        if new_maps and self.columns:
+            self._take(in_values(self.columns, maps | maps_among(self._exact)))
         names = [".".join(path) for path in columns]
-        exact = self._exact | told_apart(names)
+        exact = self._exact | own
         known = self._keys if exact == self._exact else {column_key(name, exact) for name in self._names}
         fresh = [at for at, name in enumerate(names) if column_key(name, exact) not in known]
+        is_nested = self._nest(columns, exact) if len(fresh) < len(names) else False
         if fresh:
             self.columns += [columns[at] for at in fresh]
             self._names += [names[at] for at in fresh]
             self._compare(exact, [names[at] for at in fresh])
-        return bool(fresh)
+        return bool(fresh or new_maps or is_nested)
+
+    def _take(self, columns: Sequence[Path]) -> None:
+        """Take other paths for the columns."""
+        self.columns = list(columns)
+        self._names = [".".join(path) for path in columns]
+        self._exact = told_apart(self.columns)
+        self._keys = {column_key(name, self._exact) for name in self._names}
+
+    def _nest(self, columns: Sequence[Path], exact: frozenset[str]) -> bool:
+        """Nest columns whose names have dots, and which a list nests in others; return whether there were any."""
+        named = ((at, path[0]) for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0])
+        flat = {column_key(name, exact): at for at, name in named}
+        if not flat:
+            return False
+        found: dict[int, Path] = {}
+        for path in columns:
+            key = column_key(".".join(path), exact)
+            if len(path) > 1 and key in flat and key != column_key(".".join(path[:-1]), exact):
+                found[flat[key]] = path
+        if found:
+            self._take([found.get(at, path) for at, path in enumerate(self.columns)])
+        return bool(found)
 
     def _compare(self, exact: frozenset[str], fresh: Sequence[str]) -> None:
         """Take up new names; only these are looked at unless they make, or are in, a map."""
         has_maps = len(exact) > 0 or any("._" in name for name in fresh)
         if has_maps:
-            self._exact = told_apart(self._names)
+            self._exact = told_apart(self.columns)
             self._keys = {column_key(name, self._exact) for name in self._names}
         else:
             self._keys.update(column_key(name, exact) for name in fresh)

@@ -79,7 +79,8 @@ class Nesting:
         inside = self.within(far)
         if rest in inside:
             yield from self.onward(node, inside[rest], direct=True)
-            yield StepTarget(far, CONTAINS)
+            around = [inside[rest[:dot]] for dot, letter in enumerate(rest) if letter == "." and rest[:dot] in inside]
+            yield from (StepTarget(each, CONTAINS) for each in (*around, far))
             return
         yield StepTarget(far, SURE)
         if inside:
@@ -123,12 +124,11 @@ class Nesting:
         (around).
         """
         own, key = self._graph.columns[node]
-        folded = (key or "").casefold()
         nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
         keys = [self.columns_of(dataset).key(key or "")]
         if not self.columns_of(dataset).matches_like(here):
             spelt = {*self.columns_of(dataset).by_key, *(self._graph.columns[each].key or "" for each in nodes)}
-            keys += sorted(each for each in spelt if each.casefold() == folded and here.key(each) == key)
+            keys += sorted(each for each in spelt if here.key(each) == key)
         same = [self._graph.node_for(dataset, each) for each in dict.fromkeys(keys) if self._is_there(dataset, each)]
         yield from (StepTarget(each, SURE) for each in same)
         for each in same:

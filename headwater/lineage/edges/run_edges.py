@@ -200,17 +200,21 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     if not outputs:
         return _only_reads(run)
     alone = len(outputs) == 1
+    sources = read
+    if silent and not alone and not all(name in inferred for name in silent):
+        sources = _all_sources(run, read, {**explicit, **lines}, unlisted, rules)
     filters, metadata = _filters(run, rules), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
-            read if alone or not own else (),
+            (read if alone else () if own else _without(output, sources, run)),
             read,
             metadata,
             empty_counts=empty_counts,
             sql=sql,
             filters=filters,
             doubtful=unlisted[output].doubtful,
-            is_whole=declares or (output in inferred and inferred[output].complete),
+            is_whole=declares,
+            by_sql=_written_keys(output, inferred[output], rules) if output in inferred else frozenset(),
         )
         for output, own in lines.items()
     }
@@ -221,6 +225,32 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
     return [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
+
+
+def _all_sources(
+    run: Run,
+    read: tuple[Name, ...],
+    lines: Mapping[Name, Sequence[Dated]],
+    unlisted: Mapping[Name, "_Unlisted"],
+    rules: EdgeRules,
+) -> tuple[Name, ...]:
+    """Return the inputs of a run and all sources in its lineage, for whatever output, sorted."""
+    found: dict[tuple[int, int | None], Name] = {}
+    for output, own in lines.items():
+        doubtful = unlisted[output].doubtful if output in unlisted else frozenset()
+        for line, at in own:
+            if line.source and (id(line.source), at) not in found and (at is None or line.source not in doubtful):
+                meant = line.source if at is None else rules.naming.input(run.speaker, line.source, at)
+                found[id(line.source), at] = meant
+    more = set(found.values()) - {*read}
+    return tuple(sorted({*read, *more})) if more else read
+
+
+def _without(output: Name, sources: tuple[Name, ...], run: Run) -> tuple[Name, ...]:
+    """Return sources without the output itself, unless the run lists that as an input."""
+    if len(sources) == len(run.inputs) or output in run.inputs:
+        return sources  # the same for thousands of outputs
+    return tuple(name for name in sources if name != output)
 
 
 def _is_echo(run: Run) -> bool:
@@ -484,7 +514,8 @@ class _OutputContext(NamedTuple):
 
     feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
     empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
-    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, which was asked.
+    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, if it was read
+    completely and counts.
     filters: edges from the columns that select the rows which the run reads.
     doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
     which prove nothing, either. metadata: columns of metadata tables that the run reads, by input.
@@ -647,6 +678,12 @@ def _written_by_sql(
     }
     values = {(each.target, each.source, each.column) for each in edges if each.target and each.transformation.direct}
     return written if values <= made else {}
+
+
+def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozenset[str]:
+    """Return the keys of the columns that SQL writes; nothing if there may be more."""
+    named = {line.output for line in inferred.columns if line.output is not None} if inferred.complete else ()
+    return frozenset(rules.column_key(output, column) for column in named)
 
 
 def _lines_of_sql(

@@ -1,6 +1,6 @@
 """Rule 12: the columns of a dataset as they are spelled, their keys and their nesting."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 
 Path = tuple[str, ...]
@@ -13,7 +13,7 @@ class Columns:
     def __init__(self, paths: Sequence[Path]):
         """Take a schema as `Contents.schema` gives it."""
         self.names = tuple(".".join(path) for path in paths)
-        self._told_apart = told_apart(self.names)
+        self._told_apart = told_apart(paths)
         self.by_key: dict[str, str] = {}
         for name in self.names:
             self.by_key.setdefault(self.key(name), name)  # an array stands for its elements
@@ -85,29 +85,60 @@ def _without_elements(column: str, exact: Collection[str]) -> str:
     return ".".join(kept)
 
 
-def told_apart(columns: Iterable[str]) -> frozenset[str]:
+def told_apart(columns: Sequence[Path]) -> frozenset[str]:
     """Return the casefolded names that stand for two columns, and the paths of maps."""
-    names = tuple(columns)
-    maps = _maps(names)
+    maps = _maps(columns)
     spellings: dict[str, set[str]] = {}
-    for column in names:
-        plain = _plain(column, maps)
+    for path in columns:
+        plain = _plain(".".join(path), maps)
         spellings.setdefault(plain.casefold(), set()).add(plain)
     return maps.union(folded for folded, same in spellings.items() if len(same) > 1)
 
 
-def _maps(columns: Sequence[str]) -> frozenset[str]:
-    if not any(column.endswith(f".{_VALUE}") for column in columns):
+def _maps(columns: Sequence[Path]) -> frozenset[str]:
+    if not any(path[-1] == _VALUE for path in columns):
         return frozenset()
     within: dict[str, set[str]] = {}
-    for column in columns:
-        parent, _, last = column.rpartition(".")
-        within.setdefault(parent, set()).add(last)
+    for path in columns:
+        if len(path) > 1:
+            within.setdefault(".".join(path[:-1]), set()).add(path[-1])
     found = set[str]()
     for parent in sorted(within, key=len):  # a map may lie in another
         if within[parent] == {_KEY, _VALUE}:
             found.add(_MAP + _without_elements(parent, found).casefold())
     return frozenset(found)
+
+
+def maps_among(exact: Collection[str]) -> frozenset[str]:
+    """Return the maps among what `told_apart` returns."""
+    return frozenset(each for each in exact if each.startswith(_MAP))
+
+
+def in_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
+    """Return the columns of a list that may not show some maps: what lies in a map lies in its values.
+
+    maps: as `maps_among` returns them. A map among the columns gets its `_key` and `_value`.
+    """
+    found: dict[Path, None] = {}
+    for path in columns:
+        whole: Path = ()
+        for part in path:
+            if whole and part.casefold() not in (_KEY, _VALUE) and _map_at(whole, maps):
+                whole = (*whole, _VALUE)
+                if part.casefold() == _ELEMENT:
+                    continue
+            whole = (*whole, part)
+        found[whole] = None
+        if _map_at(whole, maps):
+            found |= dict.fromkeys([(*whole, _KEY), (*whole, _VALUE)])
+    return list(found)
+
+
+def _map_at(path: Path, maps: Collection[str]) -> bool:
+    return (
+        path[-1].casefold() not in (_VALUE, _ELEMENT)
+        and _MAP + _without_elements(".".join(path), maps).casefold() in maps
+    )
 
 
 def parents(key: str, top_level: frozenset[str]) -> list[str]:

@@ -25,7 +25,8 @@ class CountedEdges:
     presume: returns those of jobs that are presumed retired (rule 6.12), which count.
     store: keeps what walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
-    has_base_list: tells whether a dataset has one (rule 12.7).
+    base_us: returns the time of the base list of a dataset, None without one (rule 12.7).
+    named_since: returns the keys of the columns of a dataset that lineage names after a time (us).
     """
 
     live: bytearray
@@ -36,7 +37,8 @@ class CountedEdges:
     nesting: Nesting
     store: EdgeStore
     unlisted: Callable[[int], Sequence[str]]
-    has_base_list: Callable[[int], bool]
+    base_us: Callable[[int], int | None]
+    named_since: Callable[[int, int], Sequence[str]]
     shows_gone: bool = False
     attempted: frozenset[int] = frozenset()
     recent: bytes = b""

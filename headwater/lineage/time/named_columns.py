@@ -14,49 +14,56 @@ if TYPE_CHECKING:
 def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
     """Return the columns of a dataset that questions judge: those of lists, then what lineage and other locations add.
 
-    At each location the newest generation with a list counts, and what newer lineage names; a base list ends it.
+    At each location the newest generation with a list counts, and what newer lineage names. Behind a base list, the
+    other locations add only what newer lineage names.
     """
     plain, generations = dataset.plain, snapshot.naming.generations
     columns, more = snapshot.shown_columns(plain), dict[str, str]()
     others = snapshot.naming.moved.others_now(plain)
+    based_us: int | None = None
     for location in (plain, *others):
         for generation in generations.meanings(location):
             own = snapshot.columns(generation)
-            for key in (*own.by_key, *unlisted_columns(snapshot, generation)):
+            listed = (*own.by_key, *unlisted_columns(snapshot, generation))
+            for key in listed if based_us is None else named_since(snapshot, generation, based_us):
                 more.setdefault(columns.key(key), own.shown(key))
-            if own.names and others and snapshot.base_us(generation) is not None:
-                return columns.with_more(more)
-            if own.names:
+            if own.names and based_us is None:
+                based_us = snapshot.base_us(generation) if others else None
                 break
     return columns.with_more(more)
 
 
+def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[str]:
+    """Return the keys of the columns of a generation that lineage names after a time and after its own base list."""
+    named = _named(snapshot.graph, generation)
+    own_us = snapshot.base_us(generation) if named else None
+    since_us = base_us if own_us is None else max(base_us, own_us)
+    return sorted(key for key, said in named.items() if _is_newer(snapshot, said, since_us))
+
+
 def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
     """Return the keys of the columns of a generation that no list has and lineage names, after its base list."""
-    own = snapshot.columns(generation)
-    named = _unlisted(snapshot.graph, generation, own)
-    base_us = snapshot.base_us(generation) if own.names and named else None
-    return sorted(key for key, said in named.items() if _is_newer(snapshot, said, base_us))
+    graph, own = snapshot.graph, snapshot.columns(generation)
+    dataset = graph.dataset(generation)
+    nodes = [] if dataset is None else [node for node in graph.nodes_of(dataset) if graph.keys[node] not in own.by_key]
+    base_us = snapshot.base_us(generation) if own.names and nodes else None
+    return sorted(
+        graph.keys[node] for node in nodes if base_us is None or _is_newer(snapshot, _naming(graph, node), base_us)
+    )
 
 
-def _unlisted(graph: Graph, generation: Name, listed: Columns) -> dict[str, set[int]]:
-    """Return the columns of a generation that only lineage names, each with the edge sets that name it."""
-    dataset, found = graph.dataset(generation), dict[str, set[int]]()
-    if dataset is None:
-        return found
-    for node in graph.nodes_of(dataset):
-        if graph.keys[node] not in listed.by_key:
-            ways = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
-            told = {number for way in ways for _, _, number in triples(way)}
-            found[graph.keys[node]] = told | graph.named.get(node, set())
-    for number, key in graph.named_by_attempts(dataset):
-        if key not in listed.by_key:
-            found.setdefault(key, set()).add(number)
-    return found
+def _named(graph: Graph, generation: Name) -> dict[str, set[int]]:
+    """Return the columns of a generation that lineage names, each with the edge sets that name it."""
+    dataset = graph.dataset(generation)
+    nodes = () if dataset is None else graph.nodes_of(dataset)
+    return {graph.keys[node]: _naming(graph, node) for node in nodes}
 
 
-def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int | None) -> bool:
+def _naming(graph: Graph, node: int) -> set[int]:
+    ways = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
+    return {number for way in ways for _, _, number in triples(way)} | graph.named.get(node, set())
+
+
+def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:
     """Tell whether lineage names a column after the base list; a declaration in force always does."""
-    if base_us is None:
-        return True
     return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in said)

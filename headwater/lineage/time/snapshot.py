@@ -24,7 +24,7 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.followed_jobs import followed_jobs
 from headwater.lineage.time.job_declarations import explained_by_jobs
 from headwater.lineage.time.lifetimes import Lifetimes
-from headwater.lineage.time.named_columns import unlisted_columns
+from headwater.lineage.time.named_columns import named_since, unlisted_columns
 from headwater.lineage.time.presumed_jobs import presumed_retired
 from headwater.lineage.time.whole_rewrites import WINDOW_US, WholeRewrite, replaces
 from headwater.lineage.walks.column_graph import Graph
@@ -112,7 +112,8 @@ class Snapshot(ABC):
                 nesting,
                 EdgeStore(graph),
                 lambda number: unlisted_columns(self, graph.names[number]),
-                lambda number: self.base_us(graph.names[number]) is not None,
+                lambda number: self.base_us(graph.names[number]),
+                lambda number, since_us: named_since(self, graph.names[number], since_us),
                 attempted=attempted,
                 last_us=self._last_us,
                 retired=retired,

@@ -38,10 +38,9 @@ class Graph:
         explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
         for.
         attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
-        a dataset; attempts_naming: those that only name columns of it. They are in `sets` and in nothing else, so only
-        who asks for attempts meets them.
+        a dataset. They make no edges, so only who asks for attempts meets them.
         generations: by a name without generation; nested: datasets with a column that may lie in another.
-        named: by column the edge sets that only name it: what they say has no edge with it.
+        named: by column the edge sets that only name it: what they say has no edge with it, or they are attempts.
         fed_by_jobs: edge sets that name jobs as sources. For these, `follow` sets: through, what these jobs read, and
         unfollowed, those with a job of which no event reports what it reads.
         """
@@ -69,7 +68,6 @@ class Graph:
         self.attempted: set[int] = set()
         self.attempts_on: dict[int, set[int]] = {}
         self.attempts_at: dict[int, set[int]] = {}
-        self.attempts_naming: dict[int, set[int]] = {}
         self.generations: dict[Name, list[int]] = {}
         self.nested: set[int] = set()
         self.named: dict[int, set[int]] = {}
@@ -225,26 +223,6 @@ class Graph:
     def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
         return name not in told or name in self.through.get(number, ())
 
-    def is_attempted(self, dataset: int, key: str) -> bool:
-        """Tell whether the lineage of an attempt names a column."""
-        return any(key == named for _, named in self.named_by_attempts(dataset))
-
-    def named_by_attempts(self, dataset: int) -> Iterator[tuple[int, str]]:
-        """Yield (edge set, column) of the columns of a dataset that the lineage of attempts names."""
-        name = self.names[dataset]
-        places = (self.attempts_on, self.attempts_at, self.attempts_naming)
-        for number in set[int]().union(*(place.get(dataset, ()) for place in places)):
-            lineage = self.sets[number][1]
-            for edge in lineage.edges:
-                if edge.source == name:
-                    yield number, edge.column
-                if lineage.output == name:
-                    targets = (edge.target,) if edge.target is not None else lineage.columns
-                    yield from ((number, key) for key in targets)
-            for mention in lineage.mentions:
-                if mention.dataset == name:
-                    yield from ((number, key) for key in mention.columns)
-
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
         """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""
         return {number for number in self.attempted if self._is_proven(number, counts)}
@@ -265,6 +243,7 @@ class Graph:
         for place, datasets in self._places_of_attempt(lineage):
             for dataset in datasets:
                 place.setdefault(dataset, set()).add(number)
+        self._take_names(number, lineage)
 
     def put(
         self,
@@ -318,6 +297,12 @@ class Graph:
         for mention in lineage.mentions:
             dataset = self._dataset_id(mention.dataset)
             yield from (self._node(dataset, key) for key in mention.columns)
+        if lineage.attempt and lineage.output is not None:  # its lines name columns and make no edges
+            output = self._dataset_id(lineage.output)
+            for edge in lineage.edges:
+                yield self._node(self._dataset_id(edge.source), edge.column)
+                targets = (edge.target,) if edge.target is not None else lineage.columns
+                yield from (self._node(output, key) for key in targets)
 
     def remove(self, number: int) -> None:
         """Take an edge set out, if it is there."""
@@ -332,6 +317,8 @@ class Graph:
             for place, datasets in self._places_of_attempt(lineage):
                 for dataset in datasets:
                     place[dataset].discard(number)
+            for node in self._named(lineage):
+                self.named[node].discard(number)
             del self.explained[number], self.accounted[number]
             return
         self.of_job[job_output.job].discard(number)
@@ -353,7 +340,6 @@ class Graph:
         """Yield where an attempt is noted, and under which datasets."""
         yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
         yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
-        yield self.attempts_naming, {self._dataset_id(mention.dataset) for mention in lineage.mentions}
 
     def _edges(self, number: int, output: int, lineage: OutputLineage) -> Iterator[tuple[int, int, int]]:
         middle = None

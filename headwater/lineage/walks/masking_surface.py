@@ -242,16 +242,19 @@ class _Unknown:
     def _columns(self, dataset: int) -> Sequence[str]:
         """Return the columns of a dataset, none if no event lists any.
 
-        Without a base list they include those of the locations where its rows may have been before (rule 12.9).
+        They include those of the locations where its rows may have been before (rule 12.9); with a base list only what
+        newer lineage names there.
         """
         columns = self._counted.nesting.columns_of(dataset)
         if not columns.by_key:
             return ()
         own = self._own_columns(dataset)
         before = self._counted.lifetimes.moved_on(dataset, forward=False)
-        if not before or self._counted.has_base_list(dataset):
+        if not before:
             return own
-        moved = (columns.key(key) for each in before for key in self._own_columns(each))
+        base_us, named_since = self._counted.base_us(dataset), self._counted.named_since
+        there = (self._own_columns(each) if base_us is None else named_since(each, base_us) for each in before)
+        moved = (columns.key(key) for keys in there for key in keys)
         return tuple(dict.fromkeys((*own, *moved)))
 
     def _own_columns(self, dataset: int) -> Sequence[str]:

@@ -124,7 +124,7 @@ class TextContents(ContentsInMemory):
 
 def exact_keys(columns: str) -> frozenset[str]:
     """Return the keys that the columns of a schema would share."""
-    return told_apart(".".join(path) for path in read_columns(columns))
+    return told_apart(read_columns(columns))
 
 
 def _content(kind: str, step: Callable[[Sequence[Row]], tuple[str, bool]], rows: Sequence[Row]) -> Iterator[Row]:

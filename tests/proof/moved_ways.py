@@ -1,0 +1,49 @@
+"""What upstream and the surface would return if rows went from a new location of a name back to the old one, too.
+
+They do not (rule 10.11): a job that reads the old location does not read what another job writes to the new one. Before
+the move, both locations were one dataset, so answers held what any job wrote there at any time.
+"""
+
+from collections.abc import Sequence
+
+from headwater.lineage.time.whole_rewrites import WINDOW_US
+from headwater.lineage.walks.walk import Mode
+from tests.proof.event_edits import folded_column
+from tests.reference import questions
+from tests.reference.generations import NEVER, Dataset
+from tests.reference.records import Delivered
+from tests.reference.solver import Reference
+from tests.test_lineage_reference import canonical
+
+Column = tuple[str, str, str | None]
+
+
+class _BothWays(Reference):
+    """The reading of the rules in which names also move back."""
+
+    def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
+        del forward
+        found, front = {dataset}, [dataset]
+        for each in front:  # grows meanwhile
+            more = super().moved_on(each, forward=True) | super().moved_on(each, forward=False)
+            front += sorted(more - found)
+            found |= more
+        return found - {dataset}
+
+
+def upstream_both_ways(events: Sequence[Delivered], column: Column, mode: Mode) -> set[Column]:
+    """Return what reaches a column."""
+    lineage = _BothWays(events, canonical=canonical, window_us=WINDOW_US)
+    name = lineage.names.bound(*canonical(*column[:2]), NEVER)
+    return set(map(_folded, questions.upstream(lineage, *name, column[2] or "", mode)))
+
+
+def surface_both_ways(events: Sequence[Delivered], tag: str) -> dict[Column, str]:
+    """Return the exposure of the columns behind those with a tag."""
+    lineage = _BothWays(events, canonical=canonical, window_us=WINDOW_US)
+    found = questions.surface(lineage, questions.tagged(lineage, tag))
+    return {_folded(column): exposure.replace("_", " ") for column, exposure in found.items()}
+
+
+def _folded(column: questions.Column) -> Column:
+    return (*column[:2], None if column[-1] is None else folded_column(column[-1]))

@@ -55,7 +55,7 @@ def presumed_retired(lineage: "Reference") -> set[tuple[str, str]]:
         accounts = [each for each in lineage.working if each.run and each.run.job_key == job]
         outputs = {writing.output for each in accounts for writing in each.writings}
         there = [each for each in outputs if not lineage.generations.is_dropped(each)]
-        only_reads = any(each.content.inputs and not each.writings for each in accounts)
+        only_reads = any(each.is_without_output for each in accounts)
         began = [rewrite[0] if (rewrite := lineage.newest_rewrite(each)) else seen_us for each in there]
         is_old = seen_us < end_us - window_us and end_us - seen_us > 2 * longest_us
         if is_old and began and not only_reads and min(began) > seen_us:

@@ -527,6 +527,12 @@ FEATURES: dict[str, Question] = {
     "opaque": lambda r: any(edge[6] for edge in r.table_edges),
     "lineage facet": lambda r: any(account.content.entries for account in r.accounts),
     "fed by a job that reads": lambda r: any(r.opacity.followed(w).datasets - w.reads for w in r.current if w.jobs),
+    "feeds the job of its run": lambda r: any(each.content.own_fed and each.writings for each in r.working),
+    "feeds another job, or one without output": lambda r: any(each.feeds_jobs for each in r.without_output),
+    "feeds a job that feeds an output": lambda r: any(
+        r.followed({each.job}).datasets and any(each.job in w.jobs for w in r.current)
+        for a in r.working for each in a.content.fed
+    ),
     "fed by a job of which nothing is known": lambda r: any(
         not r.opacity.followed(writing).is_complete for writing in r.current
     ),

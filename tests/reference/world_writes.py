@@ -76,6 +76,32 @@ def add_jobs(events: Sequence[Json]) -> None:
                 into["inputs"] = [*into["inputs"], {"namespace": namespace, "name": name, "type": "JOB"}]
 
 
+def add_fed_jobs(events: Sequence[Json]) -> None:
+    """Let some runs and jobs report what feeds jobs: their own, others, and one of which no event knows."""
+    jobs = [_named(event["job"]) for event in events if "job" in event]
+    datasets = [each for event in events for each in (*(event.get("inputs") or []), *(event.get("outputs") or []))]
+    for number, event in enumerate(events):
+        chance = zlib.crc32(f"fed {event['eventTime']} {number} {len(events)}".encode())
+        told = ((event.get("run") or event.get("job") or {}).get("facets") or {}).get("lineage")
+        if "job" not in event or not datasets or chance % (3 if told else 12):
+            continue
+        namespace, name = [*jobs, ("jobs", "nobody")][chance // 64 % (len(jobs) + 1)]
+        into = {"type": "JOB"} | ({"namespace": namespace, "name": name} if chance // 16 % 2 else {})
+        sources = [_fed(datasets[(chance // 128 + 7 * place) % len(datasets)], chance >> place) for place in (0, 1)]
+        if chance // 32 % 4 == 0:
+            sources.append({"type": "JOB"} | dict(zip(("namespace", "name"), jobs[chance % len(jobs)], strict=True)))
+        whole = event.get("run") or event["job"]
+        entries = [*(told or {}).get("entries", []), {**into, "inputs": sources}]
+        whole["facets"] = {**(whole.get("facets") or {}), "lineage": facet(entries=entries)}
+
+
+def _fed(named: Json, chance: int) -> Json:
+    """Return a dataset as a source, two of three times with a column of it."""
+    fields = (((named.get("facets") or {}).get("schema") or {}).get("fields")) or [{"name": "x"}]
+    field = {"field": fields[chance // 8 % len(fields)]["name"]} if chance % 3 else {}
+    return {"namespace": named["namespace"], "name": named["name"], "type": "DATASET", **field}
+
+
 def declarations(events: Sequence[Json]) -> list[Json]:
     """Return JobEvents that declare what some jobs write that report runs, most of them with all columns."""
     found: list[Json] = []

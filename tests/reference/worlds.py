@@ -102,10 +102,13 @@ def _moved(value: Any, prefix: str) -> Any:
 def _moved_member(key: str, value: Any, prefix: str) -> Any:
     if key == "namespace":
         return _moved_namespace(value, prefix)
-    return _moved_run_id(value, prefix) if key == "runId" else _moved(value, prefix)
+    is_run_id = key == "runId" or (key == "run" and isinstance(value, str))
+    return _moved_run_id(value, prefix) if is_run_id else _moved(value, prefix)
 
 
 def _moved_namespace(value: str, prefix: str) -> str:
+    if value == "headwater":  # it means something to the rules
+        return value
     scheme, mark, rest = value.rpartition("://")
     return f"{scheme}{mark}{prefix}{rest}"
 

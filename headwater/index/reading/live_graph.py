@@ -29,14 +29,15 @@ from headwater.lineage.names.display_names import DisplayNames
 from headwater.lineage.rules.declared_writes import declared_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
+from headwater.lineage.runs.job_identity import is_uuid, job_key
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
-from headwater.lineage.time.whole_rewrites import WholeRewrite
+from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
 from headwater.opening import or_closed
 
 T = TypeVar("T")
@@ -336,8 +337,8 @@ class LiveGraph(Snapshot):
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
-        if self._rules.declares_writes(dataset):
-            return self.remembered(("declared rewrite", dataset), lambda: self._declared_rewrite(dataset))
+        if self._rules.declares_writes(dataset) or self._proofs(dataset):
+            return self.remembered(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
         if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
@@ -368,23 +369,68 @@ class LiveGraph(Snapshot):
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
 
-    def _declared_rewrite(self, dataset: Name) -> WholeRewrite | None:
-        """Return the same where users declare how jobs write the dataset."""
-        by_parts = self.is_written_by_parts(dataset.plain)
-        rows = self.sql.execute(
-            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer, k.key FROM groups g "
-            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
-            "WHERE g.output = ? "
-            "ORDER BY v.started_us DESC, v.time_us DESC",
-            (self.names.known(dataset) or 0,),
-        )
-        for started_us, time_us, layer, job, kind, producer, run_key in rows:
+    def _decided_rewrite(self, dataset: Name) -> WholeRewrite | None:
+        """Return the same where users declare how jobs write the dataset, or commits prove it."""
+        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
+        names, found = self.naming.names_of(dataset.plain), None
+        declares = self._rules.declares_writes(dataset)
+        told = set[int]()
+        for group, started_us, last_us, time_us, execution, layer, job, kind, producer, run_key in self._writes(
+            dataset, None if declares else proofs.whole_runs
+        ):
+            if found is not None and started_us < found.started_us:
+                break
             sender = self.names.name(producer).namespace if producer else ""
             job_output = JobOutput(layer, self.names.name(job), dataset)
-            found = declared_kind(self._rules, sender, job_output, run_key, kind)
-            if rewrites(found, by_parts=by_parts):
-                return WholeRewrite(started_us, time_us)
-        return None
+            is_whole = proofs.is_whole(run_key, names)
+            decided = declared_kind(self._rules, sender, job_output, run_key, kind, is_whole)
+            if group not in told and rewrites(decided, by_parts=by_parts):
+                told.add(group)
+                halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
+                began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
+                found = max(found or WholeRewrite(began_us, time_us), WholeRewrite(began_us, time_us))
+        return found
+
+    def _writes(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield the writes of a dataset, those first that began last.
+
+        whole_runs: ids of runs that count beside those whose events report a rewrite; None: all writes.
+        """
+        own = [self.names.known(dataset) or 0]
+        condition = ""
+        if whole_runs is not None and all(map(is_uuid, whole_runs)):
+            condition = f" AND (v.rewrites OR k.key IN ({marks([*whole_runs])}))"
+            own += whole_runs
+        query = (
+            "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, "
+            "k.key FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
+            f"JOIN run_keys k ON k.id = v.run WHERE g.output = ?{condition} ORDER BY v.started_us DESC, v.time_us DESC"
+        )
+        return iter(self.sql.execute(query, own))
+
+    def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
+        """Return the jobs and times of what an execution wrote into a dataset up to a moment."""
+        query = (
+            "SELECT g.job, v.time_us FROM groups g JOIN votes v ON v.grp = g.id "
+            "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
+        )
+        rows = self.sql.execute(query, (self.names.known(dataset) or 0, execution, until_us))
+        return [(self.names.name(job), time_us) for job, time_us in rows]
+
+    def _proofs(self, dataset: Name) -> CommitProofs:
+        """Return what commits prove about the writes of a dataset."""
+        if not self.remembered(("any proofs",), self._has_proofs):
+            return NO_PROOFS
+        return self.remembered(("proofs", dataset.plain), lambda: self._read_proofs(dataset.plain))
+
+    def _has_proofs(self) -> bool:
+        return self.sql.execute("SELECT 1 FROM commit_proofs LIMIT 1").fetchone() is not None
+
+    def _read_proofs(self, dataset: Name) -> CommitProofs:
+        known = {number: name for name in self.naming.names_of(dataset) if (number := self.names.known(name))}
+        query = f"SELECT name, run_id, is_whole FROM commit_proofs WHERE name IN ({marks([*known])})"
+        rows = self.sql.execute(query, [*known])
+        return CommitProofs(CommitProof(run_id, known[number], bool(is_whole)) for number, run_id, is_whole in rows)
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Tell whether some event mentions a part of a dataset, or writes its partitions."""

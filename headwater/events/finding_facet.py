@@ -1,4 +1,4 @@
-"""How findings of `headwater reconcile` travel: a JobEvent of a job of ours with a facet, and what commits prove: runs."""
+"""How findings of `headwater reconcile` travel: a JobEvent of a job of ours, and runs of it for what commits prove."""
 
 FACET = "headwater_reconciliation"
 """since, until, total, kinds, findings."""

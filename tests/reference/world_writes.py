@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 
 from tests.reference.records import is_own_table
-from tests.reference.world_events import Json, at, facet, job_event, source, step
+from tests.reference.world_events import Json, at, facet, job_event, run_event, source, step, uuid
 
 
 def add_writes(events: Sequence[Json]) -> None:
@@ -100,6 +100,26 @@ def _fed(named: Json, chance: int) -> Json:
     fields = (((named.get("facets") or {}).get("schema") or {}).get("fields")) or [{"name": "x"}]
     field = {"field": fields[chance // 8 % len(fields)]["name"]} if chance % 3 else {}
     return {"namespace": named["namespace"], "name": named["name"], "type": "DATASET", **field}
+
+
+def commits(events: Sequence[Json]) -> list[Json]:
+    """Return events that tell what commits prove about the writes of some runs."""
+    proofs: dict[int, list[Json]] = {}
+    for number, event in enumerate(events):
+        for place, named in enumerate((event.get("outputs") or []) if "run" in event else []):
+            chance = zlib.crc32(f"commit {event['run']['runId']} {number} {place} {len(events)}".encode())
+            if chance % 6 == 0 and not is_own_table(named["name"]):
+                proves = ("whole", "part", "whole", "nothing")[chance // 6 % 4]
+                name = {"namespace": named["namespace"], "name": named["name"]}
+                told = {"run": event["run"]["runId"], "proves": proves, **name}
+                proofs.setdefault(chance // 24 % 2, []).append(told)
+    return [
+        run_event(
+            "COMPLETE", at(20 * by), uuid(940 + by), ("headwater", f"reconcile/{by}"),
+            run_facets={"headwater_commits": facet(commits=told)},
+        )
+        for by, told in sorted(proofs.items())
+    ]  # fmt: skip
 
 
 def declarations(events: Sequence[Json]) -> list[Json]:

@@ -17,7 +17,7 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.world_gaps import add_gaps, add_unlisted
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
-from tests.reference.world_writes import add_copies, add_fed_jobs, add_jobs, add_writes, declarations
+from tests.reference.world_writes import add_copies, add_fed_jobs, add_jobs, add_writes, commits, declarations
 
 LONGEST = 16  # events of a world, before some are sent twice
 FEW = (10, 14, 23, 26, 37, 46, 56, 67, 91, 95, 97, 99, 102, 112, 134, 147, 160, 162, 172, 193, 213, 234, 258, 259)
@@ -69,7 +69,7 @@ def make_world(draw: Draw) -> list[Delivered]:
     add_copies(sent)
     add_jobs(sent)
     add_fed_jobs(sent)
-    return deliver([*sent, *declarations(sent)])
+    return deliver([*sent, *declarations(sent), *commits(sent)])
 
 
 def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:

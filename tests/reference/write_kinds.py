@@ -58,8 +58,10 @@ class WriteKinds:
         run = account.run
         if run is None or not run.completes or output not in account.content.outputs:
             return False
-        if proven := self._proven(run, output):
-            return proven == {"whole"}
+        proven = self._proven(run, output)
+        return proven == {"whole"} if proven else self._reports_all_replaced(run, account, output)
+
+    def _reports_all_replaced(self, run: Run, account: Account, output: Dataset) -> bool:
         if any(event.event.get("eventType") == "FAIL" for event in _last_completed_attempt(run)):
             return False
         if output in account.content.parts:

@@ -188,10 +188,10 @@ class Reader:
         fed = frozenset(self._fed(lineage, run))
         inputs = set() if drops and not outputs and not entries else inputs
         inferred = self._statement(events, run, inputs, outputs) if run else None
-        for each in fed:
-            if each.is_own and each.source:
-                inputs.add(each.source)
-                selecting |= {(each.source, each.column)} if each.column else set()
+        for one in fed:
+            if one.is_own and one.source:
+                inputs.add(one.source)
+                selecting |= {(one.source, one.column)} if one.column else set()
         inferred = None if inferred and inferred.target in entries else inferred
         called: dict[Dataset, set[Name]] = {dataset: {dataset[:2]} for dataset in inputs}
         for event in events:
@@ -318,7 +318,9 @@ class Reader:
                 reading = Reading(content.listed, said, any(map(_is_stated, steps)))
                 self._read_column_lineage(writing, facet, (event, run, reading))
         declares = producer.startswith("urn:headwater:declare")
-        reads = bool(content.inputs or content.fed) or any(each.column_sources or each.bare or each.jobs for each in made)
+        reads = bool(content.inputs or content.fed) or any(
+            each.column_sources or each.bare or each.jobs for each in made
+        )
         for writing in made:
             is_explicit = writing.output in content.entries
             if not is_explicit:

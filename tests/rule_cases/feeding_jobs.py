@@ -89,7 +89,11 @@ OWN = [
 OTHERS = [
     case(
         "R4.13 what a run reports to feed another job is not in its own outputs",
-        [done(1, 3, writes("b", {"x": "c.k"}), of=[C], **says(feeds("a.x", into="report"))), tagging(2, "a.x"), *READ_A],
+        [
+            done(1, 3, writes("b", {"x": "c.k"}), of=[C], **says(feeds("a.x", into="report"))),
+            tagging(2, "a.x"),
+            *READ_A,
+        ],
         unused("a", {"x": "used", "y": "unknown: opaque"}),
         surface("#pii", {"d.z": "exposed"}),
         edges("c.k > b.x", "a.x > d.z"),

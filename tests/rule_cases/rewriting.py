@@ -100,7 +100,6 @@ TEMPORARY = [
 ]
 
 
-
 def committed(second: float, *told: str, job: str = "nightly", namespace: str = "headwater") -> Json:
     """Return the event of `reconcile` that tells what commits prove, such as `3 nothing b`: run, what, dataset."""
     facets = [dict(zip(("run", "proves", "name"), each.split(), strict=True)) for each in told]
@@ -111,13 +110,15 @@ def committed(second: float, *told: str, job: str = "nightly", namespace: str = 
 
 def linked_overwrite() -> Json:
     told = facet(identifiers=[{"namespace": LAKE, "name": "other", "type": "TABLE"}])
-    return table("b", **change("OVERWRITE"), symlinks=told)
+    return table("b", "", symlinks=told, **change("OVERWRITE"))
 
 
 OVER = says(3, 15, "OVERWRITE")
 COMMITTED = [
     *(
-        clear_once(f"a commit that proves {what} withdraws a rewrite", [OVER, committed(15, f"3 {what} b")], {"b.x": 10})
+        clear_once(
+            f"a commit that proves {what} withdraws a rewrite", [OVER, committed(15, f"3 {what} b")], {"b.x": 10}
+        )
         for what in ("nothing", "append", "part")
     ),
     clear_once("a commit confirms a rewrite", [OVER, committed(15, "3 whole b")], {}),
@@ -134,12 +135,15 @@ COMMITTED = [
         [says(3, 15, "CREATE"), committed(15, "3 whole b", namespace="jobs")],
         {"b.x": 10},
     ),
-    clear_once(
-        "every job may withdraw a rewrite", [OVER, committed(15, "3 nothing b", namespace="jobs")], {"b.x": 10}
-    ),
+    clear_once("every job may withdraw a rewrite", [OVER, committed(15, "3 nothing b", namespace="jobs")], {"b.x": 10}),
     clear_once(
         "a commit of the table proves a rewrite although an attempt failed and a partition is named",
-        [says(3, 14, "CREATE", kind="FAIL"), says(3, 15, "CREATE"), done(4, 16, of="b/day=1"), committed(15, "3 whole b")],
+        [
+            says(3, 14, "CREATE", kind="FAIL"),
+            says(3, 15, "CREATE"),
+            done(4, 16, of="b/day=1"),
+            committed(15, "3 whole b"),
+        ],
         {},
     ),
     clear_once(

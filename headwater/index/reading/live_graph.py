@@ -26,7 +26,7 @@ from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.rules.declared_writes import declared_kind
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
@@ -382,8 +382,8 @@ class LiveGraph(Snapshot):
                 break
             sender = self.names.name(producer).namespace if producer else ""
             job_output = JobOutput(layer, self.names.name(job), dataset)
-            is_whole = proofs.is_whole(run_key, names)
-            decided = declared_kind(self._rules, sender, job_output, run_key, kind, is_whole)
+            write = ReportedWrite(sender, run_key, kind, proofs.is_whole(run_key, names))
+            decided = decided_kind(self._rules, job_output, write)
             if group not in told and rewrites(decided, by_parts=by_parts):
                 told.add(group)
                 halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
@@ -396,7 +396,7 @@ class LiveGraph(Snapshot):
 
         whole_runs: ids of runs that count beside those whose events report a rewrite; None: all writes.
         """
-        own = [self.names.known(dataset) or 0]
+        own: list[int | str] = [self.names.known(dataset) or 0]
         condition = ""
         if whole_runs is not None and all(map(is_uuid, whole_runs)):
             condition = f" AND (v.rewrites OR k.key IN ({marks([*whole_runs])}))"

@@ -1,7 +1,7 @@
 """When each dataset was last rewritten as a whole, and the newest event, in the index's file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from headwater.index.stored.candidate_table import VOTE, CandidateTable
 from headwater.index.stored.name_numbers import NameNumbers

@@ -251,7 +251,9 @@ class _Feeds:
         every = [(line, at) for content_hash, at in run.declared for line in rules.contents.lineage(content_hash)]
         self.lines = [(line, at) for line, at in every if line.into_job]
         self._meant = {
-            (line.source, at): rules.naming.input(run.speaker, line.source, at) for line, at in self.lines if line.source
+            (line.source, at): rules.naming.input(run.speaker, line.source, at)
+            for line, at in self.lines
+            if line.source
         }
         names = {OWN_JOB, run.job, run.sent_job or run.job}
         self._own = [each for each in self.lines if each[0].into_job in names]

@@ -9,7 +9,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 
 _PROVES, _MARK = "proves", "\0"
-"""The first begins a sign of a run (`EventContent.write_signs`) that reports a proof; verdict, run id and names follow."""
+"""The first begins a sign of a run (`EventContent.write_signs`) that tells a proof; what, run and name follow."""
 
 WHOLE = "whole"
 PARTS = ("append", "nothing", "part")
@@ -87,7 +87,5 @@ def proofs_in(write_signs: Iterable[str]) -> Iterator[CommitProof]:
 def _told(proof: Any) -> tuple[str, str, tuple[str, str]] | None:
     names = ("proves", "run", "namespace", "name")
     cells = [proof.get(name) for name in names] if isinstance(proof, dict) else []
-    if not cells or not all(isinstance(cell, str) and _MARK not in cell for cell in cells):
-        return None
-    proves, run_id, namespace, name = cells
-    return proves, run_id, (namespace, name)
+    texts = [cell for cell in cells if isinstance(cell, str) and _MARK not in cell]
+    return (texts[0], texts[1], (texts[2], texts[3])) if len(texts) == len(names) else None

@@ -301,12 +301,9 @@ class Graph:
             self.declared.add(number)
         if lineage.asks or lineage.jobs or not lineage.carries:
             self.veiled.add(number)
-        if lineage.feeds:
-            self.feeding.add(number)
         if lineage.output is None:
             output = None
-            if not lineage.feeds:
-                self.read_only.add(number)
+            (self.feeding if lineage.feeds else self.read_only).add(number)
         else:
             if not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
                 self.unsourced.add(number)

@@ -73,7 +73,8 @@ def deletion(second: float, namespace: str, name: str, number: int = 900, kind: 
 def with_deletions(world: list[Delivered], seed: int) -> list[Delivered]:
     """Return a world in which some of its jobs, and seldom a whole namespace, are deleted in between or at the end."""
     chance = Random(seed)
-    named = sorted({(job["namespace"], job["name"]) for each in world if (job := each.event.get("job"))})
+    jobs = [job for each in world if (job := each.event.get("job")) and job["namespace"] != "headwater"]
+    named = sorted({(job["namespace"], job["name"]) for job in jobs})
     deletions = []
     for number, (namespace, name) in enumerate(chance.sample(named, min(len(named), chance.randint(1, 2)))):
         kind = "NAMESPACE" if chance.random() < 0.1 else "JOB"

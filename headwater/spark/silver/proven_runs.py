@@ -3,12 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from msgspec import Struct
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
+from headwater.lineage.runs.commit_proofs import CommitProof
 from headwater.lineage.runs.job_identity import is_uuid
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.silver.state import State
@@ -18,17 +16,6 @@ from headwater.tables import COMMIT_PROOFS, RUNS
 
 _read_sent = Reading(list[CommitProof])
 
-
-class _ProofRow(Struct, frozen=True):
-    """A row of `COMMIT_PROOFS`."""
-
-    run_id: str
-    dataset_namespace: str
-    dataset_name: str
-    is_whole: bool
-
-
-_read_rows = Reading(list[_ProofRow])
 
 _RUN_ID = "lower(coalesce(get_json_object(run_key, '$[0]'), run_key))"
 
@@ -60,12 +47,3 @@ def with_proofs(rows: DataFrame, proofs: DataFrame) -> DataFrame:
     told = F.collect_list(F.struct(*COMMIT_PROOFS.columns))
     by_run = proofs.groupBy("run_id").agg(F.to_json(told).alias("proofs"))
     return rows.withColumn("run_id", F.expr(_RUN_ID)).join(by_run, "run_id", "left").drop("run_id")
-
-
-def proofs_of(text: str | None) -> CommitProofs:
-    """Return the proofs in a column of `with_proofs`."""
-    if not text:
-        return NO_PROOFS
-    return CommitProofs(
-        CommitProof(row.run_id, Name(row.dataset_namespace, row.dataset_name), row.is_whole) for row in _read_rows(text)
-    )

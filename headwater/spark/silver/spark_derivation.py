@@ -24,8 +24,7 @@ from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
 from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
 from headwater.spark.silver.known import Known
-from headwater.spark.silver.proven_runs import proofs_of
-from headwater.spark.silver.texts import digest_of, read_facts, read_said, text_of
+from headwater.spark.silver.texts import digest_of, proofs_of, read_facts, read_said, text_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
 _USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))

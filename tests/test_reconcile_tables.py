@@ -244,32 +244,36 @@ def test_proofs_of_many_runs_go_in_events_that_stay_small_and_the_same(tmp_path:
     assert min(each["version"] for some in told for each in some if each["proves"] == "whole") == 500
 
 
-@pytest.mark.parametrize(
-    ("facets", "parameters", "is_static", "proves"),
-    [
-        # commitInfo as Delta 3.3.3 for Spark 3.5 writes it
-        ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, False, None),
-        ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, True, "whole"),
-        ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]", "predicate": "day = 'tue'"}, False, "part"),
-        ("OVERWRITE", {"mode": "Overwrite", "isDynamicPartitionOverwrite": True}, False, "part"),
-        ("OVERWRITE", {"mode": "Append", "partitionBy": "[]"}, False, "append"),
-        ("CREATE", {"mode": "Append", "partitionBy": "[]"}, False, None),
-    ],
-)
-def test_an_overwrite_of_partitions_is_whole_only_if_it_removes_others(
-    tmp_path: Path, facets: str, parameters: Json, is_static: bool, proves: str | None
-) -> None:
-    """A dynamic overwrite has the same commitInfo, and removes only files of partitions that it writes."""
-    table, us = tmp_path / "t", time.time_ns() // 1000 - HOUR_US
-    write_deltalake(table, ROWS, partition_by=["day"])
-    predicate = None if is_static else "day = 'tue'"
-    write_deltalake(table, ROWS.slice(1), mode="overwrite", predicate=predicate)
-    commit_at(table, 0, us - MINUTE_US)
-    commit_at(table, 1, us, operation="WRITE", operationParameters=parameters)
-    told = output(table, 1, changed(facets))
-    land(tmp_path / "data", run_events("writes", us - 2_000_000, us + 1_000_000, outputs=[told]))
+OVERWRITTEN: list[tuple[str, Json, bool, str]] = [
+    # commitInfo as Delta 3.3.3 for Spark 3.5 writes it
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, False, ""),
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, True, "whole"),
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]", "predicate": "day = 'tue'"}, False, "part"),
+    ("OVERWRITE", {"mode": "Overwrite", "isDynamicPartitionOverwrite": True}, False, "part"),
+    ("OVERWRITE", {"mode": "Append", "partitionBy": "[]"}, False, "append"),
+    ("CREATE", {"mode": "Append", "partitionBy": "[]"}, False, ""),
+]
+"""What a run reports, the parameters of its commit, whether that removes files of other partitions; what it proves."""
 
-    assert proven(tmp_path / "data", table) == ({"writes": proves} if proves else {})
+
+def test_an_overwrite_of_partitions_is_whole_only_if_it_removes_others(tmp_path: Path) -> None:
+    """A dynamic overwrite has the same commitInfo, and removes only files of partitions that it writes."""
+    us, data = time.time_ns() // 1000 - HOUR_US, tmp_path / "data"
+    tables = [tmp_path / str(number) for number in range(len(OVERWRITTEN))]
+    bodies = []
+    for table, (reported, parameters, is_static, _) in zip(tables, OVERWRITTEN, strict=True):
+        write_deltalake(table, ROWS, partition_by=["day"])
+        predicate = None if is_static else "day = 'tue'"
+        write_deltalake(table, ROWS.slice(1), mode="overwrite", predicate=predicate)
+        commit_at(table, 0, us - MINUTE_US)
+        commit_at(table, 1, us, operation="WRITE", operationParameters=parameters)
+        told = output(table, 1, changed(reported))
+        bodies += run_events("writes", us - 2_000_000, us + 1_000_000, outputs=[told])
+    land(data, bodies)
+
+    assert [proven(data, table) for table in tables] == [
+        {"writes": proves} if proves else {} for *_, proves in OVERWRITTEN
+    ]
 
 
 def test_of_a_long_log_only_the_commits_of_the_span_are_read(tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import json
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
@@ -22,7 +26,7 @@ from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
-from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE, rewrites
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
@@ -44,6 +48,16 @@ T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+
+_WRITE = (
+    "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, k.key FROM "
+)
+_WRITES = f"{_WRITE}votes v JOIN groups g ON g.id = v.grp JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run"
+_WRITES_OF_RUNS = (
+    f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN votes v ON v.run = k.id "
+    "CROSS JOIN groups g ON g.id = v.grp CROSS JOIN runs r ON r.run = v.run"
+)
+"""Writes, of all runs, and of those whose keys are in a JSON list."""
 
 _SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
 """The mentions of lists of columns under a name."""
@@ -396,17 +410,19 @@ class LiveGraph(Snapshot):
 
         whole_runs: ids of runs that count beside those whose events report a rewrite; None: all writes.
         """
-        own: list[int | str] = [self.names.known(dataset) or 0]
-        condition = ""
-        if whole_runs is not None and all(map(is_uuid, whole_runs)):
-            condition = f" AND (v.rewrites OR k.key IN ({marks([*whole_runs])}))"
-            own += whole_runs
-        query = (
-            "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, "
-            "k.key FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
-            f"JOIN run_keys k ON k.id = v.run WHERE g.output = ?{condition} ORDER BY v.started_us DESC, v.time_us DESC"
-        )
-        return iter(self.sql.execute(query, own))
+        output = self.names.known(dataset) or 0
+        newest = "ORDER BY v.started_us DESC, v.time_us DESC"
+        if whole_runs is None or not all(map(is_uuid, whole_runs)):
+            return iter(self.sql.execute(f"{_WRITES} WHERE g.output = ? {newest}", (output,)))
+        groups = self.sql.execute("SELECT id FROM groups WHERE output = ?", (output,)).fetchall()
+        reported = [  # each by an index: of thousands of rewrites mostly the last is looked at
+            self.sql.execute(f"{_WRITES} WHERE v.grp = ? AND v.rewrites = ? {newest}", (group, kind))
+            for (group,) in groups
+            for kind in (UNLESS_PARTS, WHOLE)
+        ]
+        query = f"{_WRITES_OF_RUNS} WHERE g.output = ? AND NOT v.rewrites {newest}"
+        promoted = self.sql.execute(query, (json.encode(sorted(whole_runs)).decode(), output))
+        return merge(*reported, promoted, key=itemgetter(1, 3), reverse=True)
 
     def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
         """Return the jobs and times of what an execution wrote into a dataset up to a moment."""

@@ -86,7 +86,7 @@ CREATE TABLE rewrites(
   output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX rewrites_changed ON rewrites(generation);
-CREATE TABLE commit_proofs(name INTEGER, run_id TEXT, is_whole INTEGER, PRIMARY KEY(name, run_id, is_whole))
+CREATE TABLE commit_proofs(name INTEGER, is_whole INTEGER, run_id TEXT, PRIMARY KEY(name, is_whole, run_id))
   WITHOUT ROWID;
 CREATE TABLE removed_events(id INTEGER PRIMARY KEY, before_us INTEGER NOT NULL);
 CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);

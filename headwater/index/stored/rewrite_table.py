@@ -38,7 +38,7 @@ class RewriteTable:
     def see(self, facts: Sequence[RunFacts]) -> None:
         """Keep what commits prove, and the time of the newest event that is not ahead of its receipt."""
         proofs = [proof for fact in facts for proof in proofs_in(fact.content.write_signs)]
-        rows = [(self._names.number(each.dataset), each.run_id, each.is_whole) for each in proofs]
+        rows = [(self._names.number(each.dataset), each.is_whole, each.run_id) for each in proofs]
         self._sql.executemany("INSERT OR IGNORE INTO commit_proofs VALUES (?, ?, ?)", rows)
         newest = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         if newest is not None:

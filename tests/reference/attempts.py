@@ -23,10 +23,10 @@ class Attempt:
     own_sources: set[Dataset]
     through: set[Dataset] = field(default_factory=set)
     """What jobs read that feed it."""
-    is_feeding: bool = False
-    """It reports what feeds jobs, without an output."""
     is_of_anything: bool = False
     """A job feeds it of which no event tells what it reads."""
+    is_feeding: bool = False
+    """It reports what feeds jobs, without an output."""
 
     @property
     def used(self) -> set[Dataset]:

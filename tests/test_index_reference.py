@@ -71,6 +71,7 @@ from tests.reference.world_events import (
 )
 from tests.reference.worlds import random_world, worlds
 from tests.rule_cases.events import LAKE, begun, change, done, entry, table, tagging, writes
+from tests.rule_cases.rewriting import committed
 
 SECOND = 1_000_000
 MODES: tuple[Mode, ...] = ("value", "any")
@@ -136,13 +137,33 @@ def test_a_question_about_the_past_holds_up_none_about_now() -> None:
     ],
 )
 def test_declared_writes_outweigh_what_events_say(change: str, rule: str, is_clear: bool) -> None:
+    assert clear_rows_stay(change, rule) == {is_clear}
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "proves", "is_clear"),
+    [
+        ("OVERWRITE", "dataset: b, writes: whole", "nothing", False),
+        ("", "dataset: b, writes: append", "whole", True),
+        ("OVERWRITE", f"run: {uuid(1)}, writes: append", "nothing", True),
+        ("", "dataset: b, keeps: 90d", "whole", False),
+    ],
+)
+def test_what_users_declare_outweighs_what_commits_prove(change: str, rule: str, proves: str, is_clear: bool) -> None:
+    assert clear_rows_stay(change, rule, committed(2, f"2 {proves} b")) == {is_clear}
+
+
+def clear_rows_stay(change: str, rule: str, *more: Json) -> set[bool]:
+    """Tell whether rows of a clear write are there after a masked one with a change of the lifecycle, now and then."""
     clear = done(1, 1, writes("b", {"x": "a.x"}), of=[table("a", "x")], job="etl")
     masked = done(2, 2, writes("b", {"x": "a.x#"}, says=change), of=[table("a", "x")], job="etl")
-    world = deliver([clear, masked, tagging(3, "a.x")])
+    world = deliver([clear, masked, tagging(3, "a.x"), *more])
+    found = set()
     with indexed(world, Random(1), f"version: 1\nrewrites: [{{{rule}}}]" if rule else "") as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 100 * SECOND)):
             with open_views.look(moment) as here:
-                assert bool(exposed(here, tagged=False)[1]) is is_clear
+                found.add(bool(exposed(here, tagged=False)[1]))
+    return found
 
 
 def test_a_contract_tells_which_tags_a_dataset_may_hold_that_a_job_feeds() -> None:

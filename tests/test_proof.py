@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Sequence
+from itertools import cycle
+from random import Random
 
 import pytest
 
-from tests.proof.campaign import OPERATORS, Tally, judged, smallest, variant_of, variants
+from tests.proof.campaign import OPERATORS, Tally, Variant, judged, smallest, variant_of, variants
 from tests.proof.event_edits import Mutation
 from tests.proof.index_campaign import campaign_of
 from tests.proof.judges import MemoryJudge
 from tests.proof.open_points import open_kinds, open_pairs
 from tests.proof.ranks import QUESTIONS, Answers, Asked, Column, Reached, unsafe_answers
 from tests.proof.reports import report
-from tests.proof.streams import recordings, stream
+from tests.proof.streams import Stream, questions_about, recordings, stream
 from tests.reference.records import Delivered
+from tests.reference.world_events import Json, at, facet, run_event, uuid
 from tests.rule_cases.events import done, table, writes
 
 pytestmark = pytest.mark.slow
@@ -130,3 +133,35 @@ def assert_safe(tally: Tally) -> None:
     """Hold the kinds that are not listed as open: of these, some of many worlds show violations."""
     found = {kind: violations for kind, violations in tally.violations.items() if kind not in open_pairs()}
     assert [str(violations[0]) for violations in found.values()] == [], f"\n{tally}"
+
+
+def withdrawal(events: Sequence[Json]) -> Mutation:
+    """Return the events with what a comparison tells of commits that replaced no rows, of each write."""
+    written = [
+        {"run": event["run"]["runId"], "namespace": each["namespace"], "name": each["name"], "proves": proves}
+        for event in events
+        if "run" in event
+        for each, proves in zip(event.get("outputs") or [], cycle(("nothing", "part", "append")), strict=False)
+    ]
+    facets = {"headwater_commits": facet(commits=written)}
+    told = run_event("COMPLETE", at(0), uuid(930), ("headwater", "reconcile/nightly"), run_facets=facets)
+    return Mutation([*events, told], (len(events),), "commits replace no rows")
+
+
+def test_what_commits_withdraw_makes_no_answer_safer() -> None:
+    """Of overwrites of all writes: a world rarely rewrites a table that it exposed before."""
+    judge, effective = MemoryJudge(), 0
+    for number in range(60):
+        world = stream(number)
+        events = [json.loads(json.dumps(event)) for event in world.events]
+        for event in events[::2] if number % 2 else events[1::2]:
+            for each in event.get("outputs") or []:
+                overwrite = facet(lifecycleStateChange="OVERWRITE")
+                each["facets"] = {"lifecycleStateChange": overwrite} | (each.get("facets") or {})
+        variant = Variant(
+            number, "withdraw", Stream(world.name, events), withdrawal(events), questions_about(events, Random(number))
+        )
+        found, is_effective = judged(variant, judge)
+        assert found == [], found[0]
+        effective += is_effective
+    assert effective >= 3

@@ -5,13 +5,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from headwater.api import api_routes
+from headwater.cli.asking import asking
+from headwater.events.rows import LONGEST_RUN_FACETS
+from headwater.questions.answers.answer_parts import Dataset, Job
+from headwater.questions.answers.report_answers import ReportedRun, ReportedRuns
+from headwater.reconcile.finding_event import proof_events
 from headwater.reconcile.histories.history_entry import HistorySpan
+from headwater.reconcile.joining.commit_join import WriteProof
+from headwater.reconcile.joining.history_join import Patience
+from headwater.reconcile.joining.landed_runs import landed
+from headwater.reconcile.reconciling import ask_landed, write_proofs
 from headwater.reconcile.table_commits import committed_tables
-from tests.reconciling import OTHER, SPARK, Json, land, reconcile, run_events
+from tests.reconciling import OTHER, SPARK, Json, land, reconcile, run_events, stamp
 
 MINUTE_US = 60_000_000
 HOUR_US = 60 * MINUTE_US
@@ -129,7 +140,140 @@ def test_a_run_that_reports_complete_and_committed_nothing_is_named(tmp_path: Pa
 
     assert [(each["kind"], each["name"]) for each in found["items"]] == [("committed_nothing", "jobs/fails.silently")]
     (finding,) = found["items"]
-    assert f"`run: {finding['run']}` with `writes: append` in rewrites.yaml" in finding["advice"]
+    assert f"`run: {finding['run']}` with `writes: whole` in rewrites.yaml" in finding["advice"]
+
+
+def changed(what: str) -> Json:
+    return {"lifecycleStateChange": {"lifecycleStateChange": what}}
+
+
+ROWS = pa.table({"a": [1, 2], "day": ["mon", "tue"]})
+"""Of two partitions."""
+
+
+def asked(folder: Path, question: str, **parameters: str) -> Json:
+    """Ask a data folder a question as HTTP has it."""
+    questions = {each.path: each for each in api_routes.ROUTES}
+    with asking(None, None, folder) as source:
+        answer: Json = msgspec.to_builtins(source.ask(questions[question], parameters))
+    return answer
+
+
+def proofs(folder: Path, table: Path) -> list[WriteProof]:
+    """Return what `reconcile --save` tells about the runs in a data folder."""
+    now_us = time.time_ns() // 1000
+    span = HistorySpan(now_us - 2 * HOUR_US, now_us)
+    told = ask_landed(
+        lambda question, parameters: asked(folder, question, **parameters),
+        lambda answer: msgspec.convert(answer, ReportedRuns),
+        span.since_us,
+    )
+    tables = [(Dataset("file", str(table)), each) for each in committed_tables(str(table), {}, span)]
+    return write_proofs(tables, told, span, Patience(now_us, 0, 0, 5_000_000))
+
+
+def proven(folder: Path, table: Path) -> dict[str, str]:
+    """Return what commits prove about the write of each job."""
+    return {each.run.said.job.name: each.proves for each in proofs(folder, table)}
+
+
+def test_commits_of_delta_rs_prove_what_each_run_did_to_the_rows(tmp_path: Path) -> None:
+    table, started = tmp_path / "t", time.time_ns() // 1000 - HOUR_US
+    jobs = {"creates": "", "appends": "", "overwrites": "whole", "replaces.a.part": "part", "deletes.all": "whole"}
+    write_deltalake(table, ROWS)
+    write_deltalake(table, ROWS, mode="append")
+    write_deltalake(table, ROWS.slice(1), mode="overwrite")
+    write_deltalake(table, ROWS.slice(1), mode="overwrite", predicate="day = 'tue'")
+    DeltaTable(table).delete()
+    bodies = []
+    for version, job in enumerate(jobs):
+        us = started + version * MINUTE_US
+        commit_at(table, version, us)
+        output_of = [output(table, version, changed("CREATE" if job == "appends" else "OVERWRITE"))]
+        bodies += run_events(job, us - 2_000_000, us + 1_000_000, outputs=[*output_of])
+    later = started + 20 * MINUTE_US
+    fails = run_events("fails", later, later, outputs=[output(table, facets=changed("OVERWRITE"))])
+    land(tmp_path / "data", [*bodies, *fails])
+
+    found = proven(tmp_path / "data", table)
+
+    assert found == {job: proves for job, proves in jobs.items() if proves} | {"fails": "nothing"}
+
+
+def test_what_a_failed_write_reports_to_have_replaced_is_upstream_again(tmp_path: Path) -> None:
+    table, data = tmp_path / "t", tmp_path / "data"
+    times = written(table, 2, time.time_ns() // 1000 - HOUR_US)
+
+    def writing_mail(us: int, source: str) -> list[bytes]:
+        fields = {"a": {"inputFields": [{"namespace": "db", "name": source, "field": "mail"}]}}
+        outputs = [output(table, facets={"columnLineage": {"fields": fields}})]
+        return run_events("writes", us - 1_000_000, us, inputs=[{"namespace": "db", "name": source}], outputs=outputs)
+
+    def upstream() -> list[tuple[str, bool]]:
+        found = asked(data, "upstream", dataset=str(table), column="a")["columns"]
+        return sorted((each["dataset"], each["earlier"]) for each in found)
+
+    fails = times[0] + 20_000_000
+    emptied = run_events("fails", fails, fails + 1_000_000, outputs=[output(table, facets=changed("OVERWRITE"))])
+    land(data, [*writing_mail(times[0], "crm"), *emptied, *writing_mail(times[1], "shop")])
+    assert upstream() == [("shop", False)]
+
+    land(data, [*proof_events("nightly", proofs(data, table))])
+
+    assert upstream() == [("crm", True), ("shop", False)]
+
+
+def test_proofs_of_many_runs_go_in_events_that_stay_small_and_the_same(tmp_path: Path) -> None:
+    run = landed(ReportedRun(
+        id="0193a2b4-0000-7000-8000-000000000001", job=Job("jobs", "j"), producer="p", state="COMPLETE",
+        streaming=False, parent=None, ids=[], started=stamp(0), ended=stamp(0), last_event=stamp(0), reads=0, writes=[],
+    ))  # fmt: skip
+    dataset = Dataset("file", "/t")
+    withdrawn = [WriteProof(run._replace(until_us=at), dataset, "nothing", None) for at in range(1_500)]
+    whole = [WriteProof(run._replace(until_us=HOUR_US + at), dataset, "whole", at) for at in range(1_500)]
+
+    events = [json.loads(each) for each in proof_events("n", [*whole, *withdrawn])]
+
+    told = [each["run"]["facets"]["headwater_commits"]["commits"] for each in events]
+    assert [sum(each["proves"] == kind for some in told for each in some) for kind in ("nothing", "whole")] == [
+        1_500,
+        1_000,
+    ]
+    assert max(len(json.dumps(each["run"]["facets"], separators=(",", ":"))) for each in events) <= LONGEST_RUN_FACETS
+    assert [json.loads(each) for each in proof_events("n", [*withdrawn, *whole])] == events
+    assert min(each["version"] for some in told for each in some if each["proves"] == "whole") == 500
+
+
+OVERWRITTEN: list[tuple[str, Json, bool, str]] = [
+    # commitInfo as Delta 3.3.3 for Spark 3.5 writes it
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, False, ""),
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]"}, True, "whole"),
+    ("OVERWRITE", {"mode": "Overwrite", "partitionBy": "[]", "predicate": "day = 'tue'"}, False, "part"),
+    ("OVERWRITE", {"mode": "Overwrite", "isDynamicPartitionOverwrite": True}, False, "part"),
+    ("OVERWRITE", {"mode": "Append", "partitionBy": "[]"}, False, "append"),
+    ("CREATE", {"mode": "Append", "partitionBy": "[]"}, False, ""),
+]
+"""What a run reports, the parameters of its commit, whether that removes files of other partitions; what it proves."""
+
+
+def test_an_overwrite_of_partitions_is_whole_only_if_it_removes_others(tmp_path: Path) -> None:
+    """A dynamic overwrite has the same commitInfo, and removes only files of partitions that it writes."""
+    us, data = time.time_ns() // 1000 - HOUR_US, tmp_path / "data"
+    tables = [tmp_path / str(number) for number in range(len(OVERWRITTEN))]
+    bodies = []
+    for table, (reported, parameters, is_static, _) in zip(tables, OVERWRITTEN, strict=True):
+        write_deltalake(table, ROWS, partition_by=["day"])
+        predicate = None if is_static else "day = 'tue'"
+        write_deltalake(table, ROWS.slice(1), mode="overwrite", predicate=predicate)
+        commit_at(table, 0, us - MINUTE_US)
+        commit_at(table, 1, us, operation="WRITE", operationParameters=parameters)
+        told = output(table, 1, changed(reported))
+        bodies += run_events("writes", us - 2_000_000, us + 1_000_000, outputs=[told])
+    land(data, bodies)
+
+    assert [proven(data, table) for table in tables] == [
+        {"writes": proves} if proves else {} for *_, proves in OVERWRITTEN
+    ]
 
 
 def test_of_a_long_log_only_the_commits_of_the_span_are_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The reference solver itself, case by case against docs/lineage.md: it must be right on its own."""
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import combinations
@@ -527,6 +528,15 @@ FEATURES: dict[str, Question] = {
     "opaque": lambda r: any(edge[6] for edge in r.table_edges),
     "lineage facet": lambda r: any(account.content.entries for account in r.accounts),
     "fed by a job that reads": lambda r: any(r.opacity.followed(w).datasets - w.reads for w in r.current if w.jobs),
+    "rewrites that commits withdraw": lambda r: True in decided_by_commits(r),
+    "rewrites that commits alone prove": lambda r: False in decided_by_commits(r),
+    "feeds the job of its run": lambda r: any(each.content.own_fed and each.writings for each in r.working),
+    "feeds another job, or one without output": lambda r: any(each.feeds_jobs for each in r.without_output),
+    "feeds a job that feeds an output": lambda r: any(
+        r.followed({each.job}).datasets and any(each.job in w.jobs for w in r.current)
+        for a in r.working
+        for each in a.content.fed
+    ),
     "fed by a job of which nothing is known": lambda r: any(
         not r.opacity.followed(writing).is_complete for writing in r.current
     ),
@@ -610,6 +620,15 @@ def writings_by_output(lineage: Reference) -> list[list[Any]]:
     for writing in lineage.current:
         groups[writing.job, writing.output].append(writing)
     return list(groups.values())
+
+
+def decided_by_commits(lineage: Reference) -> set[bool]:
+    """Return what events say of the writes of which commits say the opposite: whether they are whole rewrites."""
+    by_events = copy.copy(lineage.write_kinds)
+    by_events.committed = []
+    told = [(account, output) for account in lineage.working for output in account.content.outputs]
+    reported = [(each, by_events.replaces_all(*each)) for each in told]
+    return {is_whole for each, is_whole in reported if lineage.write_kinds.replaces_all(*each) != is_whole}
 
 
 def writers_of_recreated(lineage: Reference) -> set[bool]:

@@ -19,7 +19,7 @@ from headwater.spark.silver.spark_derivation import DERIVED, Derive
 from headwater.spark.silver.texts import text_of
 from tests.lineage_world import read_facts
 from tests.reference.world_events import START_US, Json, at, deliver, facet, uuid
-from tests.rule_cases.events import changes, done, table
+from tests.rule_cases.events import LAKE, changes, done, table
 
 T = Name("s3://lake", "t")
 
@@ -161,8 +161,26 @@ def test_silver_takes_the_nominal_time_of_a_run_above(own: dict[str, Json], peri
     assert derived_candidate(facts, UserRules(), above_us=7)["period_us"] == period
 
 
-def derived_candidate(facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None) -> dict[str, Any]:
-    row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us)
+@pytest.mark.parametrize(
+    ("is_whole", "rule", "kinds"),
+    [
+        (False, "", (False, False)),
+        (True, "", (True, False)),
+        (False, "dataset: t, writes: whole", (True, False)),
+    ],
+)
+def test_silver_notes_writes_as_commits_prove_them(is_whole: bool, rule: str, kinds: tuple[bool, bool]) -> None:
+    facts, _ = read_facts(deliver([done(1, 1, changes("t", "OVERWRITE"), job="load")]))
+    rules = UserRules(rewrites=read_rewrites(f"version: 1\nrewrites: [{{{rule}}}]", "rewrites.yaml") if rule else ())
+    proof = {"run_id": uuid(1), "dataset_namespace": LAKE, "dataset_name": "t", "is_whole": is_whole}
+    candidate = derived_candidate(facts, rules, proofs=json.dumps([proof]))
+    assert (candidate["rewrites"], candidate["unless_parts"]) == kinds
+
+
+def derived_candidate(
+    facts: Sequence[RunFacts], rules: UserRules, above_us: int | None = None, proofs: str | None = None
+) -> dict[str, Any]:
+    row = (0, None, None, facts[0].run_key, text_of(facts), "", None, above_us, proofs)
     (derived,) = Derive(Known(Naming(), rules=rules))(iter([row]))
     (candidate,) = dict(zip(DERIVED.columns, derived, strict=True))["changes"]
     found: dict[str, Any] = candidate

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, get_args
 
@@ -21,9 +21,9 @@ from headwater.local.send import send_bodies
 from headwater.questions import parameters as p
 from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
-from headwater.reconcile.finding_event import finding_event
+from headwater.reconcile.finding_event import finding_event, proof_events
 from headwater.reconcile.histories.history_entry import HistorySpan, once
-from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings
+from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings, write_proofs
 from headwater.runtime.storage import remote_options
 from headwater.runtime.workspaces import fabric_access
 from headwater.settings import Settings, load_settings
@@ -99,10 +99,16 @@ def reconcile(
         first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
         landed = ask_landed(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
     found = findings(entries, committed, landed, span, by)
+    proofs = write_proofs(committed, landed, span, by)
     if save is not None and server is not None:
-        _keep(server, key, finding_event(save.strip(), found, HistorySpan(since_us, by.now_us)))
+        told = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
+        _keep(server, key, [*proof_events(save.strip(), proofs), told])
     looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
-    _print({"looked": looked, "counts": Counter(each.kind for each in found)}, found, as_json)
+    _print(
+        {"looked": looked, "counts": Counter(each.kind for each in found), "proven": Counter(p.proves for p in proofs)},
+        found,
+        as_json,
+    )
     sys.exit(1 if any(each.kind in failing for each in found) else 0)
 
 
@@ -129,9 +135,9 @@ def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
         yield lambda question, asked: source.ask(questions[question], asked)
 
 
-def _keep(server: str, key: str | None, event: bytes) -> None:
-    outcome = send_bodies([event], server, key, progress=False)
-    if outcome["accepted"] != 1:
+def _keep(server: str, key: str | None, events: Sequence[bytes]) -> None:
+    outcome = send_bodies(events, server, key, progress=False)
+    if outcome["accepted"] != len(events):
         raise WrongSetting(
             f"The findings were not taken: {' '.join(outcome['reasons'])} Give a key with the role write."
         )

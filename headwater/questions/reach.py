@@ -161,6 +161,8 @@ def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forwar
         for each in (dataset, *counted.lifetimes.others(dataset)):
             for number in counted.attempted.intersection(graph.attempts_reading(each)):
                 output = graph.sets[number][1].output
+                if graph.feeds_a_job(number, each):
+                    yield _Gap(number, "not_completed")
                 if output is not None and graph.may_have_written(number, each):
                     yield from [_Gap(number, "not_completed", output)] if _goes_on(snapshot, output, counted) else ()
         return
@@ -202,6 +204,8 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
                 or (lineage.carries and graph.is_opaque(number, each))
             )
             counts = counted.says(number) if each == dataset else counted.reading[number]
+            if counts and graph.feeds_a_job(number, each):
+                yield _Gap(number, "no_output")
             if counts and hides and lineage.output is not None and _goes_on(snapshot, lineage.output, counted):
                 yield _Gap(number, "no_columns", lineage.output)
 

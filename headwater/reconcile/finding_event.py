@@ -1,14 +1,22 @@
-"""Findings as an event: they travel, and are stored once, like any other; the next one of that name replaces them."""
+"""Findings as an event: they travel, and are stored once, like any other; the next one of that name replaces them.
+
+What commits prove travels in events of its own. They add up, for a run that was judged once stays so.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from headwater.events.finding_facet import FACET, NAMESPACE, PREFIX
+from headwater.events.finding_facet import COMMITS, FACET, NAMESPACE, PREFIX
+from headwater.events.rows import LONGEST_RUN_FACETS
 from headwater.events.times import iso
+from headwater.lineage.runs.commit_proofs import WHOLE
 from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.histories.history_entry import HistorySpan
+from headwater.reconcile.joining.commit_join import WriteProof
 
 PRODUCER = "urn:headwater:reconcile"
 MOST = 1_000
@@ -36,3 +44,65 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
             "job": {"namespace": NAMESPACE, "name": f"{PREFIX}{name}", "facets": {FACET: facet}},
         }
     )
+
+
+def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
+    """Yield the events of what commits prove.
+
+    All that proves that a write is no whole rewrite is told; of whole rewrites the newest `MOST`. An event is about the
+    writes of one hour, and has the time of the earliest, so that it counts for every moment at which one of them does;
+    the same proofs make the same event again.
+    """
+    oldest = sorted(proofs, key=_order)
+    whole = [each for each in oldest if each.proves == WHOLE][-MOST:]
+    told = sorted([*(each for each in oldest if each.proves != WHOLE), *whole], key=_order)
+    for _, some in groupby(told, key=lambda each: each.run.until_us // _HOUR_US):
+        yield from _proof_events(name, list(some))
+
+
+def _proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
+    """Yield events whose facets stay beside them in bronze, where Spark reads them."""
+    some: list[WriteProof] = []
+    size = 0
+    for proof in proofs:
+        length = len(msgspec.json.encode(_told(proof))) + 1
+        if some and size + length > _FACET_BYTES:
+            yield _proof_event(name, some)
+            some, size = [], 0
+        some.append(proof)
+        size += length
+    yield _proof_event(name, some)
+
+
+def _proof_event(name: str, proofs: Sequence[WriteProof]) -> bytes:
+    facet = {
+        "_producer": PRODUCER,
+        "_schemaURL": f"{_SPEC}RunFacet",
+        "commits": [_told(proof) for proof in proofs],
+    }
+    run_id = uuid5(NAMESPACE_URL, f"{PRODUCER}:{name}:{msgspec.json.encode(facet).decode()}")
+    return msgspec.json.encode(
+        {
+            "eventType": "COMPLETE",
+            "eventTime": iso(proofs[0].run.until_us),
+            "producer": PRODUCER,
+            "schemaURL": f"{_SPEC}RunEvent",
+            "run": {"runId": str(run_id), "facets": {COMMITS: facet}},
+            "job": {"namespace": NAMESPACE, "name": f"{PREFIX}{name}"},
+            "inputs": [],
+            "outputs": [],
+        }
+    )
+
+
+def _told(proof: WriteProof) -> dict[str, str | int | None]:
+    name = {"namespace": proof.dataset.namespace, "name": proof.dataset.dataset}
+    return {"run": proof.run.said.id, **name, "proves": proof.proves, "version": proof.version}
+
+
+def _order(proof: WriteProof) -> tuple[int, str, str, str]:
+    return proof.run.until_us, proof.run.said.id, proof.dataset.namespace, proof.dataset.dataset
+
+
+_HOUR_US = 3_600_000_000
+_FACET_BYTES = LONGEST_RUN_FACETS - 400

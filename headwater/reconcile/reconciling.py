@@ -8,7 +8,7 @@ from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding, ReportedRun, ReportedRuns, TransportLoss
 from headwater.reconcile.committed_table import CommittedTable
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistorySpan
-from headwater.reconcile.joining.commit_join import TableHistory, TableWriter, uncommitted
+from headwater.reconcile.joining.commit_join import TableHistory, TableWriter, WriteProof, proven, uncommitted
 from headwater.reconcile.joining.history_join import Patience, unreported
 from headwater.reconcile.joining.landed_runs import LandedRuns
 
@@ -60,10 +60,23 @@ def findings(
     known = frozenset(run.said.id for run in runs.all)
     silent = [run for run in runs.all if not run.said.writes and not run.said.reads]
     until = HistorySpan(span.since_us, by.now_us - by.grace_us)
-    for dataset, table in tables:
-        history = TableHistory(dataset, table.uri, table.commits, [*_writers(runs, dataset)])
+    for history in _histories(tables, runs):
         found += uncommitted(history, silent, known, until, by.slack_us)
     return sorted(found, key=lambda each: (each.time, each.kind, each.name, each.version or 0, each.id or ""))
+
+
+def write_proofs(
+    tables: Sequence[tuple[Dataset, CommittedTable]], landed: Landed, span: HistorySpan, by: Patience
+) -> list[WriteProof]:
+    """Return what commits prove about the writes of runs (rule 6.7)."""
+    until = HistorySpan(span.since_us, by.now_us - by.grace_us)
+    histories = _histories(tables, LandedRuns(landed.runs))
+    return [proof for history in histories for proof in proven(history, until, by.slack_us)]
+
+
+def _histories(tables: Sequence[tuple[Dataset, CommittedTable]], runs: LandedRuns) -> Iterator[TableHistory]:
+    for dataset, table in tables:
+        yield TableHistory(dataset, table.uri, table.commits, [*_writers(runs, dataset)])
 
 
 def _writers(runs: LandedRuns, dataset: Dataset) -> Iterator[TableWriter]:

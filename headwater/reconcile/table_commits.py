@@ -11,7 +11,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, PyFileSystem
 
 from headwater.errors import InvalidEvent, LakeUnavailable, WrongSetting
 from headwater.events.decode import decode
-from headwater.reconcile.committed_table import CommittedTable, TableCommit
+from headwater.reconcile.committed_table import CommittedTable, Replaced, TableCommit
 from headwater.reconcile.histories.event_log_files import heads_of_lines, pieces
 from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.storage_faults import explain
@@ -19,6 +19,7 @@ from headwater.storage_faults import explain
 _COMMIT = re.compile(r"(\d{20})\.json")
 _ACTION = re.compile(rb'\s*\{\s*"(commitInfo|add|remove|cdc)"')
 _DATA = re.compile(rb'"dataChange"\s*:\s*true')
+_PARTITION = re.compile(rb'"partitionValues"\s*:\s*(\{[^{}]*\})')
 _WORD = re.compile(r"[\w-]{8,}")
 _HEAD = 256 << 10
 """Bytes of an action that are read: `dataChange` stands before the statistics, which are long."""
@@ -79,6 +80,7 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
     said: Any = {}
     raw = b""
     changes = False
+    moved = _MovedFiles()
     with store.open_input_stream(file.path) as stream:
         for line in heads_of_lines(pieces(stream.read), _HEAD):
             action = _ACTION.match(line)
@@ -86,6 +88,7 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
                 raw, said = line, _info(line)
             elif action:
                 changes = changes or _DATA.search(line) is not None
+                moved.see(action[1], line)
     stamp = said.get("inCommitTimestamp") or said.get("timestamp")
     return TableCommit(
         version=version,
@@ -95,7 +98,61 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
         user=str(said.get("userName") or said.get("userId") or ""),
         words=frozenset(_WORD.findall(raw.decode(errors="replace").lower())),
         changes_data=changes,
+        replaced=_replaced(said, moved),
     )
+
+
+class _MovedFiles:
+    """The partitions of the files that a commit adds and removes."""
+
+    def __init__(self) -> None:
+        self._added: set[bytes] = set()
+        self._removed: set[bytes] = set()
+        self._is_known = True
+
+    def see(self, action: bytes, line: bytes) -> None:
+        """Take the head of an action."""
+        if action in (b"add", b"remove"):
+            found = _PARTITION.search(line)
+            (self._added if action == b"add" else self._removed).add(found[1] if found else b"")
+            self._is_known = self._is_known and found is not None
+
+    @property
+    def are_whole_table(self) -> bool:
+        """Whether an overwrite replaced all rows.
+
+        Delta writes the same commitInfo for an overwrite of partitions that is dynamic, which only removes files from
+        partitions that it writes. A table without partitions, or files that are removed from another partition, tell
+        them apart.
+        """
+        every = self._added | self._removed
+        return self._is_known and bool(every) and (every == {b"{}"} or bool(self._removed - self._added))
+
+
+def _replaced(info: Any, moved: _MovedFiles) -> Replaced:
+    """Return what a commit does to the rows that are there, by operation and parameters of Delta and delta-rs."""
+    operation, told = str(info.get("operation") or "").upper(), info.get("operationParameters")
+    told = told if isinstance(told, dict) else {}
+    has_condition = told.get("predicate") not in _NO_CONDITION
+    if operation == "DELETE":
+        return "part" if has_condition else "whole"
+    mode = str(told.get("mode") or "").upper() if operation == "WRITE" else ""
+    if mode != "OVERWRITE":
+        return "append" if mode == "APPEND" else _BY_OPERATION.get(operation, "unclear")
+    if has_condition or str(told.get("isDynamicPartitionOverwrite")).lower() == "true":
+        return "part"
+    return "whole" if moved.are_whole_table else "unclear"
+
+
+_BY_OPERATION: dict[str, Replaced] = {
+    "CREATE OR REPLACE TABLE AS SELECT": "whole",
+    "REPLACE TABLE AS SELECT": "whole",
+    "CREATE OR REPLACE TABLE": "whole",
+    "REPLACE TABLE": "whole",
+    "MERGE": "part",
+    "UPDATE": "part",
+}
+_NO_CONDITION = (None, "", "[]", '["true"]', "true")
 
 
 def _info(line: bytes) -> Any:

@@ -25,6 +25,7 @@ from headwater.tables.gold_layer import (
 )
 from headwater.tables.silver_layer import (
     BINDINGS,
+    COMMIT_PROOFS,
     DATASETS,
     EDGE_RUNS,
     EDGE_SETS,
@@ -50,6 +51,7 @@ __all__ = [
     "BUILDING",
     "COLUMN_EDGES",
     "COLUMN_LINEAGE",
+    "COMMIT_PROOFS",
     "DATASETS",
     "DUPLICATES",
     "EDGE_RUNS",

@@ -187,6 +187,12 @@ FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
 LENDERS = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
 """Datasets whose schemas runs took that tell none themselves."""
 
+COMMIT_PROOFS = Table(
+    "commit_proofs",
+    {"run_id": "string", "dataset_namespace": "string", "dataset_name": "string", "is_whole": "boolean"},
+)
+"""What commits prove about the writes of runs, whose ids are in lower case."""
+
 IN_STATE: Mapping[str, Table] = {
     "vote": EDGE_SETS,
     "facet": LATEST_FACETS,
@@ -196,6 +202,7 @@ IN_STATE: Mapping[str, Table] = {
     "runs": EDGE_RUNS,
     "finding": FINDINGS,
     "lender": LENDERS,
+    "proof": COMMIT_PROOFS,
     "position": POSITIONS,
 }
 """What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""

@@ -25,6 +25,8 @@ class Attempt:
     """What jobs read that feed it."""
     is_of_anything: bool = False
     """A job feeds it of which no event tells what it reads."""
+    is_feeding: bool = False
+    """It reports what feeds jobs, without an output."""
 
     @property
     def used(self) -> set[Dataset]:
@@ -69,18 +71,20 @@ class Attempts:
         return [each for each in self.counting if each.writing and each.writing.output == dataset]
 
     def reading(self, datasets: set[Dataset]) -> list[Attempt]:
-        return [each for each in self.counting if each.writing and each.used & datasets]
+        return [each for each in self.counting if (each.writing or each.is_feeding) and each.used & datasets]
 
     @property
     def mentioned(self) -> set[Dataset]:
         """The datasets that attempts read and write, whether these leave something open or not."""
         written = [each.writing for each in self.every if each.writing]
-        read = {dataset for account in self.accounts for dataset in account.content.inputs}
+        read = {dataset for account in self.accounts for dataset in account.content.inputs | account.feeding}
         return read.union(*(each.reads for each in written), (each.output for each in written))
 
     def _of(self, account: Account) -> Iterator[Attempt]:
         if not account.writings and account.content.inputs:
             yield Attempt(account, None, account.content.inputs, set())
+        if account.feeds_jobs:
+            yield Attempt(account, None, self.lineage.fed_by(account), set(), is_feeding=True)
         below = self.lineage.opacity.below(account)
         covered = set[Dataset]().union(*(each.covered for each in below))
         for writing in account.writings:
@@ -92,7 +96,8 @@ class Attempts:
     def _reported(self, attempt: Attempt) -> Any:
         run = attempt.account.run
         assert run
-        return run.job_key, run.state, proven(self.lineage, attempt.account, attempt.writing)
+        fed = attempt.account.content.fed if attempt.is_feeding else None
+        return run.job_key, run.state, fed, proven(self.lineage, attempt.account, attempt.writing)
 
     def _is_proven(self, attempt: Attempt) -> bool:
         """Tell whether what counts of the job and output reports the same, and other runs explain no more of it."""

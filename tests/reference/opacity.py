@@ -28,6 +28,8 @@ class Account:
     content: Content
     writings: list[Writing]
     run: Run | None = None
+    job: tuple[str, str] = ("", "")
+    """Key of the job of a JobEvent."""
 
     @cached_property
     def covered(self) -> set[Dataset]:
@@ -39,6 +41,31 @@ class Account:
         return self.content.inputs.union(*(writing.tables for writing in self.writings))
 
     @cached_property
+    def feeding(self) -> set[Dataset]:
+        """What it reports to feed jobs, as far as none of its outputs is made of it."""
+        return {each.source for each in self.content.fed if each.source and not (each.is_own and self.writings)}
+
+    @cached_property
+    def feeding_jobs(self) -> set[tuple[str, str]]:
+        """The jobs that feed its own job, which reports no output."""
+        jobs = {each.source_job for each in self.content.fed if each.source_job and each.is_own}
+        return set() if self.writings else jobs
+
+    @property
+    def feeding_columns(self) -> set[tuple[Dataset, str]]:
+        told = [each for each in self.content.fed if not (each.is_own and self.writings)]
+        return {(each.source, each.column) for each in told if each.source and each.column}
+
+    @property
+    def is_without_output(self) -> bool:
+        """Whether it only reads, or reports what feeds jobs that are no outputs of its own."""
+        return self.feeds_jobs or bool(self.content.inputs and not self.writings)
+
+    @property
+    def feeds_jobs(self) -> bool:
+        return any(not (each.is_own and self.writings) for each in self.content.fed)
+
+    @cached_property
     def opaque(self) -> set[Dataset]:
         """The opaque inputs of all outputs, or of a run without any, explained or not."""
         found = [self.opaque_for(writing) for writing in self.writings]
@@ -48,7 +75,7 @@ class Account:
         """Return what an output may be made of besides what is said, itself only if nothing is said of it."""
         listed = self.content.inputs.union(*(each.bare for each in self.writings))
         own = {writing.output} if writing.carries else set()
-        return (listed - self.covered - own) | writing.opaque | writing.behind_view
+        return (listed - self.covered - own) | (self.content.own_fed - own) | writing.opaque | writing.behind_view
 
     @cached_property
     def hides_steps(self) -> bool:

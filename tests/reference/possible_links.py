@@ -39,10 +39,11 @@ def _writes_for(lineage: Reference, writing: Writing) -> Iterator[str]:
 
 def _newest_readers(lineage: Reference) -> list[Account]:
     """Return the runs that read and report no output, of the newest execution of each job."""
-    reading = [each for each in lineage.working if each.run and each.content.inputs and not each.writings]
+    reading = [each for each in lineage.working if each.run and each.is_without_output]
     newest: dict[tuple[str, str], tuple[int, str, str]] = {}
     for account in reading:
         assert account.run
         job = account.run.job_key
         newest[job] = max(newest.get(job, (0, "", "")), (account.run.time_us, account.key, account.run.execution))
-    return [each for each in reading if each.run and newest[each.run.job_key][2] == each.run.execution]
+    only_reading = [each for each in reading if not each.feeds_jobs]
+    return [each for each in only_reading if each.run and newest[each.run.job_key][2] == each.run.execution]

@@ -18,7 +18,7 @@ from tests.reference.retired import retired_jobs
 from tests.reference.schemas import Schemas
 from tests.reference.unlisted import known_datasets
 from tests.reference.write_kinds import WriteKinds
-from tests.reference.writings import Reader, Writing
+from tests.reference.writings import Fed, Reader, Writing
 
 Column = tuple[str, str, str | None] | Node
 """A column by name alone, its newest generation meant; with view `all` a column of a generation."""
@@ -87,8 +87,11 @@ class Reference:
         self.window_end_us = max(ends, default=None) if window_end_us is None else window_end_us
 
     def _followed(self, writing: Writing) -> Followed:
-        """Follow the jobs that feed a writing through what they read, also through jobs that feed these."""
-        found = self._jobs_behind(writing.jobs)
+        return self.followed(writing.jobs)
+
+    def followed(self, jobs: set[tuple[str, str]]) -> Followed:
+        """Follow jobs that feed something through what they read, also through jobs that feed these."""
+        found = self._jobs_behind(jobs)
         is_complete = all(any(self._read_by(each) for each in self._jobs_behind({job})) for job in found)
         return Followed(set[Dataset]().union(*map(self._read_by, found)), is_complete)
 
@@ -97,11 +100,46 @@ class Reference:
         while more := jobs - found:
             found |= more
             jobs = {job for key in more for each in self._writings_of(key) for job in each.jobs}
+            jobs |= {each.source_job for each in self._fed if each.job in more and each.source_job}
         return found
+
+    @cached_property
+    def _fed(self) -> list[Fed]:
+        """What is reported to feed jobs."""
+        return [fed for account in [*self.working, *self.declarations] for fed in account.content.fed]
+
+    @property
+    def without_output(self) -> list[Account]:
+        """What counts for use of runs that only read, or report what feeds jobs that are no outputs of theirs.
+
+        These are the newest executions of each job, what else a job reported within the window, and declarations.
+        """
+        by_job = defaultdict(list)
+        for account in self.working:
+            run = account.run
+            if run and run.job_key not in self.retired and account.is_without_output:
+                newness = period_of(run, self.by_key), run.time_us, run.key
+                by_job[run.job_key].append((newness, run.execution, account))
+        found, earlier = list[Account](), dict[object, Account]()
+        for job, runs in by_job.items():
+            newest = max(runs, key=lambda each: each[0])[1]
+            found += [account for _, execution, account in runs if execution == newest]
+            for _, _, account in sorted(runs, key=lambda each: each[0]):
+                if account.run and self.is_within_window(account.run.time_us):
+                    earlier[job, _reads_as(account)] = account
+        told = {(each.run.job_key, _reads_as(each)) for each in found if each.run}
+        declared = [each for each in self.declarations if each.feeds_jobs and each.job not in self.retired]
+        return [*found, *(account for read, account in earlier.items() if read not in told), *declared]
+
+    def fed_by(self, account: Account) -> set[Dataset]:
+        """Return what a run or declaration reports to feed jobs, also through jobs."""
+        return account.feeding | self.followed(account.feeding_jobs).datasets
 
     def _read_by(self, job: tuple[str, str]) -> set[Dataset]:
         only_read = [each.content.inputs for each in self.working if self._is_run_of(each.run, job)]
-        return set[Dataset]().union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job)))
+        fed = {each.source for each in self._fed if each.source and each.job == job}
+        fed |= {source for each in self.working if self._is_run_of(each.run, job) for source in each.feeding}
+        return fed.union(*only_read, *(each.reads | each.opaque for each in self._writings_of(job)))
 
     def _writings_of(self, job: tuple[str, str]) -> list[Writing]:
         every = [*self.observed, *(each for each in self.every_declared if each.job[0])]
@@ -117,6 +155,7 @@ class Reference:
         reading = [account for account in self.working if account.run and not account.writings]
         mentioned = [output for each in self.declarations for output in each.content.outputs]
         mentioned += [dataset for each in reading for dataset in each.content.inputs]
+        mentioned += [dataset for each in [*self.working, *self.declarations] for dataset in each.feeding]
         return known_datasets(((each.output, each.reads, each.doubts) for each in writings), mentioned)
 
     # Accounts
@@ -143,7 +182,7 @@ class Reference:
         made = self.reader.writings(content, time_us, None, event.time_us, event.event["producer"])
         for writing in made:
             writing.run, writing.job = event.event_id, job
-        return Account(event.event_id, content, made)
+        return Account(event.event_id, content, made, job=job)
 
     def _declared_by_jobs(self) -> list[Account]:
         newest = {job_key(e.event["job"]): e for e in self.events if "job" in e.event and "run" not in e.event}
@@ -320,6 +359,12 @@ class Reference:
             if attempt.writing and run:
                 told.append((attempt.writing, run.time_us or run.last_us))
         found: dict[Dataset, dict[str, int]] = defaultdict(dict)
+        accounts = [(each, each.run.time_us if each.run else NEVER) for each in [*self.working, *self.declarations]]
+        accounts += [(each, each.run.time_us or each.run.last_us) for each in self.every_attempt.accounts if each.run]
+        for account, time_us in accounts:
+            for dataset, name in account.feeding_columns:
+                key, named = self.schemas.key(dataset, name), found[dataset]
+                named[key] = max(time_us, named.get(key, time_us))
         for writing, time_us in told:
             for source, column, output, *_ in writing.edges | writing.selecting:
                 for dataset, name in ((source, column), (writing.output, output)):
@@ -357,6 +402,7 @@ class Reference:
         counting = [*self.observed, *self.every_declared]
         found = {dataset for each in counting for dataset in (each.output, *each.inputs, *each.tables)}
         found |= {dataset for each in self.working if not each.writings for dataset in each.content.inputs}
+        found |= {dataset for each in [*self.working, *self.declarations] for dataset in each.feeding}
         return found | self.attempts.mentioned
 
     def moved_on(self, dataset: Dataset, *, forward: bool) -> set[Dataset]:
@@ -399,6 +445,12 @@ class Reference:
 
     def _is_recent(self, seen_us: int) -> bool:
         return self.seen_since_us is None or seen_us >= self.seen_since_us
+
+
+def _reads_as(account: Account) -> object:
+    """Return what a run without output reports, for comparison."""
+    read = frozenset() if account.writings else frozenset(account.content.inputs)
+    return read, frozenset(each for each in account.content.fed if not (each.is_own and account.writings))
 
 
 def _newness(run: Run) -> tuple[int, str]:

@@ -56,6 +56,10 @@ def _is_stop_of_impact(lineage: Reference, dataset: Dataset) -> bool:
     attempts = [each for each in lineage.attempts.counting if each.written_from & meant]
     if any(each.writing and _goes_on(lineage, each.writing.output) for each in attempts):
         return True
+    fed = [lineage.fed_by(each) for each in lineage.without_output if each.feeds_jobs]
+    fed += [each.used for each in lineage.attempts.counting if each.is_feeding]
+    if any(datasets & meant for datasets in fed):
+        return True
     return any(
         _hides(lineage, writing) & datasets and _goes_on(lineage, writing.output) for writing, datasets in here + there
     )

@@ -1,6 +1,5 @@
 """Whether a column is used, and what proves it (docs/lineage.md: unused)."""
 
-from collections import defaultdict
 from functools import cached_property
 
 from tests.reference.generations import Dataset
@@ -55,11 +54,11 @@ class Verdicts:
     def collects(self, name: Name) -> set[tuple[str, int]]:
         """Return the batch runs that read a dataset and write nothing, unless a run of their execution covers it."""
         readers = self._newest_that_only_read(is_streaming=False)
-        readers += [each.account for each in self.lineage.attempts.counting if not each.writing]
+        readers += [each.account for each in self.lineage.attempts.counting if not (each.writing or each.is_feeding)]
         return {
             (account.run.key, account.run.time_us)
             for account in readers
-            for dataset in account.content.inputs & self.lineage.generations.of_name(name)
+            for dataset in account.content.inputs & self.lineage.generations.of_name(name) - account.feeding
             if account.run and not self._is_covered(account, dataset)
         }
 
@@ -145,6 +144,7 @@ class Verdicts:
             found = [opacity.inputs(*each, doubts=doubts) & datasets for each, datasets in asked] + [
                 opacity.inputs(account) & meant for account in only_read
             ]
+            found += [self.lineage.fed_by(each) & meant for each in self.lineage.without_output if each.feeds_jobs]
             if any(found):
                 return reason
         if any(opacity.left_open(account, writing) & datasets for (account, writing), datasets in asked):
@@ -165,31 +165,11 @@ class Verdicts:
 
     def _newest_that_only_read(self, *, is_streaming: bool) -> list[Account]:
         """Return the runs that read and write nothing, of the newest execution of each job."""
-        by_job = defaultdict(list)
-        for account in self.lineage.working:
-            content = account.content
-            if account.run and account.run.job_key in self.lineage.retired:
-                continue
-            if account.run and account.run.is_streaming == is_streaming and content.inputs and not account.writings:
-                by_job[account.run.job_key].append((account.run.time_us, account.key, account.run.execution, account))
-        newest = {job: max(each[:3] for each in runs)[2] for job, runs in by_job.items()}
-        found = [account for job, runs in by_job.items() for *_, execution, account in runs if execution == newest[job]]
-        told = {_read_by(account) for account in found}
-        earlier = {
-            _read_by(account): account
-            for runs in by_job.values()
-            for *_, account in sorted(runs, key=lambda each: each[:2])
-            if self.lineage.is_within_window(account.run.time_us if account.run else 0)
-        }
-        return found + [account for read, account in earlier.items() if read not in told]
+        counting = [each for each in self.lineage.without_output if not each.writings]
+        return [each for each in counting if each.run and each.run.is_streaming == is_streaming]
 
     def _is_covered(self, account: Account, dataset: Dataset) -> bool:
         return any(
             each.run and account.run and each.run.execution == account.run.execution and dataset in each.covered
             for each in self.lineage.working
         )
-
-
-def _read_by(account: Account) -> tuple[object, frozenset[Dataset]]:
-    """Return which job read what."""
-    return account.run and account.run.job_key, frozenset(account.content.inputs)

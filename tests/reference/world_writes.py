@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 
 from tests.reference.records import is_own_table
-from tests.reference.world_events import Json, at, facet, job_event, source, step
+from tests.reference.world_events import Json, at, facet, job_event, run_event, source, step, uuid
 
 
 def add_writes(events: Sequence[Json]) -> None:
@@ -74,6 +74,52 @@ def add_jobs(events: Sequence[Json]) -> None:
                 fields = list(entry.get("fields") or {})
                 into = entry["fields"][fields[0]] if fields and chance // 64 % 2 else entry
                 into["inputs"] = [*into["inputs"], {"namespace": namespace, "name": name, "type": "JOB"}]
+
+
+def add_fed_jobs(events: Sequence[Json]) -> None:
+    """Let some runs and jobs report what feeds jobs: their own, others, and one of which no event knows."""
+    jobs = [_named(event["job"]) for event in events if "job" in event]
+    datasets = [each for event in events for each in (*(event.get("inputs") or []), *(event.get("outputs") or []))]
+    for number, event in enumerate(events):
+        chance = zlib.crc32(f"fed {event['eventTime']} {number} {len(events)}".encode())
+        told = ((event.get("run") or event.get("job") or {}).get("facets") or {}).get("lineage")
+        if "job" not in event or not datasets or chance % (3 if told else 12):
+            continue
+        namespace, name = [*jobs, ("jobs", "nobody")][chance // 64 % (len(jobs) + 1)]
+        into = {"type": "JOB"} | ({"namespace": namespace, "name": name} if chance // 16 % 2 else {})
+        sources = [_fed(datasets[(chance // 128 + 7 * place) % len(datasets)], chance >> place) for place in (0, 1)]
+        if chance // 32 % 4 == 0:
+            sources.append({"type": "JOB"} | dict(zip(("namespace", "name"), jobs[chance % len(jobs)], strict=True)))
+        whole = event.get("run") or event["job"]
+        entries = [*(told or {}).get("entries", []), {**into, "inputs": sources}]
+        whole["facets"] = {**(whole.get("facets") or {}), "lineage": facet(entries=entries)}
+
+
+def _fed(named: Json, chance: int) -> Json:
+    """Return a dataset as a source, two of three times with a column of it."""
+    fields = (((named.get("facets") or {}).get("schema") or {}).get("fields")) or [{"name": "x"}]
+    field = {"field": fields[chance // 8 % len(fields)]["name"]} if chance % 3 else {}
+    return {"namespace": named["namespace"], "name": named["name"], "type": "DATASET", **field}
+
+
+def commits(events: Sequence[Json]) -> list[Json]:
+    """Return events that tell what commits prove about the writes of some runs."""
+    proofs: dict[int, list[Json]] = {}
+    for number, event in enumerate(events):
+        for place, named in enumerate((event.get("outputs") or []) if "run" in event else []):
+            chance = zlib.crc32(f"commit {event['run']['runId']} {number} {place} {len(events)}".encode())
+            if chance % 6 == 0 and not is_own_table(named["name"]):
+                proves = ("whole", "part", "whole", "nothing")[chance // 6 % 4]
+                name = {"namespace": named["namespace"], "name": named["name"]}
+                told = {"run": event["run"]["runId"], "proves": proves, **name}
+                proofs.setdefault(chance // 24 % 2, []).append(told)
+    return [
+        run_event(
+            "COMPLETE", at(20 * by), uuid(940 + by), ("headwater", f"reconcile/{by}"),
+            run_facets={"headwater_commits": facet(commits=told)},
+        )
+        for by, told in sorted(proofs.items())
+    ]  # fmt: skip
 
 
 def declarations(events: Sequence[Json]) -> list[Json]:

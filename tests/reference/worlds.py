@@ -17,7 +17,7 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.world_gaps import add_gaps, add_unlisted
 from tests.reference.world_lives import LivingWorld
 from tests.reference.world_sql import add_sql
-from tests.reference.world_writes import add_copies, add_jobs, add_writes, declarations
+from tests.reference.world_writes import add_copies, add_fed_jobs, add_jobs, add_writes, commits, declarations
 
 LONGEST = 16  # events of a world, before some are sent twice
 FEW = (10, 14, 23, 26, 37, 46, 56, 67, 91, 95, 97, 99, 102, 112, 134, 147, 160, 162, 172, 193, 213, 234, 258, 259)
@@ -68,7 +68,8 @@ def make_world(draw: Draw) -> list[Delivered]:
     add_writes(sent)
     add_copies(sent)
     add_jobs(sent)
-    return deliver([*sent, *declarations(sent)])
+    add_fed_jobs(sent)
+    return deliver([*sent, *declarations(sent), *commits(sent)])
 
 
 def world_in_namespace(world: list[Delivered], prefix: str) -> list[Delivered]:
@@ -101,10 +102,13 @@ def _moved(value: Any, prefix: str) -> Any:
 def _moved_member(key: str, value: Any, prefix: str) -> Any:
     if key == "namespace":
         return _moved_namespace(value, prefix)
-    return _moved_run_id(value, prefix) if key == "runId" else _moved(value, prefix)
+    is_run_id = key == "runId" or (key == "run" and isinstance(value, str))
+    return _moved_run_id(value, prefix) if is_run_id else _moved(value, prefix)
 
 
 def _moved_namespace(value: str, prefix: str) -> str:
+    if value == "headwater":  # it means something to the rules
+        return value
     scheme, mark, rest = value.rpartition("://")
     return f"{scheme}{mark}{prefix}{rest}"
 

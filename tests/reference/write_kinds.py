@@ -36,19 +36,32 @@ class WriteKinds:
         self.parted = {name for event in events for name in _named_by_part(event, names)}
         self.leads = {(alias, location) for alias, known in names.bindings.items() for _, location in known}
         self.leads |= set(renamed)
+        self.committed = [each for event in events for each in _committed(event, names)]
 
     def is_by_parts(self, dataset: Dataset) -> bool:
         """Tell whether any name that may mean a dataset comes with a partition somewhere."""
+        return not self._names_of(dataset).isdisjoint(self.parted)
+
+    def _names_of(self, dataset: Dataset) -> set[Name]:
         found = {dataset[:2]}
         while more := {old for old, new in self.leads if new in found} - found:
             found |= more
-        return not found.isdisjoint(self.parted)
+        return found
+
+    def _proven(self, run: Run, output: Dataset) -> set[str]:
+        """Return what commits prove about the write of an output by a run."""
+        run_id, names = run.events[-1].event["run"]["runId"].lower(), self._names_of(output)
+        return {proves for own, name, proves in self.committed if own == run_id and name in names}
 
     def replaces_all(self, account: Account, output: Dataset) -> bool:
         """Tell whether a run is a whole rewrite of an output."""
         run = account.run
         if run is None or not run.completes or output not in account.content.outputs:
             return False
+        proven = self._proven(run, output)
+        return proven == {"whole"} if proven else self._reports_all_replaced(run, account, output)
+
+    def _reports_all_replaced(self, run: Run, account: Account, output: Dataset) -> bool:
         if any(event.event.get("eventType") == "FAIL" for event in _last_completed_attempt(run)):
             return False
         if output in account.content.parts:
@@ -101,6 +114,17 @@ class WriteKinds:
         name = self.names.canonical(named["namespace"], named["name"])
         shows_part = _shows_part([event], job, sql, name) or _writes_partitions(event)
         return str(change).upper() in ("OVERWRITE", "TRUNCATE") and not shows_part and not self.is_by_parts(dataset)
+
+
+def _committed(event: Delivered, names: Names) -> Iterable[tuple[str, Name, str]]:
+    """Yield (run id, name of the output, what a commit proves) that an event of `reconcile` reports."""
+    if "run" not in event.event:
+        return
+    job = event.event["job"]
+    is_ours = job["namespace"] == "headwater" and job["name"].startswith("reconcile/")
+    for each in (event.facets("run").get("headwater_commits") or {}).get("commits") or []:
+        if each["proves"] in ("part", "append", "nothing") or (each["proves"] == "whole" and is_ours):
+            yield each["run"].lower(), names.canonical(each["namespace"], each["name"]), each["proves"]
 
 
 def _shows_part(events: Iterable[Delivered], job: list[str], sql: str, output: tuple[str, ...]) -> bool:

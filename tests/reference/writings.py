@@ -1,12 +1,13 @@
 """What one run, or one declared event, writes and from what (docs/lineage.md: edges of one run)."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.reference.gaps import Nested, is_near, left_out
 from tests.reference.generations import Dataset, Generations
+from tests.reference.job_names import canonical_job
 from tests.reference.names import Name, filters, is_part, is_subset
 from tests.reference.records import (
     Delivered,
@@ -26,6 +27,20 @@ from tests.reference.unlisted import Doubt, Listed, Reading, defined_by
 Said = tuple[Delivered, Run | None, Reading | None]  # by which event of which run, and how its lineage is read
 
 
+@dataclass(frozen=True)
+class Fed:
+    """A source in an entry of a `lineage` facet whose target is a job: a dataset, perhaps a column of it, or a job.
+
+    job: key of the target; is_own: it is the job of the event itself.
+    """
+
+    job: tuple[str, str]
+    is_own: bool
+    source: Dataset | None = None
+    column: str | None = None
+    source_job: tuple[str, str] | None = None
+
+
 @dataclass
 class Content:
     """What the telling events of a run (or one declared event) say about datasets."""
@@ -42,11 +57,18 @@ class Content:
     mentions: dict[Dataset, set[tuple[Dataset, str]]] = field(default_factory=dict)
     """By output the columns that lineage of any event of the run names, where no edge may come of it."""
     job: str = ""
+    fed: frozenset[Fed] = frozenset()
+    """What feeds jobs."""
+
+    @property
+    def own_fed(self) -> set[Dataset]:
+        """What feeds the job of the run itself."""
+        return {each.source for each in self.fed if each.source and each.is_own}
 
     @property
     def is_self_loop(self) -> bool:
         said = any("columnLineage" in facets for facets in self.outputs.values())
-        lineage = self.entries or said or (self.inferred and self.inferred.says_something)
+        lineage = self.entries or self.fed or said or (self.inferred and self.inferred.says_something)
         alters = all(_is_altered(facets) for facets in self.outputs.values())
         return not lineage and self.inputs == set(self.outputs) and (alters or is_rdd_step(self.job))
 
@@ -163,8 +185,13 @@ class Reader:
                 add_lineage(lineage[entity, None], event.facets(entity), event)
         outputs = {dataset: merged(each) for dataset, each in said.items()}
         entries = self._by_target(lineage, run)
+        fed = frozenset(self._fed(lineage, run))
         inputs = set() if drops and not outputs and not entries else inputs
         inferred = self._statement(events, run, inputs, outputs) if run else None
+        for one in fed:
+            if one.is_own and one.source:
+                inputs.add(one.source)
+                selecting |= {(one.source, one.column)} if one.column else set()
         inferred = None if inferred and inferred.target in entries else inferred
         called: dict[Dataset, set[Name]] = {dataset: {dataset[:2]} for dataset in inputs}
         for event in events:
@@ -178,7 +205,23 @@ class Reader:
         }
         selecting = selecting if inputs else set()
         job = (run.events if run else [*events])[-1].event.get("job", {}).get("name", "")
-        return Content(inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job)
+        return Content(inputs, outputs, entries, inferred, listed, parts, selecting, mentions, job, fed)
+
+    def _fed(
+        self, lineage: dict[tuple[str, Dataset | None], list[tuple[Facets, Delivered]]], run: Run | None
+    ) -> Iterator[Fed]:
+        """Yield what `lineage` facets of run and job report to feed jobs."""
+        told = [each for (_, output), facets in lineage.items() if output is None for each in facets]
+        for facet, event in told:
+            for entry in facet.get("entries") or []:
+                if entry["type"] != "JOB":
+                    continue
+                target, is_own = _job_named(entry, event), _is_own_job(entry, event)
+                for source in entry.get("inputs") or []:
+                    if source.get("type") == "JOB":
+                        yield Fed(target, is_own, source_job=_job_named(source, event))
+                    elif dataset := self._source(source, event, run):
+                        yield Fed(target, is_own, dataset, source.get("field"))
 
     def _mentions(
         self,
@@ -262,7 +305,8 @@ class Reader:
         self, content: Content, time_us: int, run: Run | None, started_us: int, producer: str
     ) -> list[Writing]:
         outputs = content.outputs.keys() | content.entries.keys()
-        made = [Writing(output, time_us, inputs=content.inputs) for output in outputs]
+        own_jobs = {each.source_job for each in content.fed if each.is_own and each.source_job}
+        made = [Writing(output, time_us, inputs=content.inputs, jobs={*own_jobs}) for output in outputs]
         for writing in made:
             facets = content.outputs.get(writing.output, {})
             if writing.output in content.entries:
@@ -274,7 +318,9 @@ class Reader:
                 reading = Reading(content.listed, said, any(map(_is_stated, steps)))
                 self._read_column_lineage(writing, facet, (event, run, reading))
         declares = producer.startswith("urn:headwater:declare")
-        reads = bool(content.inputs) or any(each.column_sources or each.bare or each.jobs for each in made)
+        reads = bool(content.inputs or content.fed) or any(
+            each.column_sources or each.bare or each.jobs for each in made
+        )
         for writing in made:
             if writing.output not in content.entries:
                 self._account_for_empty(writing, content.inferred, empty_counts=declares or not reads)
@@ -569,6 +615,13 @@ def _has_lineage(facets: Facets) -> bool:
 def _job_named(source: Facets, event: Delivered) -> tuple[str, str]:
     """Return the key of a job that feeds something: without a name the one whose event says so."""
     return job_key(source if "name" in source else event.event.get("job") or {"namespace": "", "name": ""})
+
+
+def _is_own_job(named: Facets, event: Delivered) -> bool:
+    """Tell whether an entry names the job of its event: not at all, as sent, or without what belongs to one run."""
+    own = event.event.get("job") or {}
+    names = [own.get("name"), canonical_job(own["name"])] if own else []
+    return "name" not in named or (named["namespace"] == own.get("namespace") and named["name"] in names)
 
 
 def _is_stated(step: Facets) -> bool:

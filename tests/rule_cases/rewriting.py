@@ -1,8 +1,8 @@
 """R6.7: which writes replace all rows, and which a part of them."""
 
-from tests.reference.world_events import Json, facet
+from tests.reference.world_events import Json, at, facet, run_event, uuid
 from tests.rule_cases.case import case, dropped, impact, unused, upstream
-from tests.rule_cases.events import begun, changes, done, drop, rename, table, writes
+from tests.rule_cases.events import LAKE, begun, change, changes, done, drop, rename, table, writes
 from tests.rule_cases.masking import clear_once, says
 
 CTAS, RTAS = "nb.atomic_create_table_as_select.b", "nb.atomic_replace_table_as_select.b"
@@ -99,6 +99,63 @@ TEMPORARY = [
     ),
 ]
 
+
+def committed(second: float, *told: str, job: str = "nightly", namespace: str = "headwater") -> Json:
+    """Return the event of `reconcile` that tells what commits prove, such as `3 nothing b`: run, what, dataset."""
+    facets = [dict(zip(("run", "proves", "name"), each.split(), strict=True)) for each in told]
+    commits = [{**each, "run": uuid(int(each["run"])), "namespace": LAKE} for each in facets]
+    about = ("COMPLETE", at(second), uuid(70), (namespace, f"reconcile/{job}"))
+    return run_event(*about, run_facets={"headwater_commits": facet(commits=commits)})
+
+
+def linked_overwrite() -> Json:
+    told = facet(identifiers=[{"namespace": LAKE, "name": "other", "type": "TABLE"}])
+    return table("b", "", symlinks=told, **change("OVERWRITE"))
+
+
+OVER = says(3, 15, "OVERWRITE")
+COMMITTED = [
+    *(
+        clear_once(
+            f"a commit that proves {what} withdraws a rewrite", [OVER, committed(15, f"3 {what} b")], {"b.x": 10}
+        )
+        for what in ("nothing", "append", "part")
+    ),
+    clear_once("a commit confirms a rewrite", [OVER, committed(15, "3 whole b")], {}),
+    clear_once("a commit proves that an append was a rewrite", [says(3, 15, "CREATE"), committed(15, "3 whole b")], {}),
+    clear_once(
+        "a rewrite that one comparison withdraws is none for another",
+        [OVER, committed(15, "3 whole b"), committed(16, "3 part b")],
+        {"b.x": 10},
+    ),
+    clear_once("what commits prove of another run", [OVER, committed(15, "4 nothing b")], {}),
+    clear_once("what commits prove of another dataset of the run", [OVER, committed(15, "3 nothing c")], {}),
+    clear_once(
+        "only reconcile proves a rewrite",
+        [says(3, 15, "CREATE"), committed(15, "3 whole b", namespace="jobs")],
+        {"b.x": 10},
+    ),
+    clear_once("every job may withdraw a rewrite", [OVER, committed(15, "3 nothing b", namespace="jobs")], {"b.x": 10}),
+    clear_once(
+        "a commit of the table proves a rewrite although an attempt failed and a partition is named",
+        [
+            says(3, 14, "CREATE", kind="FAIL"),
+            says(3, 15, "CREATE"),
+            done(4, 16, of="b/day=1"),
+            committed(15, "3 whole b"),
+        ],
+        {},
+    ),
+    clear_once(
+        "the rewrite before a withdrawn one counts", [says(4, 13, "OVERWRITE"), OVER, committed(15, "3 nothing b")], {}
+    ),
+    clear_once(
+        "a name that moved: commits of the table under another name",
+        [done(3, 15, linked_overwrite()), committed(15, "3 nothing other")],
+        {"b.x": 10},
+    ),
+]
+
 CASES = [
     *TEMPORARY,
     case(
@@ -175,4 +232,5 @@ CASES = [
         [says(3, 14, "OVERWRITE", kind="FAIL"), says(3, 15, "OVERWRITE")],
         {"b.x": 10},
     ),
+    *COMMITTED,
 ]

@@ -2,8 +2,12 @@
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import json
 
 from headwater.collector import paused
 from headwater.index.stored.binding_table import SqliteNaming
@@ -22,27 +26,38 @@ from headwater.lineage.edges.current_candidates import OPAQUE, SILENT, JobOutput
 from headwater.lineage.edges.edge_sets import EdgeSet
 from headwater.lineage.edges.schema_columns import NO_COLUMNS, Columns
 from headwater.lineage.edges.schema_history import KnownLists, SeenSchema
-from headwater.lineage.edges.write_kinds import rewrites
+from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE, rewrites
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.rules.declared_writes import declared_kind
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
-from headwater.lineage.runs.job_identity import job_key
+from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
+from headwater.lineage.runs.job_identity import is_uuid, job_key
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.newest_first import newest_first
 from headwater.lineage.runs.retired_jobs import RetiredJobs, declared_until, newest_retirements
 from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
-from headwater.lineage.time.whole_rewrites import WholeRewrite
+from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
 from headwater.opening import or_closed
 
 T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
 """ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+
+_WRITE = (
+    "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, k.key FROM "
+)
+_WRITES = f"{_WRITE}votes v JOIN groups g ON g.id = v.grp JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run"
+_WRITES_OF_RUNS = (
+    f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN votes v ON v.run = k.id "
+    "CROSS JOIN groups g ON g.id = v.grp CROSS JOIN runs r ON r.run = v.run"
+)
+"""Writes, of all runs, and of those whose keys are in a JSON list."""
 
 _SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
 """The mentions of lists of columns under a name."""
@@ -336,8 +351,8 @@ class LiveGraph(Snapshot):
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
         """Return the whole rewrite of a generation of a dataset that began last."""
-        if self._rules.declares_writes(dataset):
-            return self.remembered(("declared rewrite", dataset), lambda: self._declared_rewrite(dataset))
+        if self._rules.declares_writes(dataset) or self._proofs(dataset):
+            return self.remembered(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
         if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
@@ -368,23 +383,70 @@ class LiveGraph(Snapshot):
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
 
-    def _declared_rewrite(self, dataset: Name) -> WholeRewrite | None:
-        """Return the same where users declare how jobs write the dataset."""
-        by_parts = self.is_written_by_parts(dataset.plain)
-        rows = self.sql.execute(
-            "SELECT v.started_us, v.time_us, g.layer, g.job, v.rewrites, r.producer, k.key FROM groups g "
-            "JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run JOIN run_keys k ON k.id = v.run "
-            "WHERE g.output = ? "
-            "ORDER BY v.started_us DESC, v.time_us DESC",
-            (self.names.known(dataset) or 0,),
-        )
-        for started_us, time_us, layer, job, kind, producer, run_key in rows:
+    def _decided_rewrite(self, dataset: Name) -> WholeRewrite | None:
+        """Return the same where users declare how jobs write the dataset, or commits prove it."""
+        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
+        names, found = self.naming.names_of(dataset.plain), None
+        declares = self._rules.declares_writes(dataset)
+        told = set[int]()
+        for group, started_us, last_us, time_us, execution, layer, job, kind, producer, run_key in self._writes(
+            dataset, None if declares else proofs.whole_runs
+        ):
+            if found is not None and started_us < found.started_us:
+                break
             sender = self.names.name(producer).namespace if producer else ""
             job_output = JobOutput(layer, self.names.name(job), dataset)
-            found = declared_kind(self._rules, sender, job_output, run_key, kind)
-            if rewrites(found, by_parts=by_parts):
-                return WholeRewrite(started_us, time_us)
-        return None
+            write = ReportedWrite(sender, run_key, kind, proofs.is_whole(run_key, names))
+            decided = decided_kind(self._rules, job_output, write)
+            if group not in told and rewrites(decided, by_parts=by_parts):
+                told.add(group)
+                halves = self._halves(dataset, execution, time_us) if started_us == last_us else []
+                began_us = start_of_rewrite(job_output.job, started_us, last_us, halves)
+                found = max(found or WholeRewrite(began_us, time_us), WholeRewrite(began_us, time_us))
+        return found
+
+    def _writes(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield the writes of a dataset, those first that began last.
+
+        whole_runs: ids of runs that count beside those whose events report a rewrite; None: all writes.
+        """
+        output = self.names.known(dataset) or 0
+        newest = "ORDER BY v.started_us DESC, v.time_us DESC"
+        if whole_runs is None or not all(map(is_uuid, whole_runs)):
+            return iter(self.sql.execute(f"{_WRITES} WHERE g.output = ? {newest}", (output,)))
+        groups = self.sql.execute("SELECT id FROM groups WHERE output = ?", (output,)).fetchall()
+        reported = [  # each by an index: of thousands of rewrites mostly the last is looked at
+            self.sql.execute(f"{_WRITES} WHERE v.grp = ? AND v.rewrites = ? {newest}", (group, kind))
+            for (group,) in groups
+            for kind in (UNLESS_PARTS, WHOLE)
+        ]
+        query = f"{_WRITES_OF_RUNS} WHERE g.output = ? AND NOT v.rewrites {newest}"
+        promoted = self.sql.execute(query, (json.encode(sorted(whole_runs)).decode(), output))
+        return merge(*reported, promoted, key=itemgetter(1, 3), reverse=True)
+
+    def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
+        """Return the jobs and times of what an execution wrote into a dataset up to a moment."""
+        query = (
+            "SELECT g.job, v.time_us FROM groups g JOIN votes v ON v.grp = g.id "
+            "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
+        )
+        rows = self.sql.execute(query, (self.names.known(dataset) or 0, execution, until_us))
+        return [(self.names.name(job), time_us) for job, time_us in rows]
+
+    def _proofs(self, dataset: Name) -> CommitProofs:
+        """Return what commits prove about the writes of a dataset."""
+        if not self.remembered(("any proofs",), self._has_proofs):
+            return NO_PROOFS
+        return self.remembered(("proofs", dataset.plain), lambda: self._read_proofs(dataset.plain))
+
+    def _has_proofs(self) -> bool:
+        return self.sql.execute("SELECT 1 FROM commit_proofs LIMIT 1").fetchone() is not None
+
+    def _read_proofs(self, dataset: Name) -> CommitProofs:
+        known = {number: name for name in self.naming.names_of(dataset) if (number := self.names.known(name))}
+        query = f"SELECT name, run_id, is_whole FROM commit_proofs WHERE name IN ({marks([*known])})"
+        rows = self.sql.execute(query, [*known])
+        return CommitProofs(CommitProof(run_id, known[number], bool(is_whole)) for number, run_id, is_whole in rows)
 
     def is_written_by_parts(self, dataset: Name) -> bool:
         """Tell whether some event mentions a part of a dataset, or writes its partitions."""

@@ -20,7 +20,7 @@ from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
 
-FORMAT = 17
+FORMAT = 18
 OLDEST = 5
 """Files from this format on are read, though never written, until one of today's rules is built beside them."""
 
@@ -86,6 +86,8 @@ CREATE TABLE rewrites(
   output INTEGER PRIMARY KEY, started_us INTEGER, ended_us INTEGER, whole_started_us INTEGER, whole_ended_us INTEGER,
   generation INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX rewrites_changed ON rewrites(generation);
+CREATE TABLE commit_proofs(name INTEGER, is_whole INTEGER, run_id TEXT, PRIMARY KEY(name, is_whole, run_id))
+  WITHOUT ROWID;
 CREATE TABLE removed_events(id INTEGER PRIMARY KEY, before_us INTEGER NOT NULL);
 CREATE TABLE newest_event(id INTEGER PRIMARY KEY, time_us INTEGER NOT NULL);
 CREATE INDEX edge_sets_unsaid ON edge_sets(generation) WHERE runs = 0;

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from headwater.lineage.edges.facet_contents import SentEdge, SentSql, Transformation
-from headwater.lineage.edges.run_edges import Doubt, Edge, Mention, OutputLineage
+from headwater.lineage.edges.run_edges import Doubt, Edge, JobFeed, Mention, OutputLineage
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent, Forms, Tag
 
@@ -69,6 +69,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
     doubtful: list[int] = []
     mentions: list[tuple[int, tuple[str, ...]]] = []
     jobs: list[Name] = []
+    feeds: list[tuple[Name, list[int], list[Name]]] = []
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
@@ -191,6 +192,7 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
         ],
         "doubtful": names.of(said.doubtful),
         "mentions": [(place(each.dataset), each.columns) for each in said.mentions],
+        "feeds": [(each.job, names.of(each.datasets), list(each.jobs)) for each in said.feeds],
     }
     return encode(
         PackedEdges(
@@ -235,6 +237,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
         doubtful=_names(names, packed.doubtful),
         mentions=tuple(Mention(names[dataset], columns) for dataset, columns in packed.mentions),
         jobs=tuple(packed.jobs),
+        feeds=tuple(JobFeed(job, _names(names, datasets), tuple(jobs)) for job, datasets, jobs in packed.feeds),
     )
 
 

@@ -1,12 +1,13 @@
 """When each dataset was last rewritten as a whole, and the newest event, in the index's file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from headwater.index.stored.candidate_table import VOTE, CandidateTable
 from headwater.index.stored.name_numbers import NameNumbers
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE
+from headwater.lineage.runs.commit_proofs import proofs_in
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.time.whole_rewrites import WholeRewrite, rewrite_of
 
@@ -34,8 +35,11 @@ class RewriteTable:
             row = (self._names.number(output), *(every or _NONE), *(whole or _NONE), generation)
             self._sql.execute("INSERT OR REPLACE INTO rewrites VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def see(self, facts: Iterable[RunFacts]) -> None:
-        """Keep the time of the newest event that is not ahead of its receipt."""
+    def see(self, facts: Sequence[RunFacts]) -> None:
+        """Keep what commits prove, and the time of the newest event that is not ahead of its receipt."""
+        proofs = [proof for fact in facts for proof in proofs_in(fact.content.write_signs)]
+        rows = [(self._names.number(each.dataset), each.is_whole, each.run_id) for each in proofs]
+        self._sql.executemany("INSERT OR IGNORE INTO commit_proofs VALUES (?, ?, ?)", rows)
         newest = max((fact.time_us for fact in facts if fact.order.credible), default=None)
         if newest is not None:
             row = "INSERT INTO newest_event VALUES (1, ?) ON CONFLICT(id) DO UPDATE SET time_us = max(time_us, ?)"

@@ -134,6 +134,8 @@ class _Explains(Generic[T]):
     def of(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> tuple[Names, Names]:
         """Return opaque inputs that are explained, and those for which the output is accounted for, too."""
         lineage = self._content_of(candidate.lineage)
+        if lineage.feeds:
+            return frozenset(), frozenset()
         if lineage.output is None and not lineage.opaque:
             return self._relations.beside(candidate.execution).covered.intersection(lineage.tables), frozenset()
         if not lineage.asks:

@@ -24,7 +24,7 @@ class Transformation(NamedTuple):
 
 
 OWN_JOB = Name("", "")
-"""A source of type JOB without a name: the job whose event carries the facet."""
+"""A source or target of type JOB without a name: the job whose event carries the facet."""
 
 
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
@@ -35,6 +35,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     source, column: None where nothing feeds the output, or a dataset as a whole does.
     stated: it has a transformation, so that its producer can show filters and joins (rule 9).
     job: a job, by its name as sent, that feeds the output in place of a dataset; `OWN_JOB` for the one that reports it.
+    into_job: the job, likewise, that the source feeds: then there is no target and no output (rule 4.13).
     """
 
     target: Name | None
@@ -44,6 +45,7 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     transformation: Transformation
     stated: bool = True
     job: Name | None = None
+    into_job: Name | None = None
 
     @property
     def has_source(self) -> bool:
@@ -141,7 +143,7 @@ def sent_sql(facet: bytes) -> SentSql:
 
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
-    """Return what a facet's rows in table `column_lineage` report about datasets; entries about jobs are left out."""
+    """Return what a facet's rows in table `column_lineage` report about datasets, and about jobs that they feed."""
     edges = tuple(_sent_edges(rows, canonical))
     noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
     return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
@@ -157,9 +159,8 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
 
     for row in rows:  # a facet says the same names and steps hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
-        if to_type == "JOB":
-            continue
-        job = (Name(from_namespace or "", from_name).cut if from_name else OWN_JOB) if from_type == "JOB" else None
+        job = _job(from_namespace, from_name) if from_type == "JOB" else None
+        into_job = _job(to_namespace, to_name) if to_type == "JOB" else None
         if job is not None:
             from_namespace = from_name = column = None
         place, step = (from_namespace, from_name), (output is None, row[13:17])
@@ -167,8 +168,18 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         transformation = transformations.get(step) or transformations.setdefault(
             step, _transformation(*row[13:17], dataset_wide=output is None)
         )
+        stated = _is_stated(*row[13:17])
+        if into_job is not None:
+            if source is not None or job is not None:
+                yield SentEdge(None, None, source, column, transformation, stated, job, into_job)
+            continue
         target = form(to_namespace, to_name) if to_name else None
-        yield SentEdge(target, output, source, column, transformation, _is_stated(*row[13:17]), job)
+        yield SentEdge(target, output, source, column, transformation, stated, job)
+
+
+def _job(namespace: str | None, name: str | None) -> Name:
+    """Return a job of a `lineage` facet by its name as sent."""
+    return Name(namespace or "", name).cut if name else OWN_JOB
 
 
 def _transformation(

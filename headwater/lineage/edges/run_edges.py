@@ -68,6 +68,14 @@ class Doubt(Struct, frozen=True, gc=False):
     dataset: Name | None = None
 
 
+class JobFeed(Struct, frozen=True, gc=False):
+    """A job, by its name as sent, and what feeds it by a `lineage` facet: datasets, and jobs by their names as sent."""
+
+    job: Name
+    datasets: tuple[Name, ...] = ()
+    jobs: tuple[Name, ...] = ()
+
+
 class OutputLineage(Struct, frozen=True, gc=False):
     """What one run says about one dataset it writes.
 
@@ -85,6 +93,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
     mentions: columns that its lineage, or lineage that a newer event of the run replaced, names without an edge.
     jobs: jobs, by their names as sent, that feed the output or its unaccounted columns in place of a dataset.
+    feeds: jobs that the run reports as targets, without an output: what they read is opaque then.
     """
 
     output: Name | None
@@ -106,6 +115,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
     mentions: tuple[Mention, ...] = ()
     doubtful: tuple[Name, ...] = ()
     jobs: tuple[Name, ...] = ()
+    feeds: tuple[JobFeed, ...] = ()
 
     @property
     def says_something(self) -> bool:
@@ -151,6 +161,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
             "left out": self.unaccounted,
             "doubts": frozenset(self.doubts),
             "jobs": self.jobs,
+            "feeds": self.feeds,
         }
         return frozenset({*edges, *parts.items(), ("is", self.output, self.carries, self.shows)})
 
@@ -175,12 +186,14 @@ def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
 
 def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
+    feeds = _Feeds(run, rules)
+    run = feeds.run
     explicit, read = _explicit_lines(run, rules), tuple(sorted(run.inputs))
     observed = {name: _observed_lines(each, rules) for name, each in run.outputs.items() if name not in explicit}
     sql = _RunContext(run, rules)
     unlisted = {name: _unlisted(run, name, own, sql, rules) for name, own in observed.items()}
     observed = {name: unlisted[name].lines for name in observed}
-    reads = bool(run.inputs) or any(
+    reads = bool(run.inputs or feeds.lines) or any(
         line.has_source for own in (*observed.values(), *explicit.values()) for line, _ in own
     )
     declares = names_its_columns(run.producer)
@@ -193,17 +206,17 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
     inferred = {name: found for name, found in sql.said.items() if name in silent} if silent else {}
     lines: dict[Name, Sequence[Dated]] = {name: () if name in silent else own for name, own in observed.items()}
     lines.update((name, [(line, None) for line in found.lines]) for name, found in inferred.items())
-    says_nothing = not explicit and not any((*lines.values(), *observed.values()))
+    says_nothing = not explicit and not feeds.lines and not any((*lines.values(), *observed.values()))
     if says_nothing and _is_echo(run):
         return []
     outputs = {*run.outputs, *explicit}
     if not outputs:
-        return _only_reads(run)
+        return feeds.without_output() if feeds.lines else _only_reads(run)
     alone = len(outputs) == 1
     sources = read
     if silent and not alone and not all(name in inferred for name in silent):
         sources = _all_sources(run, read, {**explicit, **lines}, unlisted, rules)
-    filters, metadata = _filters(run, rules), _metadata_columns(run, rules)
+    filters, metadata = (*_filters(run, rules), *feeds.edges), _metadata_columns(run, rules)
     contexts = {
         output: _OutputContext(
             (read if alone else () if own else _without(output, sources, run)),
@@ -215,16 +228,101 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
             doubtful=unlisted[output].doubtful,
             is_whole=declares,
             by_sql=_written_keys(output, inferred[output], rules) if output in inferred else frozenset(),
+            reads=reads,
         )
         for output, own in lines.items()
     }
-    of_entries = _OutputContext((), read, metadata, empty_counts=True, filters=filters)
+    of_entries = _OutputContext((), read, metadata, empty_counts=True, filters=filters, reads=reads)
     contexts.update(dict.fromkeys(explicit, of_entries))
     every = {**explicit, **lines}
-    found = [_read(run, output, own, contexts[output], rules) for output, own in every.items()]
-    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values())]
+    found = [feeds.with_jobs(_read(run, output, own, contexts[output], rules)) for output, own in every.items()]
+    settled = [_with_doubts(each, unlisted, run) for each in _settled(run, found, every.values(), feeds)]
     marked = [_marked(each, inferred, sql, explicit) for each in settled]
-    return [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
+    mentioned = [_with_mentions(run, each, explicit, metadata, rules) for each in marked]
+    return [*mentioned, *feeds.of_others()]
+
+
+class _Feeds:
+    """Rule 4.13: what a run reports to feed jobs.
+
+    run: with the sources of its own job as inputs; lines: of all entries about jobs; edges: to the whole of each
+    output, from the columns that feed the run's own job; opaque: the datasets that feed it.
+    """
+
+    def __init__(self, run: Run, rules: EdgeRules):
+        """Read the `lineage` facets of a run."""
+        self._rules = rules
+        every = [(line, at) for content_hash, at in run.declared for line in rules.contents.lineage(content_hash)]
+        self.lines = [(line, at) for line, at in every if line.into_job]
+        self._meant = {
+            (line.source, at): rules.naming.input(run.speaker, line.source, at)
+            for line, at in self.lines
+            if line.source
+        }
+        names = {OWN_JOB, run.job, run.sent_job or run.job}
+        self._own = [each for each in self.lines if each[0].into_job in names]
+        self._others = [each for each in self.lines if each[0].into_job not in names]
+        self.opaque = frozenset(self._sources(self._own))
+        new = {name: RunDataset(name) for name in self.opaque if name not in run.inputs}
+        self.run = replace(run, inputs={**run.inputs, **new}) if new else run
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges from the columns that feed the run's own job."""
+        return tuple(Edge(name, column, None, _FED) for name, column in self._columns(self._own))
+
+    def with_jobs(self, lineage: OutputLineage) -> OutputLineage:
+        """Say of an output that the jobs that feed the run's own job feed it."""
+        jobs = self._jobs(self._own)
+        return replace(lineage, jobs=tuple(sorted({*lineage.jobs, *jobs}))) if jobs else lineage
+
+    def without_output(self) -> list[OutputLineage]:
+        """Return what a run without outputs reads: nobody says what becomes of what feeds a job."""
+        read = tuple(sorted(self.run.inputs)) if not self.run.drops else ()
+        found = self._hidden(self.lines)
+        opaque = {*found.opaque, *(read if self.run.processing != "BATCH" else ())}
+        tables = tuple(sorted({*found.tables, *read}))
+        return [replace(found, tables=tables, opaque=tuple(sorted(opaque)), jobs=self._jobs(self._own))]
+
+    def of_others(self) -> list[OutputLineage]:
+        """Return what feeds other jobs, of a run with outputs: these are not made of it."""
+        return [self._hidden(self._others)] if self._others else []
+
+    def _hidden(self, lines: Sequence[Dated]) -> OutputLineage:
+        sources = tuple(sorted(self._sources(lines)))
+        columns: dict[Name, set[str]] = {}
+        for name, column in self._columns(lines):
+            columns.setdefault(name, set()).add(column)
+        mentions = tuple(Mention(name, tuple(sorted(keys))) for name, keys in sorted(columns.items()))
+        by_job: dict[Name, list[Dated]] = {}
+        for line, at in lines:
+            if line.into_job is not None:
+                job = self.run.job if line.into_job == OWN_JOB else line.into_job
+                by_job.setdefault(job, []).append((line, at))
+        feeds = tuple(
+            JobFeed(job, tuple(sorted(self._sources(own))), self._jobs(own)) for job, own in sorted(by_job.items())
+        )
+        return OutputLineage(None, tables=sources, opaque=sources, mentions=mentions, feeds=feeds)
+
+    def _sources(self, lines: Iterable[Dated]) -> set[Name]:
+        return {self._meant[line.source, at] for line, at in lines if line.source and at is not None}
+
+    def _columns(self, lines: Iterable[Dated]) -> list[tuple[Name, str]]:
+        """Return the columns that lines name as sources, each with its dataset, sorted."""
+        found = set()
+        for line, at in lines:
+            if line.source and line.column is not None and at is not None:
+                dataset = self._meant[line.source, at]
+                found.add((dataset, self._rules.column_key(dataset, line.column)))
+        return sorted(found)
+
+    def _jobs(self, lines: Iterable[Dated]) -> tuple[Name, ...]:
+        """Return the jobs that lines name as sources, by their names as sent."""
+        own = self.run.job
+        return tuple(sorted({own if line.job == OWN_JOB else line.job for line, _ in lines if line.job}))
+
+
+_FED = Transformation(direct=False, masked=False, subtype=None, description=None)
 
 
 def _all_sources(
@@ -435,7 +533,9 @@ def _only_reads(run: Run) -> list[OutputLineage]:
     return [OutputLineage(None, tables=read, opaque=read if run.processing != "BATCH" else ())]
 
 
-def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[Dated]]) -> list[OutputLineage]:
+def _settled(
+    run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[Dated]], feeds: "_Feeds"
+) -> list[OutputLineage]:
     """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
@@ -443,7 +543,7 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
     hidden = tuple(uncovered)
     every_input = _read_by_any(found) if any(each.unaccounted for each in found) else ()
     every_job = tuple(sorted({job for each in found for job in each.jobs}))
-    return [
+    settled = [
         replace(
             _with_all_sources(each, every_input, every_job),
             opaque=hidden if _adds_nothing(each, covered, uncovered) else _opaque(run, each, covered, hidden),
@@ -451,6 +551,13 @@ def _settled(run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[
         )
         for each in found
     ]
+    return [_with_opaque(each, feeds.opaque) for each in settled] if feeds.opaque else settled
+
+
+def _with_opaque(lineage: OutputLineage, more: Set[Name]) -> OutputLineage:
+    """Say of an output that it may be made of any column of more inputs, covered or not."""
+    itself = {lineage.output} if lineage.carries else set()
+    return replace(lineage, opaque=tuple(sorted({*lineage.opaque, *more} - itself)))
 
 
 def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
@@ -516,7 +623,8 @@ class _OutputContext(NamedTuple):
     empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
     is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, if it was read
     completely and counts.
-    filters: edges from the columns that select the rows which the run reads.
+    filters: edges from the columns that select the rows which the run reads, or that feed its job. reads: the run reads
+    something, for whatever output.
     doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
     which prove nothing, either. metadata: columns of metadata tables that the run reads, by input.
     """
@@ -531,6 +639,7 @@ class _OutputContext(NamedTuple):
     filters: tuple[Edge, ...] = ()
     doubtful: frozenset[Name] = frozenset()
     unproven: frozenset[int] = frozenset()
+    reads: bool = False
 
     def proves(self, line: SentEdge, time_us: int | None) -> bool:
         """Tell whether a line may account for a column."""
@@ -561,7 +670,7 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
     unaccounted: tuple[str, ...] = ()
     if (
         lines
-        and (tables or also_read or jobs)
+        and (tables or also_read or jobs or context.reads)
         and not context.is_whole
         and not _names_all(run, output, keys, columns, rules)
     ):

@@ -1,13 +1,30 @@
-"""`rewrites.yaml` over what events say of a write: what users declare outweighs it."""
+"""Rule 6.7: what decides about a write before its events do: what users declare, then what commits prove."""
+
+from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.write_kinds import ADDS, WHOLE
 from headwater.lineage.rules.user_rules import UserRules
 
 
-def declared_kind(rules: UserRules, producer: str, job_output: JobOutput, run_key: str, kind: int) -> int:
-    """Return the kind of a write, as `write_kinds` names it; only COMPLETE runs rewrite. kind: by the events."""
+class ReportedWrite(NamedTuple):
+    """A write as events and commits tell of it.
+
+    kind: by the events, one of `WRITE_KINDS`; is_whole: what commits prove of it (`CommitProofs.is_whole`).
+    """
+
+    producer: str
+    run_key: str
+    kind: int
+    is_whole: bool | None
+
+
+def decided_kind(rules: UserRules, job_output: JobOutput, write: ReportedWrite) -> int:
+    """Return the kind of a write, as `write_kinds` names it; only COMPLETE runs rewrite."""
+    producer, run_key, kind, is_whole = write
     if job_output.output is None or job_output.layer != "observed":
         return kind
     writes = rules.writes_of(producer, job_output.job.name, run_key, job_output.output)
-    return kind if writes is None else WHOLE if writes == "whole" else ADDS
+    if writes is not None:
+        return WHOLE if writes == "whole" else ADDS
+    return kind if is_whole is None else WHOLE if is_whole else ADDS

@@ -33,6 +33,7 @@ from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.event_rules import EventRules
 from headwater.lineage.names.name_operations import loses_part
+from headwater.lineage.runs.commit_proofs import proof_signs
 from headwater.lineage.runs.job_identity import job_key, run_key
 from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.run_facts import (
@@ -207,6 +208,7 @@ class FactsReader:
             signs = (*signs, LISTS_ALL)
         if sent.job_namespace == CHANGE_NAMESPACE:
             signs = (*signs, *deletion_signs(sent.run_facets))
+        signs = (*signs, *proof_signs(sent.run_facets, sent.job_namespace, sent.job_name, self._canonical))
         who = (sent.shape, sent.kind, sent.event_type, sent.job_namespace, sent.job_name, sent.producer, signs)
         content = self._known_contents.get(who)
         if content is None:

@@ -38,6 +38,11 @@ def run_id_of(key: str) -> str:
     return str(msgspec.json.decode(key)[0]) if key.startswith("[") else key
 
 
+def is_uuid(run_id: str) -> bool:
+    """Tell whether the id of a run is its key, as a UUID is."""
+    return _UUID.fullmatch(run_id) is not None
+
+
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 

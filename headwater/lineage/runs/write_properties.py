@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, json
 
 from headwater.events.decode import decode
+from headwater.events.finding_facet import COMMITS
 from headwater.events.times import parse_time
 from headwater.lineage.edges.write_kinds import MATERIALIZED, PART
 from headwater.lineage.names.dataset_name import Name
@@ -21,7 +22,7 @@ CHANGE_FACET = "headwater_change"
 """The run facet of what people change through the API; it counts in runs of jobs of `CHANGE_NAMESPACE`."""
 CHANGE_NAMESPACE = "headwater"
 
-READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET)
+READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET, COMMITS)
 """Facets of a run that this module reads contain one of these words."""
 
 _ANEW = ("table", "view")

@@ -1,8 +1,10 @@
 """Rule 4.12: what the jobs read that lineage names as sources."""
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
+from headwater.lineage.edges.run_edges import JobFeed
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.walks.column_graph import Graph
 
@@ -24,7 +26,7 @@ def followed_jobs(graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Ca
     key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job by its key, which
     may be the id of an artifact.
     """
-    if not graph.fed_by_jobs:
+    if not graph.fed_by_jobs:  # nobody asks what feeds a job
         return FollowedJobs({}, frozenset())
     jobs = _Jobs(graph, key_as_sent, name_of)
     through: dict[int, frozenset[Name]] = {}
@@ -51,6 +53,10 @@ class _Jobs:
                 for name in {key, name_of(key)}:
                     self._numbers.setdefault(name, set()).update(numbers)
         self._reads: dict[Name, frozenset[Name]] = {}
+        self._feeds: dict[Name, list[JobFeed]] = {}
+        for number in graph.feeding:
+            for feed in graph.sets[number][1].feeds:
+                self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
 
     def behind(self, jobs: Iterable[Name]) -> set[Name]:
         """Return jobs with those that their own lineage names as sources."""
@@ -60,17 +66,18 @@ class _Jobs:
             job = todo.pop()
             if job not in found:
                 found.add(job)
-                todo += (
-                    self._key_as_sent(each) for number in self._of(job) for each in self._graph.sets[number][1].jobs
-                )
+                named = chain.from_iterable(self._graph.sets[number][1].jobs for number in self._of(job))
+                fed = chain.from_iterable(feed.jobs for feed in self._feeds.get(job, ()))
+                todo += map(self._key_as_sent, (*named, *fed))
         return found
 
     def reads(self, job: Name) -> frozenset[Name]:
         """Return the datasets that a job reads itself."""
         found = self._reads.get(job)
         if found is None:
-            every = (self._graph.sets[number][1].reads for number in self._of(job))
-            found = self._reads[job] = frozenset(name for names in every for name in names)
+            own = chain.from_iterable(self._graph.sets[number][1].reads for number in self._of(job))
+            fed = chain.from_iterable(feed.datasets for feed in self._feeds.get(job, ()))
+            found = self._reads[job] = frozenset((*own, *fed))
         return found
 
     def leads_to_a_dataset(self, job: Name) -> bool:

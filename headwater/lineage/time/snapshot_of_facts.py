@@ -13,9 +13,10 @@ from headwater.lineage.edges.schema_history import seen_schemas
 from headwater.lineage.edges.write_kinds import rewrites
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
-from headwater.lineage.rules.declared_writes import declared_kind
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
 from headwater.lineage.rules.tags import newest_tags, tags_facets
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
+from headwater.lineage.runs.commit_proofs import CommitProofs, proofs_in
 from headwater.lineage.runs.derivation import Derivation
 from headwater.lineage.runs.job_identity import job_key
 from headwater.lineage.runs.lost_runs import has_ended
@@ -69,7 +70,10 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         self.parents = {run.key: run.parent for run in runs if run.parent}
         self.ended = {run.key for run in runs if self._has_ended(run)}
         relations = RelatedRunsInMemory(runs, self.store.candidates)
-        parts = names_of_parts(facts)
+        parts, self._proofs = (
+            names_of_parts(facts),
+            CommitProofs(p for f in facts for p in proofs_in(f.content.write_signs)),
+        )
         for output, candidates in by_output(self.store.candidates).items():
             by_parts = output is not None and not parts.isdisjoint(naming.names_of(output))
             self.take(self._counted_rewrites(candidates, rules, by_parts=by_parts), relations)
@@ -96,9 +100,12 @@ class SnapshotOfFacts(SnapshotOfCandidates):
 
         def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
             producer = self.store.runs[each.run_key].producer
-            return int(
-                rewrites(declared_kind(rules, producer, job_output, each.run_key, each.rewrites), by_parts=by_parts)
-            )
+            is_whole = self._proofs.is_whole(each.run_key, names)
+            write = ReportedWrite(producer, each.run_key, each.rewrites, is_whole)
+            return int(rewrites(decided_kind(rules, job_output, write), by_parts=by_parts))
+
+        output = next(iter(candidates)).output
+        names = self.naming.names_of(output.plain) if output is not None and self._proofs else ()
 
         return {
             job_output: [each._replace(rewrites=counts(job_output, each)) for each in own]

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from headwater.lineage.edges.current_candidates import Candidate, JobOutput
 from headwater.lineage.edges.edge_sets import is_half_by_name
+from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import is_statement_half
 
 DAY_US = 86_400_000_000
@@ -42,15 +43,24 @@ def rewrite_of(
     A statement of which only one moment is known began before its other half wrote the rows: both are one write.
     written: what the same execution wrote into the dataset, at least.
     """
-    started_us = candidate.started_us
-    if is_statement_half(job_output.job) and candidate.started_us == candidate.last_us:
-        halves = (
-            other.time_us
-            for by, other in written
-            if other.execution == candidate.execution and other.time_us <= candidate.time_us and is_half_by_name(by.job)
-        )
-        started_us = min(started_us, max(halves, default=started_us))
+    beside = (
+        (by.job, other.time_us)
+        for by, other in written
+        if other.execution == candidate.execution and other.time_us <= candidate.time_us
+    )
+    started_us = start_of_rewrite(job_output.job, candidate.started_us, candidate.last_us, beside)
     return WholeRewrite(started_us, candidate.time_us)
+
+
+def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[tuple[Name, int]]) -> int:
+    """Return when a rewrite by a job began.
+
+    started_us, last_us: of its run; beside: jobs and times of what the same execution wrote into the dataset up to its
+    end.
+    """
+    if not is_statement_half(job) or started_us != last_us:
+        return started_us
+    return min(started_us, max((time_us for by, time_us in beside if is_half_by_name(by)), default=started_us))
 
 
 def _start(candidate: Candidate[Any]) -> tuple[int, int, str]:

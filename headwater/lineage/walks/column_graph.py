@@ -33,7 +33,8 @@ class Graph:
         dataset_of, keys: by node, as in `columns`; searches look at them for every edge.
         mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
         veiled: edge sets that may not say which columns they read, or what becomes of them.
-        read_only: edge sets of runs that report no output; unsourced: of writers that report no input.
+        read_only: edge sets of runs that report no output, and no job in its place; unsourced: of writers that report
+        no input. feeding: edge sets that report what feeds jobs.
         declared: edge sets of JobEvents with column lineage; explained_by_job: the inputs that the one in force
         explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
         for.
@@ -61,6 +62,7 @@ class Graph:
         self.mentioned: dict[int, set[int]] = {}
         self.veiled: set[int] = set()
         self.read_only: set[int] = set()
+        self.feeding: set[int] = set()
         self.unsourced: set[int] = set()
         self.declared: set[int] = set()
         self.explained_by_job: dict[int, tuple[Name, ...]] = {}
@@ -220,6 +222,11 @@ class Graph:
         """Tell whether an attempt may have written columns of `source`, which it reads, to its output."""
         return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
 
+    def feeds_a_job(self, number: int, source: int) -> bool:
+        """Tell whether an edge set without an output reports that `source` feeds a job, be it through a job."""
+        lineage, name = self.sets[number][1], self.names[source]
+        return bool(lineage.feeds) and (name in lineage.opaque or name in self.through.get(number, ()))
+
     def _leaves_attempt_open(self, number: int, name: Name, told: Set[Name]) -> bool:
         return name not in told or name in self.through.get(number, ())
 
@@ -275,7 +282,7 @@ class Graph:
             self.veiled.add(number)
         if lineage.output is None:
             output = None
-            self.read_only.add(number)
+            (self.feeding if lineage.feeds else self.read_only).add(number)
         else:
             if not (lineage.carries or lineage.tables or lineage.also_read or lineage.opaque):
                 self.unsourced.add(number)
@@ -322,7 +329,7 @@ class Graph:
             del self.explained[number], self.accounted[number]
             return
         self.of_job[job_output.job].discard(number)
-        for kind in (self.veiled, self.read_only, self.unsourced, self.declared):
+        for kind in (self.veiled, self.read_only, self.feeding, self.unsourced, self.declared):
             kind.discard(number)
         del self.explained[number], self.accounted[number]
         if lineage.output is not None:

@@ -131,8 +131,9 @@ class _VerdictRules:
             for number in counted.attempted.intersection(graph.attempts_reading(dataset))
             if graph.may_use(number, dataset)
         ]
-        only_read = {number for number, _ in attempts if graph.sets[number][1].output is None}
-        self._attempts = tuple(sorted({number for number, _ in attempts} - only_read))
+        uses = {(number, dataset) for number, dataset in attempts if self._may_hide(number, dataset)}
+        only_read = {number for number, _ in attempts} - {number for number, _ in uses}
+        self._attempts = _sets(uses)
         shown = {number for number, dataset in readers if only_shows(graph, number, dataset)}
         self._shown = tuple(sorted(shown | only_read))
         self._reading = _sets(readers)
@@ -268,6 +269,10 @@ class _VerdictRules:
         """Tell whether an edge set hides how it reads a dataset although all names in it are clear."""
         name = self._graph.names[dataset]
         return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
+
+    def _may_hide(self, number: int, dataset: int) -> bool:
+        """Tell whether an attempt does more with a dataset than to show it."""
+        return self._graph.sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
         lineage, name = self._graph.sets[number][1], self._graph.names[dataset]

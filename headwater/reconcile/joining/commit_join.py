@@ -5,9 +5,11 @@ statement of Spark makes one commit of its own kind.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from headwater.events.times import iso
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.job_identity import is_statement_half
 from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.committed_table import TableCommit
@@ -16,6 +18,7 @@ from headwater.reconcile.joining.landed_runs import LandedRun
 
 _STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
 _NO_ROWS = ("DROP", "RENAME", "ALTER")
+_OVERWRITES = ("OVERWRITE", "TRUNCATE")
 
 
 class TableWriter(NamedTuple):
@@ -34,6 +37,57 @@ class TableHistory(NamedTuple):
     where: str
     commits: Sequence[TableCommit]
     writers: Sequence[TableWriter]
+
+
+class WriteProof(NamedTuple):
+    """What commits prove about the write of a run, which has the table under `dataset` as an output.
+
+    proves: `whole`, which takes a certain commit; else no commit of its time replaced all rows.
+    """
+
+    run: LandedRun
+    dataset: Dataset
+    proves: Literal["whole", "part", "append", "nothing"]
+    version: int | None
+
+
+def proven(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
+    """Yield what commits prove about the runs that ended in a span and reported COMPLETE.
+
+    Left out is what makes no difference: an append, or a change of rows, by a run that reports no overwrite.
+    """
+    made = [each for each in table.commits if each.changes_data]
+    oldest_us = min((commit.time_us for commit in table.commits), default=0)
+    for writer in table.writers:
+        run = writer.run
+        seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
+        if seen and _writes(writer):
+            own = [each for each in made if run.said.id in each.words]
+            own += [each for each in made if each.version == writer.version and _within(run, each, slack_us)]
+            found = _proven(writer, own, own or [each for each in made if _within(run, each, slack_us)])
+            if found:
+                yield WriteProof(run, table.dataset, *found)
+
+
+def _proven(
+    writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
+) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
+    """Return what is proven, and the version of a commit that proves it; own: commits that are certainly the run's."""
+    whole = [each.version for each in own if each.replaced == "whole"]
+    if whole:
+        return "whole", max(whole)
+    if any(each.replaced in ("whole", "unclear") for each in candidates):
+        return None
+    if not candidates:
+        return ("nothing", None) if writer.version is None else None
+    if writer.lifecycle not in _OVERWRITES and not is_statement_half(Name(*_parts(writer.run))):
+        return None
+    last = max(candidates, key=lambda each: each.version)
+    return ("part" if any(each.replaced == "part" for each in candidates) else "append"), last.version
+
+
+def _parts(run: LandedRun) -> tuple[str, str]:
+    return run.said.job.namespace, run.said.job.name
 
 
 _Fits = Callable[[TableWriter, TableCommit], bool]
@@ -103,14 +157,16 @@ def _may(run: LandedRun, commit: TableCommit) -> bool:
 
 
 def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int) -> bool:
+    return (
+        _writes(writer) and writer.version is None and not any(_within(writer.run, each, slack_us) for each in commits)
+    )
+
+
+def _writes(writer: TableWriter) -> bool:
+    """Tell whether a run reports that it has written rows."""
     said = writer.run.said
     writes = said.state == "COMPLETE" and not said.streaming and writer.lifecycle not in _NO_ROWS
-    return (
-        writes
-        and not writer.is_echo
-        and writer.version is None
-        and not any(_within(writer.run, each, slack_us) for each in commits)
-    )
+    return writes and not writer.is_echo
 
 
 def _commit_without_run(
@@ -154,8 +210,8 @@ def _committed_nothing(table: TableHistory, run: LandedRun) -> Finding:
         time=str(run.said.ended),
         reason=f"It reported COMPLETE and {table.dataset.dataset} as its output, which has no commit from "
         f"{run.said.started} to {run.said.ended}.",
-        advice="Look into its log: Spark reports a failed write as COMPLETE, too. If it wrote nothing, declare "
-        f"`run: {run.said.id}` with `writes: append` in rewrites.yaml, so that it replaces no older rows.",
+        advice="Look into its log: Spark reports a failed write as COMPLETE, too. With --save, it replaces no older "
+        f"rows. If it did, declare `run: {run.said.id}` with `writes: whole` in rewrites.yaml.",
         run=run.said.id,
         dataset=table.dataset,
         where=table.where,

@@ -110,7 +110,7 @@ def _lineage(said: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
 
 def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ToldThing]:
     yield from (ToldThing("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
-    for edge in (each for each in sent_edges(rows, Name) if each.job is None):
+    for edge in (each for each in sent_edges(rows, Name) if each.job is None and each.into_job is None):
         target, step = edge.target or of, edge.transformation
         if part := _part(edge):
             yield ToldThing(part, "", (target, edge.output, edge.source, edge.column))

@@ -15,6 +15,7 @@ from headwater.events.stored_cells import SENT, sent_of, shape_of
 from headwater.lineage.edges.facet_contents import ContentsInMemory
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.names_in_time import bindings_of
+from headwater.lineage.runs.commit_proofs import proofs_in
 from headwater.lineage.runs.event_reading import facts_reader
 from headwater.lineage.runs.newest_first import order_text
 from headwater.lineage.runs.run_facts import Forms, RunFacts, names_of_parts
@@ -62,13 +63,14 @@ PARSED = Table(
         "event_order": "string",
         "cut": "boolean",
         "parted": "string",
+        "proofs": "string",
     },
 )
 """`facts`: a list of one; `contents`: what it refers to; `said`: null, as no run has said this before.
 
 `changes`: it says DROP or RENAME; `written`: its outputs, as a list of names; `shape`: null where the body was read;
 `cut`: the body alone has the facets of the run; `parted`: the names of which it mentions a part, as a list, null where
-there are none.
+there are none; `proofs`: what it tells that commits prove, as a list, null likewise.
 """
 
 
@@ -109,7 +111,10 @@ class ShapeParser:
                 elif sent := sent_of(cells):
                     fact = reader.fact(event_id, received_us, sent, said)
                     key = fact.kind, fact.content.forms
-                    alike = same.get(key) or same.setdefault(key, _Same(fact))
+                    if any(True for _ in proofs_in(fact.content.write_signs)):  # events of one shape prove other things
+                        alike = _Same(fact)
+                    else:
+                        alike = same.get(key) or same.setdefault(key, _Same(fact))
                     is_cut = sent.run_facets is None and fact.kind == "RUN" and said.has_run_facets
                     yield alike.row(fact, sent.shape, is_cut=is_cut)
 
@@ -140,6 +145,8 @@ class _Same:
         self._happened = changes_names(fact), text_of(sorted(outputs_of([fact])))
         parted = sorted(names_of_parts([fact]))
         self._parted = text_of(parted) if parted else None
+        proofs = list(proofs_in(fact.content.write_signs))
+        self._proofs = text_of(proofs) if proofs else None
 
     def row(self, fact: RunFacts, shape: str | None, *, is_cut: bool) -> Row:
         names = ((*alias.parts, *location.parts, fact.time_us) for alias, location in self._links)
@@ -154,5 +161,6 @@ class _Same:
             order_text(fact.order),
             is_cut,
             self._parted,
+            self._proofs,
         )
         return fact.run_key, facts_text([fact]), self._contents, None, bindings, *self._happened, *told

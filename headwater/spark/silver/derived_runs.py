@@ -17,6 +17,7 @@ from headwater.spark.silver.content_texts import read_columns
 from headwater.spark.silver.inherited_times import runs_dated_above
 from headwater.spark.silver.known import LATEST, Known, SchemaHistory, seen_of, with_columns
 from headwater.spark.silver.newest_facets import NewestFacets
+from headwater.spark.silver.proven_runs import with_proofs
 from headwater.spark.silver.spark_derivation import derive
 from headwater.spark.silver.stored_runs import Seen, StoredRuns
 from headwater.spark.silver.texts import read_names
@@ -24,11 +25,15 @@ from headwater.spark.silver.texts import read_names
 
 @dataclass(frozen=True)
 class DerivedRuns:
-    """Runs among those that are stored; facets: of the batch and all before it."""
+    """Runs among those that are stored; facets: of the batch and all before it.
+
+    proofs: rows of `COMMIT_PROOFS`, None if nothing is proven.
+    """
 
     folder: TableFolder
     stored: StoredRuns
     facets: NewestFacets
+    proofs: DataFrame | None = None
 
     def of(self, rows: DataFrame, contents: DataFrame, known: Known, *, dated: bool) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs; returns rows of `DERIVED` and what was seen of them.
@@ -66,6 +71,7 @@ class DerivedRuns:
     def _derived(
         self, rows: DataFrame, contents: DataFrame, known: Known, others: DataFrame | None = None
     ) -> tuple[DataFrame, Seen]:
+        rows = rows if self.proofs is None else self.folder.few(with_proofs(rows, self.proofs))
         derived = derive(rows, contents, known, small=self.folder.small)
         return kept(
             derived if others is None else self.folder.few(derived.unionByName(others)),

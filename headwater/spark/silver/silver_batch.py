@@ -24,6 +24,7 @@ from headwater.spark.silver.event_shapes import Shapes
 from headwater.spark.silver.known import Known
 from headwater.spark.silver.new_candidates import new_candidates
 from headwater.spark.silver.newest_facets import NewestFacets
+from headwater.spark.silver.proven_runs import proven_runs, take_proofs
 from headwater.spark.silver.silver_datasets import DATASET, sent_spellings
 from headwater.spark.silver.silver_facets import newest_facets
 from headwater.spark.silver.silver_names import LearntNames
@@ -31,7 +32,7 @@ from headwater.spark.silver.silver_writing import SilverWriter
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import Seen, StoredRuns
 from headwater.spark.silver.texts import read_names
-from headwater.tables import LATEST_FACETS, LENDERS
+from headwater.tables import COMMIT_PROOFS, LATEST_FACETS, LENDERS
 
 
 class Others(NamedTuple):
@@ -44,8 +45,8 @@ class Others(NamedTuple):
 class SilverBatch:
     """The state of one batch of silver; see `changed_runs.ChangedRuns`.
 
-    exact, borrows, asks, dated: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows of
-    `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
+    exact, borrows, asks, dated, proves: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows
+    of `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
     happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
     what stands; newest_us, parted, removed_before_us: as in `LayerPosition`, after the batch.
     """
@@ -69,6 +70,7 @@ class SilverBatch:
         self.borrows = before.borrows
         self.asks = before.asks
         self.dated = before.dated
+        self.proves = before.proves
         self.removed_before_us = before.removed_before_us
         self.newest_us = before.newest_us
         self.parted = self._parted_before = before.parted
@@ -103,6 +105,7 @@ class SilverBatch:
             links=F.max(F.size("bindings") > 0),
             compared=F.max(F.expr(COMPARISON)),
             parted=texts(F.col("parted")),
+            proofs=texts(F.col("proofs")),
             newest=F.max(F.when(F.col("event_order").startswith("1"), F.col("time_us"))),
         )
         self.newest_us = max((at for at in (self.newest_us, self._told["newest"]) if at is not None), default=None)
@@ -112,7 +115,10 @@ class SilverBatch:
             self.folder, self._bronze, parsed, begins, shapes=self._shapes, names=self.rules.names
         )
         links = self._names.links(self._stored) if self._told["links"] else ()
-        others = self._keys(concerned(self, self.naming, Others(), links))
+        proofs = take_proofs(self.folder, self.state, self._told["proofs"])
+        self.proves = self.proves or bool(proofs)
+        begun = Others(keys=proven_runs(self.folder, self._stored, proofs))
+        others = self._keys(concerned(self, self.naming, begun, links))
         self._write(*self._derive(*self._stored.rows_of(others)))
         return int(self._told["count"])
 
@@ -174,7 +180,8 @@ class SilverBatch:
 
     def _derive(self, rows: DataFrame, contents: DataFrame) -> tuple[DataFrame, Seen]:
         """Apply the rules to runs, and find out what changes."""
-        runs = DerivedRuns(self.folder, self._stored, self._facets)
+        proofs = self.state.read(COMMIT_PROOFS) if self.proves else None
+        runs = DerivedRuns(self.folder, self._stored, self._facets, proofs)
         known = Known(self.naming, self.exact, rules=self.rules)
         derived, told = runs.of(rows, contents, known, dated=self.dated)
         self.dated = self.dated or bool(told["dated"])

@@ -14,7 +14,8 @@ from headwater.lineage.edges.run_edges import EdgeRules, OutputLineage
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Speaker, bindings_of
-from headwater.lineage.rules.declared_writes import declared_kind
+from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.runs.commit_proofs import CommitProofs
 from headwater.lineage.runs.merged_run import Run
 from headwater.lineage.runs.run_derivation import RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
@@ -23,7 +24,7 @@ from headwater.spark.delta.arrow_rows import Row, map_rows
 from headwater.spark.silver.candidate_rows import CANDIDATE, CandidateRow, row_of
 from headwater.spark.silver.content_texts import TextContents, joined, lineage_of, refs_in
 from headwater.spark.silver.known import Known
-from headwater.spark.silver.texts import digest_of, read_facts, read_said, text_of
+from headwater.spark.silver.texts import digest_of, proofs_of, read_facts, read_said, text_of
 from headwater.tables import RUN_DATASETS, RUNS, ListOf, StructOf, Table, without
 
 _USE = StructOf(without(RUN_DATASETS, "run_key", "batch", "rules_hash"))
@@ -62,14 +63,19 @@ _BUCKETS = 16
 def derive(rows: DataFrame, contents: DataFrame, known: Known, *, small: bool) -> DataFrame:
     """Return rows of `DERIVED`.
 
-    rows: in the columns `GROUP`, and `above_us` with the nominal time of a run above, if one has it.
+    rows: in the columns `GROUP`, and `above_us` with the nominal time of a run above, if one has it, and `proofs` with
+    what commits prove about a run.
     contents: rows of `CONTENT`, all that these refer to.
     """
     if "above_us" not in rows.columns:
         rows = rows.withColumn("above_us", F.lit(None).cast("long"))
+    if "proofs" not in rows.columns:
+        rows = rows.withColumn("proofs", F.lit(None).cast("string"))
     rows = rows.withColumn("bucket", F.pmod(F.hash("run_key"), F.lit(1 if small else _BUCKETS)))
     held = refs_in(rows, "bucket").join(contents, "ref", "left").select("bucket", "ref", "value")
-    every = held.unionByName(rows, allowMissingColumns=True).select("bucket", "ref", "value", *GROUP, "above_us")
+    every = held.unionByName(rows, allowMissingColumns=True).select(
+        "bucket", "ref", "value", *GROUP, "above_us", "proofs"
+    )
     every = every.coalesce(1) if small else every.repartition("bucket")
     return map_rows(every.sortWithinPartitions("bucket", "run_key"), Derive(known), DERIVED)
 
@@ -81,7 +87,7 @@ class Derive:
     known: Known
 
     def __call__(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Take (bucket, ref, value, *`GROUP`, above_us): of each bucket first its contents; yield rows of `DERIVED`."""
+        """Take (bucket, ref, value, *`GROUP`, above_us, proofs): of each bucket first its contents; yield `DERIVED`."""
         task = _Task(self.known)
         for (_, run_key), group in groupby(rows, key=itemgetter(0, 3)):
             if run_key is None:
@@ -110,7 +116,7 @@ class _Task:
             self._contents.hold(ref, value)
 
     def derive(self, rows: Sequence[Row]) -> Row:
-        """Take the rows of one run, in the columns `GROUP` and `above_us`; returns its row of `DERIVED`."""
+        """Take the rows of one run, in the columns `GROUP`, `above_us` and `proofs`; returns its row of `DERIVED`."""
         facts = {fact.event_id: fact for row in rows for fact in read_facts(row[1])}
         before = next((row[3] for row in rows if row[3] is not None), None)
         self._missing.clear()
@@ -118,7 +124,8 @@ class _Task:
         nominal_us = rows[0][4] if own_us is None else own_us
         run, candidates, _, _, lenders = self._runs.derive([*facts.values()], nominal_us)
         ordered = sorted(facts.values(), key=lambda fact: fact.order)
-        found = (row_of(by, self._as_declared(run, by, each), run.parent) for by, each in candidates.items())
+        proofs = proofs_of(rows[0][5])
+        found = (row_of(by, self._as_decided(run, by, each, proofs), run.parent) for by, each in candidates.items())
         now = {row.group_key: (row, _mark(row)) for row in found}
         known: dict[str, Mark] = {told[0]: told[1:] for told in (read_said(before) if before else ())}
         return (
@@ -135,11 +142,15 @@ class _Task:
             list(self._spellings(ordered)),
         )
 
-    def _as_declared(
-        self, run: Run, job_output: JobOutput, candidate: Candidate[OutputLineage]
+    def _as_decided(
+        self, run: Run, job_output: JobOutput, candidate: Candidate[OutputLineage], proofs: CommitProofs
     ) -> Candidate[OutputLineage]:
-        """Return a candidate whose write is of the kind that users declare."""
-        kind = declared_kind(self._known.rules, run.producer, job_output, run.key, candidate.rewrites)
+        """Return a candidate whose write is of the kind that users declare, or commits prove."""
+        output, is_whole = job_output.output, None
+        if proofs and output is not None:
+            is_whole = proofs.is_whole(run.key, self._known.naming.names_of(output.plain))
+        write = ReportedWrite(run.producer, run.key, candidate.rewrites, is_whole)
+        kind = decided_kind(self._known.rules, job_output, write)
         return candidate if kind == candidate.rewrites else candidate._replace(rewrites=kind)
 
     def _spellings(self, facts: Sequence[RunFacts]) -> Iterator[dict[str, object]]:

@@ -10,6 +10,7 @@ from headwater.events.facet_digests import Memo
 from headwater.lineage.edges.edge_sets import Reported
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.commit_proofs import CommitProof, CommitProofs
 from headwater.lineage.runs.run_facts import RunFacts
 
 T = TypeVar("T")
@@ -62,3 +63,23 @@ read_said = Reading(list[tuple[str, str, str, str]])
 read_names = Reading(list[Name])
 read_reported = Reading(Reported)
 read_contribution = Reading(OutputLineage)
+
+
+class _ProofRow(msgspec.Struct, frozen=True):
+    """A row of `COMMIT_PROOFS`."""
+
+    run_id: str
+    dataset_namespace: str
+    dataset_name: str
+    is_whole: bool
+
+
+_read_proofs = Reading(list[_ProofRow])
+
+
+def proofs_of(rows: str | None) -> CommitProofs:
+    """Return what rows of `COMMIT_PROOFS`, as JSON, say; nothing for none."""
+    return CommitProofs(
+        CommitProof(row.run_id, Name(row.dataset_namespace, row.dataset_name), row.is_whole)
+        for row in (_read_proofs(rows) if rows else ())
+    )

@@ -136,4 +136,4 @@ def _operation(step: Transformation) -> str:
 
 def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
     edges = sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
-    return [edge for edge in edges if edge.job is None]
+    return [edge for edge in edges if edge.job is None and edge.into_job is None]

@@ -96,6 +96,11 @@ class CountedEdges:
             self, live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
         )
 
+    def differs_from(self, other: "CountedEdges") -> bool:
+        """Tell whether another edge set counts, or one counts in another way, than in another view of the graph."""
+        masks = [(view.live, view.latest, view.reading, view.attempted) for view in (self, other)]
+        return masks[0] != masks[1]
+
     def without_earlier(self) -> "CountedEdges":
         """Return what of this newest executions say."""
         return self._newest_only

@@ -169,11 +169,12 @@ class CountedEdges:
 
         allowed: by transformation, 1 where it may go; is_reading: those that current readers in any generation say.
         """
-        key = (allowed, forward, is_reading)
-        if key not in self._followed:
+        key, age = (allowed, forward, is_reading), self.store.begin()
+        found = self._followed.get(key)
+        if found is None or found.age != age:
             counts = self.reading if is_reading else self.live
-            self._followed[key] = FollowedEdges(self.store, self.order, counts, allowed, forward=forward)
-        return self._followed[key]
+            found = self._followed[key] = FollowedEdges(self.store, self.order, counts, allowed, forward=forward)
+        return found
 
     @cached_property
     def _followed(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:

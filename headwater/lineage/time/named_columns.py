@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ def _unlisted(graph: Graph, generation: Name, listed: Columns) -> dict[str, set[
         return found
     for node in graph.nodes_of(dataset):
         if graph.keys[node] not in listed.by_key:
-            ways = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
-            told = {number for way in ways for _, _, number in triples(way)}
+            ways = (graph.out.edges(node), graph.into.edges(node))
+            told = {number for way in ways for _, _, number in way}
             found[graph.keys[node]] = told | graph.named.get(node, set())
     for number, key in graph.named_by_attempts(dataset):
         if key not in listed.by_key:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.time.lifetimes import Lifetimes
-from headwater.lineage.walks.followed_edges import EdgeOrder, EdgeStore, FollowedEdges
+from headwater.lineage.walks.followed_edges import Choices, EdgeOrder, EdgeStore, FollowedEdges
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +172,12 @@ class CountedEdges:
         key, age = (allowed, forward, is_reading), self.store.begin()
         found = self._followed.get(key)
         if found is None or found.age != age:
-            counts = self.reading if is_reading else self.live
-            found = self._followed[key] = FollowedEdges(self.store, self.order, counts, allowed, forward=forward)
+            other = self._followed.get((allowed, not forward, is_reading))  # both directions have the same groups
+            if other is not None and other.age == age:
+                choices = other.choices
+            else:
+                choices = Choices(self.store, self.order, self.reading if is_reading else self.live, allowed)
+            found = self._followed[key] = FollowedEdges(self.store, self.order, choices, forward=forward)
         return found
 
     @cached_property

@@ -1,8 +1,9 @@
 """The edges that walks of one kind follow: of several between the same two columns one, chosen once for each group."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
+from itertools import chain, compress
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
@@ -171,15 +172,32 @@ class Choices(dict[int, Edge | tuple[()]]):
     """
 
     def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes):
-        """Choose nothing yet."""
+        """Choose nothing yet.
+
+        counts: by edge set, 1 where it counts; allowed: by transformation, 1 where a walk may go.
+        """
         self._store, self._order, self._counts, self._allowed = store, order, counts, allowed
 
     def __missing__(self, group: int) -> Edge | tuple[()]:
         """Choose an edge."""
-        every = self.counted(group)
-        found = self[group] = every[0] if len(every) == 1 else self._order.first(every) if every else ()
+        found = self[group] = self._newest(self._store.group(group)) or self._first(group)
         self._store.weigh(_CHOICE_BYTES)
         return found
+
+    def _newest(self, edges: EdgeGroup) -> Edge | None:
+        """Return the edge of the only newest execution in a group, if it counts: nothing comes before it."""
+        numbers, newest = edges[1::2], self._order.newest
+        if not newest:
+            return None
+        found = list(compress(numbers, map(newest.__getitem__, numbers)))
+        if len(found) != 1 or not self._counts[found[0]]:
+            return None
+        transformation = edges[2 * numbers.index(found[0])]
+        return (transformation, found[0]) if self._allowed[transformation] else None
+
+    def _first(self, group: int) -> Edge | tuple[()]:
+        every = self.counted(group)
+        return every[0] if len(every) == 1 else self._order.first(every) if every else ()
 
     def counted(self, group: int) -> list[Edge]:
         """Return the edges of a group that count."""
@@ -190,20 +208,17 @@ class Choices(dict[int, Edge | tuple[()]]):
 class FollowedEdges:
     """The edges that walks in one direction follow: those of edge sets that count, over transformations allowed."""
 
-    def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes, *, forward: bool):
+    def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
         """Follow nothing yet.
 
-        counts: by edge set, 1 where it counts; allowed: by transformation, 1 where a walk may go.
-        choices: which edge to follow to the nodes in `NodeEdges.plain`.
+        choices: which edge to follow to the nodes in `NodeEdges.plain`; at: returns the edges at a node, None without
+        any.
         """
         self.age = store.age
-        self.choices = Choices(store, order, counts, allowed)
-        self._store, self._order, self._forward = store, order, forward
+        self.choices = choices
+        self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
+        self._store, self._order = store, order
         self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
-
-    def at(self, node: int) -> NodeEdges | None:
-        """Return the edges at a node, None where nothing leads on."""
-        return self._store.at(node, forward=self._forward)
 
     def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
         """Return what to follow of the special edges at a node, in the order of rank."""

@@ -8,7 +8,7 @@ from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.adjacency import pairs
 from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.followed_edges import FollowedEdges, Rank
+from headwater.lineage.walks.followed_edges import FarEdge, FollowedEdges, Rank
 
 _AGAIN = 3
 """A column that was listed already, as what another lies in, and is reached itself now."""
@@ -105,13 +105,20 @@ class Wave:
         """Return the steps from the front to what is one edge further."""
         self.distance += 1
         found: list[Step] = []
-        dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
+        dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.active, self._readers
+        live, reached, choices = self._live, self.reached, self._live.choices
         for parent in self.front:
-            if dataset_of[parent] in active:
-                self._from(parent, parent, self._live, found)
-            else:
-                self._over(parent, parent, (parent, ""), self._live, found)
-            if self._readers and self._others_of(dataset_of[parent]):
+            dataset = dataset_of[parent]
+            if dataset in active:
+                self._from(parent, parent, live, found)
+            elif (edges := live.at(parent)) is not None:  # as `_over` does, without its calls: most columns are plain
+                for far, group in pairs(edges.plain):
+                    if far not in reached and (edge := choices[group]):
+                        reached.add(far)
+                        found.append((far, parent, edge[0], edge[1], SURE))
+                if edges.special:
+                    found += self._over_special(parent, parent, (parent, ""), live.special(parent, edges))
+            if readers and self._others_of(dataset):
                 self._follow_others(parent, found)
         return self._moved(found) if self._counted.lifetimes.has_moves else found
 
@@ -212,9 +219,13 @@ class Wave:
             if far not in reached and (edge := choices[group]):
                 reached.add(far)
                 found.append((far, parent, edge[0], edge[1], SURE))
-        for other in edges.special(place[0], followed) if followed.special else ():
-            crosses = self._graph.dataset_of[other[0]] < 0
-            found += self._cross(parent, *other) if crosses else self._nested(parent, at, place, other)
+        if followed.special:
+            found += self._over_special(parent, at, place, edges.special(place[0], followed))
+
+    def _over_special(self, parent: int, at: int, place: tuple[int, str], special: Iterable[FarEdge]) -> Iterator[Step]:
+        for edge in special:
+            crosses = self._graph.dataset_of[edge[0]] < 0
+            yield from self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
 
     def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""

@@ -1,5 +1,6 @@
 """The folder of the user's rules: read again when a file changes; a broken file leaves its last good rules in force."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,8 @@ class RulesFiles:
         """Take the folder; nothing is read before `current`. window_us: as in `UserRules`."""
         self._folder = folder
         self._window_us = window_us
-        self._stamps: dict[str, _Stamp] = {}
+        self._paths = [str(folder / file) for file in (*FILES, _TABLE_LOG)]
+        self._stamps: list[_Stamp] = []
         self._parts: dict[str, Any] = {}
         self._rules = UserRules()
         self._problems: list[str] = []
@@ -55,7 +57,7 @@ class RulesFiles:
 
     def current(self) -> UserRules:
         """Return the rules in force; files that changed are read first."""
-        stamps = {file: self._stamp(file) for file in (*FILES, _TABLE_LOG)}
+        stamps = [_stamp(path) for path in self._paths]
         if stamps != self._stamps:
             self._problems = []
             self._read("names", self._names)
@@ -107,9 +109,10 @@ class RulesFiles:
         except (OSError, UnicodeDecodeError) as error:
             raise WrongSetting(f"{file}: cannot be read: {error}; correct or remove it.") from error
 
-    def _stamp(self, file: str) -> _Stamp:
-        try:
-            found = (self._folder / file).stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - every question looks at each file, and paths take as long as the look
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -19,7 +19,6 @@ from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.newest_first import Order
 from headwater.lineage.time.as_of import View
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 from headwater.questions.about import about_of, decoded
 from headwater.questions.answers.answer_parts import Dataset, Job
@@ -179,4 +178,4 @@ class ContractReader:
 
 
 def _is_written(graph: Graph, counted: CountedEdges, node: int) -> bool:
-    return any(counted.live[number] for _, _, number in triples(graph.into.get(node, NO_EDGES)))
+    return any(counted.live[number] for _, _, number in graph.into.edges(node))

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
 
@@ -35,12 +34,10 @@ def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
 
 
 def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
-    for far, transformation, number in triples(graph.into.get(node, NO_EDGES)):
+    for far, transformation, number in graph.into.edges(node):
         if not counted.live[number]:
             continue
-        beyond = (
-            triples(graph.into.get(far, NO_EDGES)) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
-        )
+        beyond = graph.into.edges(far) if graph.dataset_of[far] < 0 else ((far, transformation, number),)
         for source, onward, _ in beyond:
             yield Feed(source, graph.transformations[onward or transformation])
 

@@ -141,8 +141,8 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
     yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
         yield from _table_level_readers(snapshot, dataset, counted)
-        read = {number for each in (dataset, *counted.lifetimes.others(dataset)) for number in graph.readers(each)}
-        silent = graph.read_only & read
+        datasets = (dataset, *counted.lifetimes.others(dataset)) if graph.read_only else ()
+        silent = {number for each in datasets for number in graph.read_only.intersection(graph.readers(each))}
     else:
         yield from _table_level_writers(snapshot, dataset, keys, counted)
         silent = graph.unsourced.intersection(graph.fed_by.get(dataset, ()))
@@ -195,7 +195,7 @@ def _table_level_writers(snapshot: Snapshot, dataset: int, keys: Set[str], count
 
 def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges) -> Iterator[_Gap]:
     graph = snapshot.graph
-    for each in (dataset, *counted.lifetimes.others(dataset)):
+    for each in (dataset, *counted.lifetimes.others(dataset)) if graph.veiled else ():
         for number in graph.veiled.intersection(graph.readers(each)):
             lineage = graph.sets[number][1]
             hides = (

@@ -68,12 +68,14 @@ class Shown:
         job = self._jobs.get(hit.edge_set) or self._job(hit.edge_set)
         transformation = self._transformations.get(hit.transformation) or self._transformation(hit.transformation)
         output, lineage = self._graph.sets[hit.edge_set]
-        ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
-        doubtful = True if any(end in lineage.doubtful for end in ends) else UNSET
         presumed = True if hit.edge_set in self._presumed else UNSET
-        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), doubtful, presumed)
-        if not lineage.doubtful:  # backward, it is the reached end that may be doubtful
+        shown = Via(*self.place(hit.parent), job, transformation, origin_of(output, lineage), UNSET, presumed)
+        if not lineage.doubtful:
             self._vias[hit.parent, hit.transformation, hit.edge_set] = shown
+            return shown
+        ends = (self._graph.names[self._graph.columns[node].dataset] for node in (hit.parent, hit.node))
+        if any(end in lineage.doubtful for end in ends):  # backward, it is the reached end that may be doubtful
+            shown.doubtful = True
         return shown
 
     def place(self, node: int) -> tuple[str, str, str | None]:

@@ -492,7 +492,9 @@ class LiveGraph(Snapshot):
             if runs > 0 and (any(counts) or layer == "observed"):
                 job_output = JobOutput(layer, self.names.name(job), self.names.name(output) if output else None)
                 told = (frozenset(names_from(each)) if each else frozenset() for each in (explained, accounted))
-                self._put(number, job_output, EdgeSet(lists.unpack(value, inputs), *counts, *told), last_us)
+                edge_set = EdgeSet(lists.unpack(value, inputs), *counts, *told)
+                self._put(number, job_output, edge_set, last_us, later=True)
+        self.graph.connect()
         return newest
 
     def _take_rewrites(self) -> int:

@@ -52,11 +52,13 @@ class DisplayNames:
         self._in_unity: dict[Name, Name] = {}
         self._owners: dict[str, Name | None] = {}
         self._by_last: dict[str, list[Name]] = {}
+        self._found: dict[Name, str] = {}
 
     def add(self, name: Name, dataset: Name) -> None:
         """Take a name of a dataset, its own or another."""
         if self._means.get(name) == dataset:
             return
+        self._found.clear()
         if name not in self._means and (last := _last_part(name.name)):
             self._by_last.setdefault(last, []).append(name)
         self._means[name] = dataset
@@ -70,6 +72,12 @@ class DisplayNames:
 
     def of(self, dataset: Name) -> str:
         """Return the display name of a dataset."""
+        found = self._found.get(dataset)
+        if found is None:
+            found = self._found[dataset] = self._of(dataset)
+        return found
+
+    def _of(self, dataset: Name) -> str:
         unity = self._in_unity.get(dataset)
         forms = chain.from_iterable(_forms(name, self._labels) for name in (unity, dataset) if name)
         return next((form for form in forms if self._is_free(form, dataset)), _whole(dataset))

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from headwater.lineage.edges.nesting import Nesting
 from headwater.lineage.time.lifetimes import Lifetimes
-from headwater.lineage.walks.followed_edges import EdgeOrder, EdgeStore, FollowedEdges
+from headwater.lineage.walks.followed_edges import Choices, EdgeOrder, EdgeStore, FollowedEdges
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,11 @@ class CountedEdges:
             self, live=_either(self.live, more), latest=_either(self.latest, more), reading=reading, newest=newest
         )
 
+    def differs_from(self, other: "CountedEdges") -> bool:
+        """Tell whether another edge set counts, or one counts in another way, than in another view of the graph."""
+        masks = [(view.live, view.latest, view.reading, view.attempted) for view in (self, other)]
+        return masks[0] != masks[1]
+
     def without_earlier(self) -> "CountedEdges":
         """Return what of this newest executions say."""
         return self._newest_only
@@ -166,11 +171,16 @@ class CountedEdges:
 
         allowed: by transformation, 1 where it may go; is_reading: those that current readers in any generation say.
         """
-        key = (allowed, forward, is_reading)
-        if key not in self._followed:
-            counts = self.reading if is_reading else self.live
-            self._followed[key] = FollowedEdges(self.store, self.order, counts, allowed, forward=forward)
-        return self._followed[key]
+        key, age = (allowed, forward, is_reading), self.store.begin()
+        found = self._followed.get(key)
+        if found is None or found.age != age:
+            other = self._followed.get((allowed, not forward, is_reading))  # both directions have the same groups
+            if other is not None and other.age == age:
+                choices = other.choices
+            else:
+                choices = Choices(self.store, self.order, self.reading if is_reading else self.live, allowed)
+            found = self._followed[key] = FollowedEdges(self.store, self.order, choices, forward=forward)
+        return found
 
     @cached_property
     def _followed(self) -> dict[tuple[bytes, bool, bool], FollowedEdges]:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from headwater.lineage.edges.schema_columns import Columns
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def _named(graph: Graph, generation: Name) -> dict[str, set[int]]:
 
 
 def _naming(graph: Graph, node: int) -> set[int]:
-    ways = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
-    return {number for way in ways for _, _, number in triples(way)} | graph.named.get(node, set())
+    ways = (graph.out.edges(node), graph.into.edges(node))
+    return {number for way in ways for _, _, number in way} | graph.named.get(node, set())
 
 
 def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:

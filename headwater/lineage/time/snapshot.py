@@ -308,10 +308,21 @@ class Snapshot(ABC):
         """Return the datasets with columns that are nested in others by their newest schema."""
         return (dataset for dataset in self.described() if self.columns(dataset).nests)
 
-    def _put(self, number: int, job_output: JobOutput, edge_set: EdgeSet[OutputLineage], last_us: int) -> None:
-        """Add an edge set under a number that the graph has not; last_us: when a run said it last."""
+    def _put(
+        self,
+        number: int,
+        job_output: JobOutput,
+        edge_set: EdgeSet[OutputLineage],
+        last_us: int,
+        *,
+        later: bool = False,
+    ) -> None:
+        """Add an edge set under a number that the graph has not; last_us: when a run said it last.
+
+        later: as in `Graph.put`.
+        """
         graph, lineage = self.graph, self._remask(job_output, edge_set.lineage)
-        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted)
+        graph.put(number, job_output, lineage, edge_set.explained, edge_set.accounted, later=later)
         if number in graph.attempted:
             self._count(number, False, False, False)
             self._attempt_us[number] = last_us

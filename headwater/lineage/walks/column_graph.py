@@ -1,18 +1,19 @@
 """The graph that questions walk: columns as integers, edges in flat arrays, each with the edge set it came from.
 
 An edge set is what one or more runs of a job say about one dataset. Views of the graph (current, all, seen since) are
-masks over edge sets, so that every view walks the same arrays. Measured at 800,000 edges: 24 bytes an edge.
+masks over edge sets, so that every view walks the same arrays. Edges of one job between the same two columns are one
+entry, because a year of executions says much the same. An entry takes 8 bytes in each direction.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
 from headwater.lineage.edges.facet_contents import Transformation
 from headwater.lineage.edges.run_edges import Doubt, OutputLineage
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.walks.adjacency import Adjacency
+from headwater.lineage.walks.adjacency import Adjacency, EdgeGroup, EdgeGroups, pairs
 
 _PASS = Transformation(direct=False, masked=False, subtype=None, description=None)
 
@@ -50,8 +51,9 @@ class Graph:
         self.dataset_of = array("i")
         self.keys: list[str] = []
         self.transformations: list[Transformation] = [_PASS]
-        self.out = Adjacency()
-        self.into = Adjacency()
+        self.groups = EdgeGroups()
+        self.out = Adjacency(self.groups)
+        self.into = Adjacency(self.groups)
         self.sets: dict[int, tuple[JobOutput, OutputLineage]] = {}
         self.explained: dict[int, frozenset[Name]] = {}
         self.accounted: dict[int, frozenset[Name]] = {}
@@ -81,6 +83,7 @@ class Graph:
         self._nodes: list[dict[str, int]] = []
         self._transformation_numbers: dict[Transformation, int] = {_PASS: 0}
         self._middles: dict[int, int] = {}
+        self._unconnected: dict[tuple[int, Name], list[int]] = {}
 
     def dataset(self, name: Name) -> int | None:
         """Return the number of a dataset, None if no edge set mentions it."""
@@ -259,10 +262,12 @@ class Graph:
         lineage: OutputLineage,
         explained: frozenset[Name] = frozenset(),
         accounted: frozenset[Name] = frozenset(),
+        *,
+        later: bool = False,
     ) -> None:
         """Add an edge set under a number of the caller's, small because masks are as long as the largest.
 
-        explained, accounted: as in `edge_sets.EdgeSet`.
+        explained, accounted: as in `edge_sets.EdgeSet`. later: `connect` adds its edges, which is cheaper for many.
         """
         if lineage.output is not None and not job_output.has_job and not lineage.says_something:
             self.mentions[number] = self._dataset_id(lineage.output)
@@ -291,10 +296,79 @@ class Graph:
         for name in (*lineage.tables, *lineage.also_read):
             self.feeds.setdefault(self._dataset_id(name), set()).add(number)
         if output is not None:
-            for source, target, transformation in self._edges(number, output, lineage):
-                self.out.add(source, target, transformation, number)
-                self.into.add(target, source, transformation, number)
+            self._unconnected.setdefault((output, job_output.job), []).append(number)
+            if not later:
+                self.connect()
         self._take_names(number, lineage)
+
+    def connect(self) -> None:
+        """Add the edges of the edge sets that were put for later."""
+        unconnected, self._unconnected = self._unconnected, {}
+        for (output, job), numbers in unconnected.items():
+            if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
+                self._append(output, numbers)
+            else:
+                self._merge(output, numbers)
+
+    def _append(self, output: int, numbers: Sequence[int]) -> None:
+        """Add the edges of edge sets of a job and output that has no other ones."""
+        out, into, groups = self.out, self.into, self.groups
+        if len(numbers) > 1:
+            for (source, target), edges in self._by_ends(output, numbers).items():
+                group = groups.use(edges)
+                out.add(source, target, group)
+                into.add(target, source, group)
+            return
+        known: dict[int, int] = {}
+        for source, target, transformation in self._edges(numbers[0], output, self.sets[numbers[0]][1]):
+            group = known.get(transformation, -1)
+            if group < 0:
+                group = known[transformation] = groups.use((transformation, numbers[0]))
+            else:
+                groups.use_again(group)
+            out.add(source, target, group)
+            into.add(target, source, group)
+
+    def _merge(self, output: int, numbers: Sequence[int]) -> None:
+        """Add the edges of edge sets to those of others of the same job and output."""
+        by_ends = self._by_ends(output, numbers)
+        onward = {source: self.out.places(source) for source, _ in by_ends}
+        back = {target: self.into.places(target) for _, target in by_ends}
+        for (source, target), edges in by_ends.items():
+            place = onward[source].get(target)
+            if place is None:
+                group = self.groups.use(edges)
+                self.out.add(source, target, group)
+                self.into.add(target, source, group)
+                continue
+            before = self.out[source][place]
+            group = self.groups.use(self.groups.edges[before] + edges)
+            self.out[source][place] = self.into[target][back[target][source]] = group
+            self.groups.release(before)
+
+    def _by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
+        """Return the edges of edge sets by source and target."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for number in numbers:
+            for source, target, transformation in self._edges(number, output, self.sets[number][1]):
+                found.setdefault((source, target), []).extend((transformation, number))
+        return {ends: tuple(edges) for ends, edges in found.items()}
+
+    def _disconnect(self, output: int, number: int, lineage: OutputLineage) -> None:
+        """Take the edges of an edge set out."""
+        ends = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
+        sources, targets = {source for source, _ in ends}, {target for _, target in ends}
+        used = list(self.out.used(sources))
+        concerned = {group for group in set(used) if number in self.groups.edges[group][1::2]}
+        before = [group for group in used if group in concerned]
+        left: dict[int, int | None] = {}
+        for group in before:
+            edges = tuple(part for edge in pairs(self.groups.edges[group]) if edge[1] != number for part in edge)
+            left[group] = self.groups.use(edges) if edges else None
+        self.out.replace(sources, left)
+        self.into.replace(targets, left)
+        for group in before:
+            self.groups.release(group)
 
     def _take_names(self, number: int, lineage: OutputLineage) -> None:
         for node in self._named(lineage):
@@ -317,6 +391,7 @@ class Graph:
             self.mentioned[self.mentions.pop(number)].discard(number)
         if number not in self.sets:
             return
+        self.connect()
         job_output, lineage = self.sets.pop(number)
         self.fed_by_jobs.discard(number)
         if lineage.attempt:
@@ -335,9 +410,7 @@ class Graph:
         if lineage.output is not None:
             output = self._dataset_id(lineage.output)
             self.fed_by[output].discard(number)
-            touched = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
-            self.out.remove({source for source, _ in touched}, number)
-            self.into.remove({target for _, target in touched}, number)
+            self._disconnect(output, number, lineage)
         for node in self._named(lineage):
             self.named[node].discard(number)
         for name in (*lineage.tables, *lineage.also_read):

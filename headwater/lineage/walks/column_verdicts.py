@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.schema_columns import Columns, parents
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 
 Verdict = Literal["used", "unused", "unknown"]
@@ -188,7 +187,7 @@ class _VerdictRules:
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
         spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
         for node in self._graph.nodes_of(dataset):
-            edges = [edge for edge in triples(self._graph.out.get(node, NO_EDGES)) if self._leads_away(edge[0], node)]
+            edges = [edge for edge in self._graph.out.edges(node) if self._leads_away(edge[0], node)]
             numbers = list(self._used_in(node, edges, newest=newest))
             copies = [edge for edge in edges if self._is_copy(edge[1])]
             copying = list(self._used_in(node, copies, newest=newest))
@@ -224,14 +223,14 @@ class _VerdictRules:
         """Tell whether an edge leads to another column, be it to all columns of an output."""
         if self._graph.dataset_of[far] >= 0:
             return far != node
-        return any(each != node for each, _, _ in triples(self._graph.out.get(far, NO_EDGES)))
+        return any(each != node for each, _, _ in self._graph.out.edges(far))
 
     def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
         """Tell whether an edge leads to another column; anywhere: also to what is gone and leads no further."""
         dataset_of = self._graph.dataset_of
         if dataset_of[far] >= 0:
             return anywhere or self._arrives(dataset_of[far])
-        onward = (each for each, _, _ in triples(self._graph.out.get(far, NO_EDGES)))
+        onward = (each for each, _, _ in self._graph.out.edges(far))
         return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
 
     def _arrives(self, dataset: int) -> bool:

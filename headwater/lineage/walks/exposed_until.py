@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.wave import Hit
 
@@ -78,7 +77,7 @@ def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int
     but: targets that are left out.
     """
     found = defaultdict[int, list[tuple[int, int]]](list)
-    for target, transformation, number in triples(graph.out.get(source, NO_EDGES)):
+    for target, transformation, number in graph.out.edges(source):
         how = graph.transformations[transformation]
         if graph.dataset_of[target] < 0 or target in but or not how.direct or how.masked:
             continue

@@ -1,12 +1,13 @@
-"""The edges of a node that walks of one kind follow, chosen once for each node: many walks come by the same nodes."""
+"""The edges that walks of one kind follow: of several between the same two columns one, chosen once for each group."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 from itertools import chain, compress
 from typing import NamedTuple
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.lineage.walks.adjacency import triples
+from headwater.lineage.walks.adjacency import NO_EDGES, EdgeGroup, pairs
 from headwater.lineage.walks.column_graph import Graph
 
 MOST_BYTES = 48 << 20
@@ -14,7 +15,14 @@ MOST_BYTES = 48 << 20
 
 _NODE_BYTES = 240
 _EDGE_BYTES = 12
+_CHOICE_BYTES = 180
+_UNION = 1 << 31
+"""The least number of a group that only a store has."""
+
 _NO_AGE = -(1 << 62)
+
+Edge = tuple[int, int]
+"""The number of the transformation, the edge set."""
 
 FarEdge = tuple[int, int, int]
 """The node at the other end, the number of the transformation, the edge set."""
@@ -28,50 +36,96 @@ same age; values before what they depend on, readable before masked, then by nam
 
 
 class NodeEdges(NamedTuple):
-    """What to follow from a node.
+    """The edges at a node, as in `Adjacency`.
 
-    plain: between datasets without nested columns, as in `Adjacency`: of several edges to one column the first by rank;
-    others: all that need more thought, in the order of rank.
+    plain: between datasets without nested columns, one group for each node at the other end; special: all that need
+    more thought.
     """
 
     plain: "array[int]"
-    others: Sequence[FarEdge] = ()
+    special: "array[int]" = NO_EDGES
 
 
 class EdgeStore:
-    """Keeps the edges of nodes for all views of one snapshot."""
+    """Keeps, for all views of one snapshot, how the edges at a node are to be followed."""
 
     def __init__(self, graph: Graph):
-        """Keep nothing yet; `graph` must not change any more, except for columns that are asked about."""
+        """Keep nothing yet; `graph` must not change any more, except for columns that are asked about.
+
+        age: grows each time that all is forgotten.
+        """
         self.graph = graph
-        self._kept: dict[int, NodeEdges] = {}
+        self.age = 0
+        self._ways = (graph.into, graph.out)
+        self._kept: tuple[dict[int, NodeEdges], dict[int, NodeEdges]] = ({}, {})
+        self._united: dict[int, EdgeGroup] = {}
+        self._unions = 0
         self._bytes = 0
         self._nested = len(graph.nested)
-        self._kinds = 0
 
-    def new_kind(self) -> int:
-        """Return what to add to nodes so that their keys belong to one kind of walk."""
-        self._kinds += 1
-        return self._kinds << 32
-
-    def get(self, key: int) -> NodeEdges | None:
-        """Return what was kept. A question about a nested column makes all of it invalid."""
+    def at(self, node: int, *, forward: bool) -> NodeEdges | None:
+        """Return the edges at a node, None without any. A question about a nested column makes all of it invalid."""
         if len(self.graph.nested) != self._nested:
             self._nested = len(self.graph.nested)
-            self._clear()
-        return self._kept.get(key)
-
-    def keep(self, key: int, found: NodeEdges) -> NodeEdges:
-        """Keep the edges of a node; returns them."""
-        if self._bytes > MOST_BYTES:
-            self._clear()
-        self._bytes += _NODE_BYTES + _EDGE_BYTES * (len(found.plain) // 3 + 10 * len(found.others))
-        self._kept[key] = found
+            self._forget()
+        kept = self._kept[forward]
+        found = kept.get(node)
+        if found is None:
+            edges = self._ways[forward].get(node)
+            if not edges:
+                return None
+            self.weigh(_NODE_BYTES)
+            found = kept[node] = self._divided(node, edges)
         return found
 
-    def _clear(self) -> None:
-        self._kept.clear()
+    def group(self, number: int) -> EdgeGroup:
+        """Return the edges of a group, also of one that `at` united."""
+        return self.graph.groups.edges[number] if number < _UNION else self._united[number]
+
+    def weigh(self, size_bytes: int) -> None:
+        """Count what is kept for a snapshot; beyond the bound all is forgotten when the next walk begins."""
+        self._bytes += size_bytes
+
+    def begin(self) -> int:
+        """Return the age of what is kept at the begin of a walk."""
+        if self._bytes > MOST_BYTES:
+            self._forget()
+        return self.age
+
+    def _divided(self, node: int, edges: "array[int]") -> NodeEdges:
+        dataset_of, nested = self.graph.dataset_of, self.graph.nested
+        if dataset_of[node] in nested:
+            return NodeEdges(NO_EDGES, edges)
+        fars = edges[::2]
+        datasets = set(map(dataset_of.__getitem__, fars))
+        special = {each for each in datasets if each < 0 or each in nested} if nested or min(datasets) < 0 else ()
+        if not special and len(set(fars)) == len(fars):
+            return NodeEdges(edges)
+        plain: dict[int, list[int]] = {}
+        others = array("I")
+        for far, group in pairs(edges):
+            if dataset_of[far] in special:
+                others.append(far)
+                others.append(group)
+            else:
+                plain.setdefault(far, []).append(group)
+        united = ((far, groups[0] if len(groups) == 1 else self._unite(groups)) for far, groups in plain.items())
+        return NodeEdges(array("I", chain.from_iterable(united)), others)
+
+    def _unite(self, groups: Iterable[int]) -> int:
+        """Return a number for the edges of several groups, of several jobs, between the same two nodes."""
+        found = _UNION + self._unions
+        self._unions += 1
+        edges = self._united[found] = tuple(chain.from_iterable(map(self.group, groups)))
+        self.weigh(_NODE_BYTES + _EDGE_BYTES * len(edges))
+        return found
+
+    def _forget(self) -> None:
+        self.age += 1
         self._bytes = 0
+        self._united.clear()
+        for kept in self._kept:
+            kept.clear()
 
 
 class EdgeOrder(NamedTuple):
@@ -92,18 +146,17 @@ class EdgeOrder(NamedTuple):
             what.description or "",
         )  # fmt: skip
 
-    def first(self, edges: Sequence[FarEdge]) -> FarEdge:
+    def first(self, edges: Sequence[Edge]) -> Edge:
         """Return the edge that is chosen; mostly its age decides, which is cheaper than all of its rank."""
         newest = self.newest
-        candidates = [edge for edge in edges if edge[2] >= len(newest) or newest[edge[2]]]
+        candidates = [edge for edge in edges if edge[1] >= len(newest) or newest[edge[1]]]
         if not candidates:
-            last_us = max(self.last_us[number] for _, _, number in edges)
-            candidates = [edge for edge in edges if self.last_us[edge[2]] == last_us]
+            last_us = max(self.last_us[number] for _, number in edges)
+            candidates = [edge for edge in edges if self.last_us[edge[1]] == last_us]
         return candidates[0] if len(candidates) == 1 else min(candidates, key=self._whole_rank)
 
-    def _whole_rank(self, edge: FarEdge) -> tuple[Rank, int, int]:
-        _, transformation, number = edge
-        return self.rank(transformation, number), transformation, number
+    def _whole_rank(self, edge: Edge) -> tuple[Rank, int, int]:
+        return self.rank(*edge), *edge
 
     def _age(self, number: int) -> int:
         """Return the least for what newest executions say, and less for an earlier execution the later it ended."""
@@ -112,71 +165,82 @@ class EdgeOrder(NamedTuple):
         return -self.last_us[number]
 
 
-class FollowedEdges:
-    """The edges that walks in one direction follow: those of edge sets that count, over transformations allowed."""
+class Choices(dict[int, Edge | tuple[()]]):
+    """By group the edge that walks of one kind follow: the first by rank of those that count; none if none does.
 
-    def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes, *, forward: bool):
-        """Follow nothing yet.
+    Chosen once for each group: a group of many executions of a job is met at many nodes.
+    """
+
+    def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes):
+        """Choose nothing yet.
 
         counts: by edge set, 1 where it counts; allowed: by transformation, 1 where a walk may go.
         """
-        self._store, self._order = store, order
-        self._counts, self._allowed = counts, allowed
-        self._adjacency = store.graph.out if forward else store.graph.into
-        self._kind = store.new_kind()
+        self._store, self._order, self._counts, self._allowed = store, order, counts, allowed
 
-    def at(self, node: int) -> NodeEdges | None:
-        """Return what to follow from a node, None where nothing leads on."""
-        found = self._store.get(self._kind + node)
-        if found is not None:
-            return found
-        edges = self._adjacency.get(node)
-        return None if edges is None else self._store.keep(self._kind + node, self._choose(node, edges))
+    def __missing__(self, group: int) -> Edge | tuple[()]:
+        """Choose an edge."""
+        found = self[group] = self._newest(self._store.group(group)) or self._first(group)
+        self._store.weigh(_CHOICE_BYTES)
+        return found
+
+    def _newest(self, edges: EdgeGroup) -> Edge | None:
+        """Return the edge of the only newest execution in a group, if it counts: nothing comes before it."""
+        numbers, newest = edges[1::2], self._order.newest
+        if not newest:
+            return None
+        found = list(compress(numbers, map(newest.__getitem__, numbers)))
+        if len(found) != 1 or not self._counts[found[0]]:
+            return None
+        transformation = edges[2 * numbers.index(found[0])]
+        return (transformation, found[0]) if self._allowed[transformation] else None
+
+    def _first(self, group: int) -> Edge | tuple[()]:
+        every = self.counted(group)
+        return every[0] if len(every) == 1 else self._order.first(every) if every else ()
+
+    def counted(self, group: int) -> list[Edge]:
+        """Return the edges of a group that count."""
+        counts, allowed = self._counts, self._allowed
+        return [edge for edge in pairs(self._store.group(group)) if counts[edge[1]] and allowed[edge[0]]]
+
+
+class FollowedEdges:
+    """The edges that walks in one direction follow: those of edge sets that count, over transformations allowed."""
+
+    def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
+        """Follow nothing yet.
+
+        choices: which edge to follow to the nodes in `NodeEdges.plain`; at: returns the edges at a node, None without
+        any.
+        """
+        self.age = store.age
+        self.choices = choices
+        self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
+        self._store, self._order = store, order
+        self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
+
+    def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
+        """Return what to follow of the special edges at a node, in the order of rank."""
+        kept = self._special.get(node)
+        if kept is not None and kept[0] is edges:
+            return kept[1]
+        every = [(far, *edge) for far, group in pairs(edges.special) for edge in self.choices.counted(group)]
+        every.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
+        self._special[node] = edges, every
+        self._store.weigh(_NODE_BYTES + 10 * _EDGE_BYTES * len(every))
+        return every
 
     def sources(self, node: int) -> Iterator[int]:
-        """Yield the columns at the far ends, also over the meeting point of dataset-wide edges; nothing is kept."""
-        edges, allowed, dataset_of = self._adjacency.get(node), self._allowed, self._store.graph.dataset_of
+        """Yield the columns at the far ends, also over the meeting point of dataset-wide edges."""
+        edges, choices, dataset_of = self.at(node), self.choices, self._store.graph.dataset_of
         if edges is None:
             return
-        for far, transformation, _ in compress(triples(edges), map(self._counts.__getitem__, edges[2::3])):
-            if allowed[transformation] and dataset_of[far] < 0:
-                yield from self.sources(far)
-            elif allowed[transformation]:
+        for far, group in pairs(edges.plain):
+            if choices[group]:
                 yield far
-
-    def _choose(self, node: int, edges: "array[int]") -> NodeEdges:
-        """Choose the edges to follow: what newest executions say goes first, and only what is left needs a rank.
-
-        A year of executions that say much the same leads from a node a dozen times to each column.
-        """
-        allowed, order = self._allowed, self._order
-        counted = compress(triples(edges), map(self._counts.__getitem__, edges[2::3]))
-        every = [edge for edge in counted if allowed[edge[1]]]
-        if self._store.graph.dataset_of[node] in self._store.graph.nested:
-            return NodeEdges(array("I"), self._in_order(every))
-        newest = order.newest
-        first = [edge for edge in every if newest[edge[2]]] if newest else every
-        plain = {edge[0]: edge for edge in first}
-        unsettled = first if len(plain) < len(first) else []
-        if len(first) < len(every):
-            unsettled = unsettled + [edge for edge in every if edge[0] not in plain]
-        several: dict[int, list[FarEdge]] = {}
-        for edge in unsettled:
-            several.setdefault(edge[0], []).append(edge)
-        for far, same in several.items():
-            plain[far] = order.first(same)
-        special = self._special(plain)
-        others = self._in_order([edge for edge in every if edge[0] in special]) if special else ()
-        for far in special:
-            del plain[far]
-        return NodeEdges(array("I", chain.from_iterable(plain.values())), others)
-
-    def _special(self, nodes: Iterable[int]) -> set[int]:
-        """Return the nodes at which a walk needs more thought: nested columns, and meeting points."""
-        dataset_of, nested = self._store.graph.dataset_of, self._store.graph.nested
-        return {node for node in nodes if dataset_of[node] < 0 or dataset_of[node] in nested}
-
-    def _in_order(self, edges: list[FarEdge]) -> Sequence[FarEdge]:
-        if len(edges) > 1:
-            edges.sort(key=lambda edge: self._order.rank(edge[1], edge[2]))
-        return edges or ()
+        for far, _, _ in self.special(node, edges) if edges.special else ():
+            if dataset_of[far] < 0:
+                yield from self.sources(far)
+            else:
+                yield far

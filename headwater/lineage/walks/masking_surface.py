@@ -65,7 +65,8 @@ def surface_with_rows(
     if not counted.has_earlier:
         return now._replace(until=until)
     known = {(each.dataset, each.key) for each in now.columns}
-    wide = surface(graph, {*tagged, *rows}, whole, counted.of_rows())
+    with_rows = counted.of_rows()
+    wide = surface(graph, {*tagged, *rows}, whole, with_rows) if rows or with_rows.differs_from(counted) else now
     found = [_of_node(graph, clear.hit, "once_exposed") for clear in rows.values()]
     for each in wide.columns:
         if each.exposure == "exposed" and each.hit is not None:
@@ -106,10 +107,12 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
         perhaps=False,
     )
     exposed = _all(clearly)
-    over_masks = Wave(
-        graph, sources, counted, forward=True, allowed=allowed_transformations(graph, "value", masked=True)
-    )
-    direct = _all(over_masks)
+    allowed = allowed_transformations(graph, "value", masked=True)
+    if clearly.unsettled or allowed != allowed_transformations(graph, "value", masked=False):
+        over_masks = Wave(graph, sources, counted, forward=True, allowed=allowed)
+        direct = _all(over_masks)
+    else:
+        over_masks, direct = clearly, exposed  # nothing masks, so a second walk would take the same steps
     unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
     found = unknown.spread(direct, {*exposed, *sources}, unsettled)
@@ -117,8 +120,8 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
     columns += found.values()
     columns += (
         _of_node(graph, hit, "masked")
-        for hit in over_masks.chosen(direct.values())
-        if hit.node not in exposed and graph.columns[hit.node] not in found
+        for hit in over_masks.chosen([hit for node, hit in direct.items() if node not in exposed])
+        if graph.columns[hit.node] not in found
     )
     shown = [each for each in columns if each.dataset not in counted.hidden]
     return MaskingSurface(shown, direct | exposed, {*exposed, *sources})

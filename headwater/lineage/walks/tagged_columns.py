@@ -6,7 +6,6 @@ from typing import NamedTuple
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
 from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.exposed_until import Writes
 from headwater.lineage.walks.masking_surface import Surfaced
@@ -67,8 +66,8 @@ def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable
     by_key = counted.nesting.columns_of(dataset).by_key
     if not by_key or key in by_key:
         return True
-    ends = (graph.out.get(node, NO_EDGES), graph.into.get(node, NO_EDGES))
-    if any(counted.live[number] for edges in ends for _, _, number in triples(edges)):
+    ends = (graph.out.edges(node), graph.into.edges(node))
+    if any(counted.live[number] for edges in ends for _, _, number in edges):
         return True
     return base_us(graph.names[dataset]) is None
 
@@ -100,7 +99,7 @@ def _state(graph: Graph, counted: CountedEdges, node: int, seen: Callable[[int],
 
 
 def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
-    for source, transformation, number in triples(graph.into.get(target, NO_EDGES)):
+    for source, transformation, number in graph.into.edges(target):
         if counted.live[number] and graph.transformations[transformation].direct:
             yield _Step(source, target, transformation, number)
 
@@ -109,7 +108,7 @@ def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
     """Yield the edge sets of observed runs, be it long ago, that make a column, or what is in it, of another one."""
     around = [node, *(parent for parent, _ in counted.nesting.lies_in(node)), *counted.nesting.within(node).values()]
     for target in around:
-        for source, transformation, number in triples(graph.into.get(target, NO_EDGES)):
+        for source, transformation, number in graph.into.edges(target):
             is_made = (
                 source != target and graph.dataset_of[source] >= 0 and graph.transformations[transformation].direct
             )

@@ -64,7 +64,8 @@ def walk(
     presumed = _over_presumed(ways.values(), counted)
     take_out(presumed, masked=True, by=counted.without_presumed)
     kept = list(every.chosen(hits[:limit]))
-    if masked or again or earlier or presumed:
+    marked = masked | again | earlier | presumed
+    if marked:
         kept = [
             hit._replace(
                 masked=hit.node in masked,
@@ -72,6 +73,8 @@ def walk(
                 earlier=hit.node in earlier,
                 presumed=hit.node in presumed,
             )
+            if hit.node in marked
+            else hit
             for hit in kept
         ]
     return Walked(kept, ways, truncated, every)

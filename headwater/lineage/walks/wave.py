@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from headwater.lineage.edges.nesting import CONTAINS, MAY, SURE, StepTarget
 from headwater.lineage.time.counted_edges import CountedEdges
-from headwater.lineage.walks.adjacency import NO_EDGES, triples
+from headwater.lineage.walks.adjacency import pairs
 from headwater.lineage.walks.column_graph import Graph
-from headwater.lineage.walks.followed_edges import FollowedEdges, Rank
+from headwater.lineage.walks.followed_edges import FarEdge, FollowedEdges, Rank
 
 _AGAIN = 3
 """A column that was listed already, as what another lies in, and is reached itself now."""
@@ -105,8 +105,21 @@ class Wave:
         """Return the steps from the front to what is one edge further."""
         self.distance += 1
         found: list[Step] = []
+        dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.active, self._readers
+        live, reached, choices = self._live, self.reached, self._live.choices
         for parent in self.front:
-            self._follow(parent, found)
+            dataset = dataset_of[parent]
+            if dataset in active:
+                self._from(parent, parent, live, found)
+            elif (edges := live.at(parent)) is not None:  # as `_over` does, without its calls: most columns are plain
+                for far, group in pairs(edges.plain):
+                    if far not in reached and (edge := choices[group]):
+                        reached.add(far)
+                        found.append((far, parent, edge[0], edge[1], SURE))
+                if edges.special:
+                    found += self._over_special(parent, parent, (parent, ""), live.special(parent, edges))
+            if readers and self._others_of(dataset):
+                self._follow_others(parent, found)
         return self._moved(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -115,14 +128,17 @@ class Wave:
         An answer must not depend on which edge set came first. Where columns are nested or names moved, the search
         takes the first that it meets.
         """
+        if not self._counted.lifetimes.has_moves and not self._counted.nesting.active:
+            yield from hits
+            return
         kept = list(hits)
         unsure = [hit for hit in kept if self._may_have_taken_another(hit)]
         nodes = {self._stands_for.get(hit.node, hit.node) for hit in unsure}
         best: dict[tuple[int, int], tuple[Rank, int, int]] = {}
         for parent in {hit.parent for hit in unsure}:
-            edges = self._edges.get(parent, NO_EDGES)
-            if len(edges) > 3 and 3 * len(set(edges[::3])) < len(edges):  # mostly one edge leads to a column
-                self._rate(parent, [edge for edge in triples(edges) if edge[0] in nodes], best)
+            edges = list(self._edges.edges(parent))
+            if len({far for far, _, _ in edges}) < len(edges):  # mostly one edge leads to a column
+                self._rate(parent, [edge for edge in edges if edge[0] in nodes], best)
         for hit in kept:
             end = self._stands_for.get(hit.node, hit.node)
             _, transformation, number = best.get((hit.parent, end), (None, hit.transformation, hit.edge_set))
@@ -156,10 +172,9 @@ class Wave:
                 return ordered[:most]
         return ordered
 
-    def _follow(self, parent: int, found: list[Step]) -> None:
-        """Find what one node leads to."""
-        self._from(parent, parent, self._live, found)
-        for other in self._others_of(self._graph.dataset_of[parent]) if self._readers else ():
+    def _follow_others(self, parent: int, found: list[Step]) -> None:
+        """Find what a node leads to in the other generations of its dataset."""
+        for other in self._others_of(self._graph.dataset_of[parent]):
             before = len(found)
             for same in self._counted.nesting.again(parent, other):
                 self._from(parent, same.node, self._reading, found)
@@ -199,14 +214,18 @@ class Wave:
         followed = edges.at(place[0])
         if followed is None:
             return
-        reached = self.reached
-        for far, transformation, number in triples(followed.plain):
-            if far not in reached:
+        reached, choices = self.reached, edges.choices
+        for far, group in pairs(followed.plain):
+            if far not in reached and (edge := choices[group]):
                 reached.add(far)
-                found.append((far, parent, transformation, number, SURE))
-        for edge in followed.others:
+                found.append((far, parent, edge[0], edge[1], SURE))
+        if followed.special:
+            found += self._over_special(parent, at, place, edges.special(place[0], followed))
+
+    def _over_special(self, parent: int, at: int, place: tuple[int, str], special: Iterable[FarEdge]) -> Iterator[Step]:
+        for edge in special:
             crosses = self._graph.dataset_of[edge[0]] < 0
-            found += self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
+            yield from self._cross(parent, *edge) if crosses else self._nested(parent, at, place, edge)
 
     def _nested(self, parent: int, at: int, place: tuple[int, str], edge: tuple[int, int, int]) -> Iterator[Step]:
         """Follow an edge between datasets with nested columns (rule 12)."""
@@ -246,7 +265,7 @@ class Wave:
             return
         self._crossed.add(middle)
         active = self._counted.nesting.active
-        for far, onward, _ in triples(self._edges.get(middle, NO_EDGES)):
+        for far, onward, _ in self._edges.edges(middle):
             if not self._allowed[transformation or onward]:
                 continue
             yield from self._take((far, parent, transformation or onward, number, SURE))

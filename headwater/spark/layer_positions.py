@@ -25,6 +25,7 @@ class LayerPosition:
     declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`;
     newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts;
     dated: some run has a nominal time; removed_before_us: retention removed older events before the layer took them.
+    buckets: of the tables of edges.
     """
 
     batch: int = 0
@@ -39,6 +40,7 @@ class LayerPosition:
     parted: frozenset[Name] = frozenset()
     dated: bool = False
     removed_before_us: int | None = None
+    buckets: int = 1
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
@@ -51,7 +53,7 @@ def read_position(rows: Iterable[Row]) -> LayerPosition:
     batch = max((row.batch for row in found), default=0)
     return LayerPosition(
         batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions, kept.newest_us,
-        frozenset(kept.parted), kept.dated, kept.removed_before_us,
+        frozenset(kept.parted), kept.dated, kept.removed_before_us, kept.buckets,
     )  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
     kept = _StoredPosition(
         exact, position.borrows, position.masking, position.asks, position.answers, position.versions,
         position.newest_us, sorted(position.parted), position.dated,
-        position.removed_before_us,
+        position.removed_before_us, position.buckets,
     )  # fmt: skip
     state = msgspec.json.encode(kept).decode()
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
@@ -118,6 +120,7 @@ class _StoredPosition(msgspec.Struct, array_like=True):
     parted: Sequence[Name] = ()
     dated: bool = False
     removed_before_us: int | None = None
+    buckets: int = 1
 
 
 _decoder = msgspec.json.Decoder(_StoredPosition)

@@ -19,6 +19,7 @@ from bench import (
     sinks,
     spark,
     spark_ingest,
+    spark_scale,
     stream,
     transport,
     upgrade,
@@ -49,6 +50,10 @@ def main() -> None:
     show("Upgrade", upgrade.run(upgrade.EVENTS if quick else upgrade.MANY_EVENTS))
     show("Dashboard", dashboard.run(rounds))
     show("Spark", spark.run(spark.QUICK_EVENTS if quick else spark.EVENTS))
+    show(
+        "Spark by the size of the graph",
+        spark_scale.run(spark_scale.QUICK_EDGES, spark_scale.QUICK_MANY) if quick else spark_scale.run(),
+    )
     show("Stream", stream.run(stream.QUICK_EVENTS if quick else stream.EVENTS))
     show("Transport", transport.run(rounds))
     show("Ingest by Spark", spark_ingest.run(spark_ingest.QUICK_EVENTS if quick else spark_ingest.EVENTS))

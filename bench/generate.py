@@ -20,15 +20,23 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def generate(
-    count: int, kilobytes: int, *, jobs: int = 300, new_lineage: bool = False, dated: bool = False, seed: int = 7
+    count: int,
+    kilobytes: int,
+    *,
+    jobs: int = 300,
+    new_lineage: bool = False,
+    dated: bool = False,
+    seed: int = 7,
+    first: int = 0,
 ) -> Iterator[bytes]:
     """Yield `count` events, START and COMPLETE in turn, of about 2, 8, 12 or 15 KB.
 
     jobs: how many recur, each with the same facets every time; new_lineage: no column lineage facet ever recurs; dated:
-    every fifth job writes a file whose name has the day in it, another one each time.
+    every fifth job writes a file whose name has the day in it, another one each time. first: the number of the first
+    event; the events are the same as without it, except for their statistics of rows and bytes.
     """
     warehouse = _Warehouse(jobs, COLUMNS[kilobytes], seed, dated=dated)
-    for number in range(count):
+    for number in range(first, first + count):
         salt = number + 1 if new_lineage else 0
         yield json.dumps(warehouse.event(number, salt), separators=(",", ":")).encode()
 

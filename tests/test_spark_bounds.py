@@ -14,6 +14,7 @@ from headwater.lineage.edges.current_candidates import CARRIES
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.moved_names import LocationAt
 from headwater.spark.delta.arrow_rows import Row, map_groups
+from headwater.spark.delta.spark_delta import keep
 from headwater.spark.gold.open_candidates import COUNTED, OPEN, counted
 from headwater.spark.refresh import FEW_EVENTS
 from headwater.spark.silver.candidate_rows import CandidateRow
@@ -82,6 +83,14 @@ def test_all_known_symlinks_are_compared_with_those_of_a_batch_once() -> None:
     found = {name: [(2, Name("s3://lake", "a"))] for name in [*names[1:], Name("s3://links", "new")]}
     assert new_links(found, {names[1]}, known) == {(Name("s3://links", "new"), (2, Name("s3://lake", "a")))}
     assert known.asked == 1
+
+
+def test_frames_that_are_kept_join_with_others_that_have_the_same_columns(spark: SparkSession) -> None:
+    """Batches of more than 20,000 runs with a nominal time and a parent failed in Spark's analysis."""
+    runs = keep(spark.range(3).selectExpr("id AS run_key", "id AS parent_run", "id AS said"))
+    some = runs.select("run_key", "parent_run")
+    below = keep(some.limit(0).unionByName(some))
+    assert below.join(some.withColumn("fresh", F.lit(True)), "run_key", "left_anti").count() == 0
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ class LayerPosition:
     declared steps that the rules have; answers: what tables of answers come to; versions: of all tables but `state`;
     newest_us: time of the newest event that is not ahead of its receipt; parted: names of which events mention parts;
     dated: some run has a nominal time; removed_before_us: retention removed older events before the layer took them;
-    proves: some event tells what commits prove.
+    proves: some event tells what commits prove; buckets: of the tables of edges.
     """
 
     batch: int = 0
@@ -41,6 +41,7 @@ class LayerPosition:
     dated: bool = False
     removed_before_us: int | None = None
     proves: bool = False
+    buckets: int = 1
 
 
 def read_position(rows: Iterable[Row]) -> LayerPosition:
@@ -53,7 +54,7 @@ def read_position(rows: Iterable[Row]) -> LayerPosition:
     batch = max((row.batch for row in found), default=0)
     return LayerPosition(
         batch, sequences, exact, kept.borrows, kept.masking, kept.asks, kept.answers, kept.versions, kept.newest_us,
-        frozenset(kept.parted), kept.dated, kept.removed_before_us, kept.proves,
+        frozenset(kept.parted), kept.dated, kept.removed_before_us, kept.proves, kept.buckets,
     )  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def position_rows(position: LayerPosition, rules_hash: str) -> Sequence[tuple[ob
     kept = _StoredPosition(
         exact, position.borrows, position.masking, position.asks, position.answers, position.versions,
         position.newest_us, sorted(position.parted), position.dated,
-        position.removed_before_us, position.proves,
+        position.removed_before_us, position.proves, position.buckets,
     )  # fmt: skip
     state = msgspec.json.encode(kept).decode()
     return [(*source, sequence, state, position.batch, rules_hash) for source, sequence in position.sequences.items()]
@@ -121,6 +122,7 @@ class _StoredPosition(msgspec.Struct, array_like=True):
     dated: bool = False
     removed_before_us: int | None = None
     proves: bool = False
+    buckets: int = 1
 
 
 _decoder = msgspec.json.Decoder(_StoredPosition)

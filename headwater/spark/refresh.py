@@ -171,7 +171,7 @@ class Pass:
         return LayerPosition(
             batch.number, sequences, batch.exact, batch.borrows, self._rules.masking, batch.asks, answers,
             newest_us=batch.newest_us, parted=batch.parted, dated=batch.dated,
-            removed_before_us=batch.removed_before_us, proves=batch.proves,
+            removed_before_us=batch.removed_before_us, proves=batch.proves, buckets=batch.buckets,
         )  # fmt: skip
 
     def _answers(self, batch: SilverBatch, before: Mapping[str, str]) -> Mapping[str, str]:

@@ -18,6 +18,7 @@ _HISTORY: dict[str, Type] = {
 
 _ENDS: dict[str, Type] = {
     "part": "string",
+    "bucket": "int",
     "edge_key": "string",
     "group_key": "string",
     "source_namespace": "string",
@@ -40,10 +41,10 @@ COLUMN_EDGES = Table(
         "description": "string",
         **_HISTORY,
     },
-    ("part",),
+    ("part", "bucket"),
 )
 
-TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, ("part",))
+TABLE_EDGES = Table("table_edges", {**_ENDS, "opaque": "boolean", **_HISTORY}, ("part", "bucket"))
 
 MASKING_SURFACE = Table(
     "masking_surface",

@@ -195,8 +195,12 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 
 
 def keep(frame: DataFrame) -> DataFrame:
-    """Work a frame out now, once, and forget how: plans that grow cost more than small batches themselves."""
-    return frame.localCheckpoint()
+    """Work a frame out now, once, and forget how: plans that grow cost more than small batches themselves.
+
+    Its columns are new ones to Spark, which cannot join two kept frames that share a column and have others besides.
+    """
+    found = frame.localCheckpoint()
+    return found.select(*(F.col(f"`{name}`").alias(name) for name in found.columns))
 
 
 def kept(frame: DataFrame, **asked: Column) -> tuple[DataFrame, Mapping[str, Any]]:

@@ -25,7 +25,7 @@ INFERRED_EDGE = "inferred"
 EDGE = Table(
     "edge",
     {
-        **without(COLUMN_EDGES, "batch", "rules_hash"),
+        **without(COLUMN_EDGES, "bucket", "batch", "rules_hash"),
         "opaque": "boolean",
         "kind": "string",
         "gone": "boolean",

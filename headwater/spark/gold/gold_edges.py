@@ -1,10 +1,10 @@
 """`column_edges` and `table_edges`: each edge with the time in which it counted."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.lineage.names.dataset_generations import Generations
@@ -13,6 +13,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.spark.delta.ranges import begin, ranges
 from headwater.spark.delta.spark_delta import TableFolder, kept, spark_schema, texts, together
+from headwater.spark.gold.buckets import bucket_of, by_bucket, in_buckets
 from headwater.spark.gold.edge_validity import COLUMN, EDGE, GROUPED, INFERRED_EDGE, TABLE, VOTE, OutputHistory
 from headwater.spark.gold.open_candidates import CLOSED, OPEN
 from headwater.spark.silver.silver_batch import SilverBatch
@@ -21,6 +22,7 @@ from headwater.tables import COLUMN_EDGES, EDGE_RUNS, EDGE_SETS, TABLE_EDGES, Ta
 
 KINDS = {COLUMN: COLUMN_EDGES, TABLE: TABLE_EDGES}
 _ENDED = Table("ended", {**dict.fromkeys(DATASET, "string"), "at_us": "long"})
+_FILES = COLUMN_EDGES.partition_by
 _TIMES = ("valid_from", "valid_to", "last_seen")
 _SEEN_AGAIN = ("group_key", "runs AS more_runs", "unix_micros(last_seen) AS again_us")
 
@@ -29,7 +31,10 @@ def write_edges(silver: TableFolder, gold: TableFolder, rules: UserRules, batch:
     """Go on with what a batch says: with new candidates where they follow in time, else with all of them."""
     if batch.counted is not None and batch.loud:
         edges = _edges(silver, gold, rules, batch, batch.counted.where("NOT quiet"))
-        together(*(partial(_write, gold, KINDS[kind], *found) for kind, found in edges.items()))
+        steps = [partial(_write, gold, KINDS[kind], *found) for kind, found in edges.items()]
+        if batch.regrouped:
+            steps += [partial(_regroup, gold, table, batch) for kind, table in KINDS.items() if kind not in edges]
+        together(*steps)
     if batch.counted is not None:
         _count_runs(gold, rules, batch, batch.counted)
     gone = ended(batch.naming.generations)
@@ -66,38 +71,59 @@ def _count_runs(gold: TableFolder, rules: UserRules, batch: SilverBatch, changes
 
 def _edges(
     silver: TableFolder, gold: TableFolder, rules: UserRules, batch: SilverBatch, changes: DataFrame
-) -> Mapping[str, tuple[DataFrame, Sequence[str]]]:
-    """Return by kind the edges that are new, other than before, or gone, and what the keys of closed ones begin with.
+) -> Mapping[str, tuple[DataFrame, str, Column]]:
+    """Return by kind the edges that are new, other than before, or gone, and what `_write` takes with them.
 
     Kinds without such are left out.
     """
     group = F.col("group_key").alias("group_key")  # a column of its own, so that Spark tells it from that of `changes`
-    groups, seen = kept(changes.groupBy(group).agg(F.max("late").alias("whole")), anew=F.max("whole"))
+    bucket = bucket_of("dataset_namespace", "dataset_name", batch.buckets_before)
+    groups = changes.groupBy(group).agg(F.max("late").alias("whole"), F.first(bucket).alias("bucket"))
+    groups, seen = kept(groups, anew=F.max("whole"), buckets=texts(F.col("bucket")))
+    groups = groups.drop("bucket")
+    near = in_buckets(json.loads(seen["buckets"]))
     rows = _candidates(silver, batch, changes, groups, anew=bool(seen["anew"]))
     for kind, table in KINDS.items():
-        known = gold.read(table).join(batch.state.read(EDGE_RUNS).selectExpr(*_SEEN_AGAIN), "group_key", "left")
+        known = gold.read(table).where(f"part = '{CLOSED}' OR {near}")
+        known = known.join(batch.state.read(EDGE_RUNS).selectExpr(*_SEEN_AGAIN), "group_key", "left")
         rows = rows.unionByName(_rows(known, kind, groups, anew=bool(seen["anew"])))
     edges = map_groups(silver.few(rows), "group_key", OutputHistory(rules), EDGE, small=silver.small)
     is_kind = {kind: F.col("kind") == kind for kind in KINDS}
     closed = {kind: texts(F.when(is_kind[kind] & F.expr(f"was = '{CLOSED}'"), begin("edge_key"))) for kind in KINDS}
     edges, told = kept(edges, kinds=texts(F.col("kind")), **closed)
-    stamp = {"batch": F.lit(batch.number), "rules_hash": F.lit(rules.rules_hash)}
-    return {
-        kind: (edges.where(is_kind[kind]).withColumns(stamp), json.loads(told[kind]))
-        for kind in json.loads(told["kinds"])
-    }
+    bucket = _bucket(batch.buckets)
+    stamp = {"bucket": bucket, "batch": F.lit(batch.number), "rules_hash": F.lit(rules.rules_hash)}
+    found: dict[str, tuple[DataFrame, str, Column]] = {}
+    for kind in json.loads(told["kinds"]):
+        where = f"part = '{OPEN}'" if batch.regrouped else f"part = '{OPEN}' AND {near}"
+        if begins := json.loads(told[kind]):
+            where = f"({where} OR {ranges('edge_key', begins)})"
+        found[kind] = edges.where(is_kind[kind]).withColumns(stamp), where, bucket
+    return found
 
 
-def _write(gold: TableFolder, table: Table, edges: DataFrame, closed: Sequence[str]) -> None:
-    """Replace open edges; closed ones are only added, but where the history is another one."""
-    where = f"part = '{OPEN}'"
-    if closed:
-        where = f"({where} OR {ranges('edge_key', closed)})"
+def _bucket(buckets: int) -> Column:
+    """Return the bucket of an edge: closed ones, which are only added, have one."""
+    return F.when(F.col("part") == OPEN, bucket_of("target_namespace", "target_dataset", buckets)).otherwise(F.lit(0))
+
+
+def _regroup(gold: TableFolder, table: Table, batch: SilverBatch) -> None:
+    """Put all open edges into as many buckets as there are now."""
+    bucket = _bucket(batch.buckets)
+    gold.change(table, f"part = '{OPEN}'", lambda rows: by_bucket(gold, rows.withColumn("bucket", bucket), *_FILES))
+
+
+def _write(gold: TableFolder, table: Table, edges: DataFrame, where: str, bucket: Column) -> None:
+    """Replace edges among the rows for which `where` holds.
+
+    These are open ones of the buckets that change, and closed ones whose history is another one; else closed ones are
+    only added. bucket: the bucket of a row after the batch.
+    """
     fresh = edges.where("NOT gone").select(*table.columns)
 
     def become(rows: DataFrame) -> DataFrame:
-        others = rows.join(edges.select("edge_key"), "edge_key", "left_anti")
-        return gold.few(others.select(*table.columns).unionByName(fresh))
+        others = rows.join(edges.select("edge_key"), "edge_key", "left_anti").withColumn("bucket", bucket)
+        return by_bucket(gold, others.select(*table.columns).unionByName(fresh), *_FILES)
 
     gold.change(table, where, become)
 
@@ -168,6 +194,6 @@ def hide_ended(gone: DataFrame, gold: TableFolder, table: Table) -> None:
     edges = edges.withColumn("ended", F.when(at.isNotNull(), F.greatest(at, "valid_from")))
     found = edges.where("NOT ended <=> valid_to")
     found = found.withColumns({"valid_to": F.col("ended"), "current": F.col("ended").isNull(), "gone": F.lit(False)})
-    found, told = kept(found.select(*table.columns, "gone"), count=F.count("*"))
+    found, told = kept(found.select(*table.columns, "gone"), count=F.count("*"), buckets=texts(F.col("bucket")))
     if told["count"]:
-        _write(gold, table, found, [])
+        _write(gold, table, found, f"part = '{OPEN}' AND {in_buckets(json.loads(told['buckets']))}", F.col("bucket"))

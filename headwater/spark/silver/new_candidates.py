@@ -24,7 +24,7 @@ class NewCandidates(NamedTuple):
     """Rows of `COUNTED`, and the datasets that have readers (`ever_read`) or have none any more.
 
     closed: what the run keys of those begin with that were closed before; closes: some are closed now.
-    asks: some ask about other runs; loud, quiet: as in `SilverBatch`.
+    asks: some ask about other runs; loud, quiet: as in `SilverBatch`; said_bytes: how long the texts of open ones are.
     """
 
     rows: DataFrame
@@ -34,6 +34,7 @@ class NewCandidates(NamedTuple):
     asks: bool
     loud: bool
     quiet: bool
+    said_bytes: int
 
 
 def new_candidates(
@@ -63,5 +64,5 @@ def new_candidates(
         others = before.unionByName(closed.withColumns(is_closed)).join(changes.select(*VOTE), VOTE, "left_anti")
         lost = reads(found.join(changes.where("replaced").select(*VOTE), VOTE, "left_semi"))
         read = read.unionByName(still_read(lost.join(read, DATASET, "left_anti"), others))
-    flags = (bool(seen[name]) for name in ("closes", "asks", "loud", "quiet"))
-    return NewCandidates(rows, read, json.loads(seen["closed"]), *flags)
+    closes, asking, loud, quiet = (bool(seen[name]) for name in ("closes", "asks", "loud", "quiet"))
+    return NewCandidates(rows, read, json.loads(seen["closed"]), closes, asking, loud, quiet, int(seen["said"] or 0))

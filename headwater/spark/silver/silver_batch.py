@@ -16,6 +16,7 @@ from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.runs.changed_runs import concerned
 from headwater.spark.delta.ranges import begin
 from headwater.spark.delta.spark_delta import TableFolder, keep, kept, texts, together
+from headwater.spark.gold.buckets import buckets_for
 from headwater.spark.gold.run_findings import COMPARISON
 from headwater.spark.layer_positions import LayerPosition
 from headwater.spark.silver.bronze_reading import parse
@@ -48,7 +49,8 @@ class SilverBatch:
     exact, borrows, asks, dated, proves: as in `LayerPosition`, after the batch. counted, derived: what it changes, rows
     of `COUNTED` and `DERIVED`; replaced: what the keys of runs begin with that were there before; moved: something
     happened to names; changed: some dataset is another one; loud, quiet: some candidates say something new, or again
-    what stands; newest_us, parted, removed_before_us: as in `LayerPosition`, after the batch.
+    what stands; newest_us, parted, removed_before_us, buckets: as in `LayerPosition`, after the batch; buckets_before:
+    before it.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class SilverBatch:
         self.removed_before_us = before.removed_before_us
         self.newest_us = before.newest_us
         self.parted = self._parted_before = before.parted
+        self.buckets = self.buckets_before = before.buckets
         self.state = state
         self.counted: DataFrame | None = None
         self.derived: DataFrame
@@ -132,6 +135,11 @@ class SilverBatch:
             or self.exact != self._exact_before
             or self.parted != self._parted_before
         )
+
+    @property
+    def regrouped(self) -> bool:
+        """Whether the tables of edges get more buckets in this batch."""
+        return self.buckets != self.buckets_before
 
     @property
     def compared(self) -> bool:
@@ -202,6 +210,9 @@ class SilverBatch:
         if candidates:
             self.counted, self.asks = candidates.rows, self.asks or candidates.asks
             self.loud, self.quiet = candidates.loud, candidates.quiet
+            if candidates.loud:
+                said_bytes = self.state.said_bytes + candidates.said_bytes
+                self.buckets = buckets_for(said_bytes, self.buckets_before)
         write = SilverWriter(self.folder, self.state, self.number, self.rules.rules_hash, self.replaced)
         # before the candidates: what is read no more is told from those that stood
         self.changed = write.datasets(self._latest, candidates, sent_spellings(derived) if told["spelt"] else None)

@@ -47,6 +47,7 @@ class SilverRelations:
             closes=F.max(F.col("part") == CLOSED),
             quiet=F.max("quiet"),
             loud=F.max(~F.col("quiet")),
+            said=F.sum(F.when(F.col("part") == OPEN, F.length("content"))),
         )
 
     def answered(self) -> tuple[DataFrame, Mapping[str, Any]]:

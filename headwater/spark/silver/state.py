@@ -21,10 +21,16 @@ class State:
         """Read what the last batch has left."""
         self._folder = folder
         small = {f"part_{name}": _as_json(name, IN_STATE[name]) for name in SMALL}
-        whole, self._small = kept(folder.fixed(STATE), **small)
+        said = F.coalesce(F.sum(F.when(F.col("part") == "vote", F.length("content"))), F.lit(0))
+        whole, self._small = kept(folder.fixed(STATE), said=said, **small)
         self._rows = {
             table.name: whole.where(F.col("part") == part).select(*table.columns) for part, table in IN_STATE.items()
         }
+
+    @property
+    def said_bytes(self) -> int:
+        """How long the texts of all open candidates were before the batch."""
+        return int(self._small["said"])
 
     def read(self, table: Table) -> DataFrame:
         """Return the rows of a table."""

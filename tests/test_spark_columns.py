@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from headwater.events.times import iso
+from headwater.lake.bronze_retention import let_go
 from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.tables import (
@@ -26,7 +29,9 @@ from headwater.tables import (
     Table,
 )
 from headwater.tables.bronze_layer import REMOVED_BEFORE
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER
 from tests.passed_lake import LATER_RECURRING, RECURRING, RECURS, PassedLake
+from tests.rule_cases import events as made
 from tests.spark_lake import SparkLake
 from tests.spark_noise import SPARK_NOISE
 
@@ -114,3 +119,35 @@ def test_rows_of_a_hot_output_share_their_texts(spark: SparkSession) -> None:
 
 def _held(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, int]]:
     yield len(rows), len({id(row[1]) for row in rows})
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_layers_that_were_not_refreshed_until_events_were_removed_prove_nothing_safe(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = SparkLake(spark, tmp_path)
+    used, lost, new = (
+        json.dumps(
+            made.done(at, at, made.writes(f"t{at}", {"x": f"a.{column}"}), of=[made.table("a", "x y z")])
+        ).encode()
+        for at, column in ((1, "x"), (2, "y"), (3, "x"))
+    )
+
+    def verdicts() -> dict[str, tuple[str, str]]:
+        rows = lake.read("gold", UNUSED_COLUMNS).where("dataset = 'a'").collect()
+        return {row.column: (row.verdict, row.reason) for row in rows}
+
+    lake.store([used])
+    lake.build()
+    assert verdicts()["y"][0] == "unused"
+    lake.store([lost])
+    lake.world.append(new)
+    lake.parse()
+    let_go(lake.world.bronze, 3)
+    (Path(lake.uri) / REFRESH_FOLDER / NOTE_NAME).write_text("damaged, so that it proves nothing")
+    lake.build()
+    before_us = lake.world.bronze.removed_before_us()
+    assert before_us is not None
+    reason = f"events before {str(iso(before_us)).partition('T')[0]} were removed"
+    assert verdicts() == {"x": ("used", verdicts()["x"][1]), "y": ("unknown", reason), "z": ("unknown", reason)}

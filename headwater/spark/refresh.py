@@ -8,6 +8,7 @@ from functools import partial
 from threading import Event
 from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -37,12 +38,15 @@ from headwater.spark.one_pass import alone
 from headwater.spark.silver.bronze_reading import READ
 from headwater.spark.silver.silver_batch import SilverBatch
 from headwater.spark.silver.state import State
-from headwater.tables import BRONZE, EVENTS, GENERATIONS, GOLD, POSITIONS, SILVER, STATE, Table
+from headwater.tables import BRONZE, DUPLICATES, EVENTS, GENERATIONS, GOLD, POSITIONS, REJECTED, SILVER, STATE, Table
 from headwater.tables.bronze_layer import REMOVED_BEFORE
-from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass
+from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, LastPass, decode_last_pass
 
 BATCH_EVENTS = 100_000
 """Events taken at a time: what a batch must hold is bounded, however much has piled up."""
+
+KEPT_S = 2 * 24 * 3600
+"""Retention leaves events in bronze for longer than this many seconds, whatever its setting."""
 
 FEW_EVENTS = 20_000
 """A batch of so many is worked out in one task: to exchange rows between tasks costs more than that saves."""
@@ -79,12 +83,14 @@ def refresh(
     name = f"headwater {uuid4().hex}"
     with alone(spark, lake), undisturbed(lake), settings(spark, {CHECK: "false", SIGNED: name}):
         began_s, events = time.time(), newest(bronze, EVENTS)
+        was_idle = _was_idle(StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}"), began_s)
         found = current(spark, lake, rules.rules_hash)
         folders = found if found and not rebuild else begin(spark, lake, rules.rules_hash, anew=rebuild)
         taken, more = 0, True
         while more and not (ending and ending.is_set()):
-            count, more = Pass(folders, bronze, rules, name, builds=folders is not found).take(batch_events)
-            taken += count
+            step = Pass(folders, bronze, rules, name, builds=folders is not found, was_idle=was_idle)
+            count, more = step.take(batch_events)
+            taken, was_idle = taken + count, False
         if folders is not found and not more:
             switch(folders, rules.rules_hash)
         if not more:
@@ -93,6 +99,15 @@ def refresh(
             )
             StoragePlace(spark, f"{lake}/{REFRESH_FOLDER}").write(NOTE_NAME, note.encode())
     return taken
+
+
+def _was_idle(place: StoragePlace, now_s: float) -> bool:
+    """Tell whether the last pass is so long ago that retention may have removed events since that no pass has taken."""
+    try:
+        last = decode_last_pass(place.read(NOTE_NAME).encode()) if place.has(NOTE_NAME) else None
+    except Py4JJavaError:  # its checksum is another one, as after a file was restored by hand
+        last = None
+    return last is None or now_s - last.began_s > KEPT_S
 
 
 def _versions_by_path(lake: str, folders: Mapping[str, TableFolder]) -> Mapping[str, int]:
@@ -111,13 +126,22 @@ class Pass:
     """A batch of events, from bronze to gold."""
 
     def __init__(
-        self, folders: Mapping[str, TableFolder], bronze: TableFolder, rules: UserRules, name: str, *, builds: bool
+        self,
+        folders: Mapping[str, TableFolder],
+        bronze: TableFolder,
+        rules: UserRules,
+        name: str,
+        *,
+        builds: bool,
+        was_idle: bool,
     ):
         """Read nothing yet.
 
-        name: what commits are signed with; builds: the layers are not in force yet, and take all that bronze has.
+        name: what commits are signed with; builds: the layers are not in force yet, and take all that bronze has;
+        was_idle: there was no pass for longer than retention leaves events, or it is not known.
         """
         self._builds = builds
+        self._was_idle = was_idle
         self._name = name
         self._folders = folders
         self._bronze = bronze
@@ -149,10 +173,29 @@ class Pass:
 
     def _with_removal(self, before: LayerPosition) -> LayerPosition:
         """Note which events retention has removed from bronze before these layers could take them."""
-        removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if self._builds else None
+        may_lack = self._builds or self._was_idle
+        removed_us = transaction(self._bronze, EVENTS, REMOVED_BEFORE) if may_lack else None
         if removed_us is None or removed_us == before.removed_before_us:
             return before
+        if not self._builds and not self._lacks_removed(before):
+            return before
         return replace(before, removed_before_us=removed_us, answers={})
+
+    def _lacks_removed(self, before: LayerPosition) -> bool:
+        """Tell whether a partition begins behind the next record of these layers, duplicates and rejected ones aside.
+
+        One row for each partition of the log is collected.
+        """
+        place, ahead = ("log", "incarnation", "partition"), self._bronze.read(EVENTS).where(beyond(before))
+        for row in ahead.groupBy(*place).agg(F.min("sequence").alias("oldest")).collect():
+            taken = before.sequences.get((row.log, row.incarnation, row.partition), 0)
+            between = (F.col("sequence") > taken) & (F.col("sequence") < row.oldest)
+            for name in place:
+                between = between & (F.col(name) == row[name])
+            known = sum(self._bronze.read(table).where(between).count() for table in (DUPLICATES, REJECTED))
+            if taken + 1 + known < row.oldest:
+                return True
+        return False
 
     def _put_back(self, before: LayerPosition) -> bool:
         self._found = versions(self._folders, TABLES)

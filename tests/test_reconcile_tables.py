@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,9 @@ ROWS = pa.table({"a": [1, 2], "day": ["mon", "tue"]})
 def asked(folder: Path, question: str, **parameters: str) -> Json:
     """Ask a data folder a question as HTTP has it."""
     questions = {each.path: each for each in api_routes.ROUTES}
+    path = {name: parameters.pop(name) for name in ("run",) if name in parameters}
     with asking(None, None, folder) as source:
-        answer: Json = msgspec.to_builtins(source.ask(questions[question], parameters))
+        answer: Json = msgspec.to_builtins(source.ask(questions[question], parameters, **path))
     return answer
 
 
@@ -198,6 +200,20 @@ def test_commits_of_delta_rs_prove_what_each_run_did_to_the_rows(tmp_path: Path)
     found = proven(tmp_path / "data", table)
 
     assert found == {job: proves for job, proves in jobs.items() if proves} | {"fails": "nothing"}
+    every = {json.loads(body)["job"]["name"]: json.loads(body)["run"]["runId"] for body in [*bodies, *fails]}
+    reported = dict.fromkeys(("creates", "overwrites", "replaces.a.part", "deletes.all", "fails"), "reported")
+    assert rewrites(tmp_path / "data", every) == {"appends": None, **reported}
+
+    land(tmp_path / "data", [*proof_events("nightly", proofs(tmp_path / "data", table))])
+
+    committed = {"overwrites": "committed", "deletes.all": "committed", "replaces.a.part": None, "fails": None}
+    assert rewrites(tmp_path / "data", every) == {"appends": None, **reported, **committed}
+
+
+def rewrites(data: Path, runs: Mapping[str, str]) -> dict[str, str | None]:
+    """Return for the run of each job how it is known that it replaced all rows."""
+    found = {job: asked(data, "runs/{run}/lineage", run=run_id)["writes"] for job, run_id in runs.items()}
+    return {job: written.get("rewrite") for job, (written,) in found.items()}
 
 
 def test_what_a_failed_write_reports_to_have_replaced_is_upstream_again(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ _STOPS = {
 
 _CHANGES = ("time", "change", "thing", "namespace", "name", "column", "before", "after", "run")
 _OTHER_RUN = (ITSELF, "files", "run.id", "run.time", "run.job")
+_WRITTEN = (*_OTHER_RUN, "rewrite")
 _HEALTH = (
     "status",
     "kind",
@@ -130,7 +131,11 @@ def _run(found: Any, as_json: bool, _: Given) -> None:
             show(left, False, lambda: table("What it did not refresh", left, _LEFT))
         readers = [{**each, "run": run} for each in found["writes"] for run in each["read_by"] or [None]]
         show(writers, False, lambda: table("Reads, written by", {"items": writers}, _OTHER_RUN))
-        show(readers, False, lambda: table("Writes, read by", {"items": readers}, _OTHER_RUN))
+        show(
+            readers,
+            False,
+            lambda: table("Writes, read by", {"items": readers}, _WRITTEN, {"rewrite": "all rows replaced"}),
+        )
         unread = {"items": [each for each in found["writes"] if each["unread"]]}
         if unread["items"]:
             show(unread, False, lambda: table("SQL that is not read", unread, ("dataset", "unread")))

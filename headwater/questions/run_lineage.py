@@ -73,8 +73,14 @@ def _read(runs: RunHistory, names: tuple[Name, ...], run: Run) -> ReadByRun:
 def _written(runs: RunHistory, names: tuple[Name, ...], run: Run, unread: Mapping[Name, str]) -> WrittenByRun:
     readers = {each.key: each for name in names for each in runs.read_after(name, run.time_us)}
     why = next((unread[name.plain] for name in names if name.plain in unread), None)
+    sources = {found for name in names if (found := runs.rewrite_source(name, run.key))}
+    rewrite = next((each for each in ("reported", "committed", "declared") if each in sources), UNSET)
     return WrittenByRun(
-        *_called(names), [OtherRun(*_shown(each)) for each in readers.values()], why, files=_count(names)
+        *_called(names),
+        [OtherRun(*_shown(each)) for each in readers.values()],
+        why,
+        rewrite=rewrite,
+        files=_count(names),
     )
 
 

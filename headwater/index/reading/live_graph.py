@@ -30,7 +30,7 @@ from headwater.lineage.edges.write_kinds import UNLESS_PARTS, WHOLE, rewrites
 from headwater.lineage.names.canonical_names import NameRules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.display_names import DisplayNames
-from headwater.lineage.rules.declared_writes import ReportedWrite, decided_kind
+from headwater.lineage.rules.declared_writes import ReportedWrite, RewriteSource, decided_kind, rewrite_source
 from headwater.lineage.rules.tags import newest_tags
 from headwater.lineage.rules.user_rules import NO_RULES, UserRules
 from headwater.lineage.runs.commit_proofs import NO_PROOFS, CommitProof, CommitProofs
@@ -357,6 +357,21 @@ class LiveGraph(Snapshot):
         if every == whole or not self.remembered(("parts", dataset), lambda: self.is_written_by_parts(dataset.plain)):
             return every
         return whole
+
+    def rewrite_source(self, dataset: Name, run_key: str) -> RewriteSource | None:
+        """Return how it is known that a run replaced all rows of a dataset; None if it did not."""
+        by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
+        names = self.naming.names_of(dataset.plain)
+        rows = self.sql.execute(
+            f"{_WRITES} WHERE g.output = ? AND k.key = ?", (self.names.known(dataset) or 0, run_key)
+        ).fetchall()
+        for *_, layer, job, kind, producer, key in rows:
+            sender = self.names.name(producer).namespace if producer else ""
+            write = ReportedWrite(sender, key, kind, proofs.is_whole(key, names))
+            job_output = JobOutput(layer, self.names.name(job), dataset)
+            if found := rewrite_source(self._rules, job_output, write, by_parts=by_parts):
+                return found
+        return None
 
     def retired_jobs(self) -> RetiredJobs:
         """Return the jobs that were deleted or declared as retired."""

@@ -15,6 +15,7 @@ from headwater.index.stored.run_numbers import NEWEST_WRITE, RunNumbers
 from headwater.lineage.edges.current_candidates import Candidate
 from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.rules.declared_writes import RewriteSource
 from headwater.lineage.runs.id_beginnings import beginning
 from headwater.lineage.runs.merged_run import Run, fold
 
@@ -133,6 +134,10 @@ class RunHistory:
             "JOIN edges e ON e.edge_set = v.edge_set JOIN reads d ON d.read_set = e.read_set WHERE k.key = ?"
         )
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
+
+    def rewrite_source(self, dataset: Name, key: str) -> RewriteSource | None:
+        """Return how it is known that a run replaced all rows of a dataset (rule 6.7); None if it did not."""
+        return self._live.rewrite_source(dataset, key)
 
     def unread(self, key: str) -> dict[Name, str]:
         """Return by dataset that a run wrote why nothing, or not all, follows from its SQL."""

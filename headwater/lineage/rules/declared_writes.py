@@ -1,10 +1,13 @@
 """Rule 6.7: what decides about a write before its events do: what users declare, then what commits prove."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from headwater.lineage.edges.current_candidates import JobOutput
-from headwater.lineage.edges.write_kinds import ADDS, WHOLE
+from headwater.lineage.edges.write_kinds import ADDS, WHOLE, rewrites
 from headwater.lineage.rules.user_rules import UserRules
+
+RewriteSource = Literal["declared", "committed", "reported"]
+"""How it is known that a write replaced all rows: by `rewrites.yaml`, by a Delta commit, or by the run's events."""
 
 
 class ReportedWrite(NamedTuple):
@@ -28,3 +31,17 @@ def decided_kind(rules: UserRules, job_output: JobOutput, write: ReportedWrite) 
     if writes is not None:
         return WHOLE if writes == "whole" else ADDS
     return kind if is_whole is None else WHOLE if is_whole else ADDS
+
+
+def rewrite_source(
+    rules: UserRules, job_output: JobOutput, write: ReportedWrite, *, by_parts: bool
+) -> RewriteSource | None:
+    """Return how it is known that a write is a whole rewrite; None if it is none.
+
+    by_parts: some event mentions a part of the dataset.
+    """
+    if not rewrites(decided_kind(rules, job_output, write), by_parts=by_parts):
+        return None
+    if decided_kind(rules, job_output, write._replace(kind=ADDS, is_whole=None)) == WHOLE:
+        return "declared"
+    return "committed" if write.is_whole else "reported"

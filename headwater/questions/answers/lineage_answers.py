@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from headwater.lineage.rules.declared_writes import RewriteSource
 from headwater.questions.answers.answer_parts import (
     AnswerStruct,
     Column,
@@ -188,11 +189,14 @@ class ReadByRun(FilesOfRun):
 class WrittenByRun(FilesOfRun):
     """What a run wrote, and the runs that read it before the next write.
 
-    unread: why nothing, or not all, follows from the run's SQL, where its lineage leaves columns open.
+    unread: why nothing, or not all, follows from the run's SQL, where its lineage leaves columns open. rewrite: the run
+    replaced all rows, as its events report, as a Delta commit proves that `headwater reconcile` read, or as
+    `rewrites.yaml` declares; left out if the run replaced none or a part of them.
     """
 
     read_by: list[OtherRun]
     unread: str | None
+    rewrite: RewriteSource | UnsetType = UNSET
 
 
 class ErrorCause(AnswerStruct):

@@ -34,12 +34,10 @@ class ValidityHistory(Generic[K]):
         layer: str,
         candidates: Iterable[Candidate[Sequence[K]]] = (),
         intervals: Iterable[ValidityInterval[K]] = (),
-        *,
-        newest: bool = False,
     ):
         """Go on behind `candidates`, at least those that count and those of executions that go on.
 
-        intervals: what counts then. newest: the newest execution counts beside the current one, whatever it carries.
+        intervals: what counts then.
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
@@ -47,7 +45,6 @@ class ValidityHistory(Generic[K]):
         self._current = self._latest = ""
         self._current_rank: tuple[int, Any] | None = None
         self._latest_rank: Any = None
-        self._newest = newest
         self._candidates: dict[str, list[Candidate[Sequence[K]]]] = {}
         self._open = {interval.edge: interval for interval in intervals}
         for candidate in sorted(candidates, key=_in_time):
@@ -82,10 +79,8 @@ class ValidityHistory(Generic[K]):
 
     @property
     def _counting(self) -> set[str]:
-        """The executions that count."""
-        inferred = any(candidate.carries for candidate in self._candidates.get(self._latest, ()))
-        both = {self._current, self._latest} if self._newest or inferred else {self._current}
-        return both & self._candidates.keys()
+        """The executions that count: the current one, and the newest, whatever that carries."""
+        return {self._current, self._latest} & self._candidates.keys()
 
     def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
         """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""

@@ -177,13 +177,11 @@ class _Writer:
         """Yield rows that are new, other than before, or gone."""
         known = {row.edge_key: (row, row.interval(self.kind)) for row in before}
         if whole:
-            history: ValidityHistory[NamedTuple] = ValidityHistory(self.job_output.layer, newest=True)
+            history: ValidityHistory[NamedTuple] = ValidityHistory(self.job_output.layer)
             history.add(candidate for _, candidate in candidates)
         else:
             seen = [candidate for row, candidate in candidates if not row.fresh]
-            history = ValidityHistory(
-                self.job_output.layer, seen, [interval for _, interval in known.values()], newest=True
-            )
+            history = ValidityHistory(self.job_output.layer, seen, [interval for _, interval in known.values()])
             history.add(candidate for row, candidate in candidates if row.fresh)
         now = {self._key(interval): interval for interval in (*history.ended, *history.standing)}
         for key, interval in now.items():

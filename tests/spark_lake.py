@@ -187,6 +187,14 @@ class References:
         dataset = next((each for each in reversed(every) if one.schemas.columns(each)), every[-1])
         return (namespace, name, None if column is None else one.schemas.key(dataset, column))
 
+    def judged_key(self, namespace: str, name: str, column: str) -> Column:
+        """Return the same where a verdict spells the column: also by the lists of other locations (rule 9)."""
+        one, dataset = self.of[world_of(namespace)], (namespace, name)
+        others = (each for other in one.names.others(dataset, now=True) for each in one.generations.meant_back(other))
+        meant = [one.generations.newest(dataset), *one.generations.meant_back(dataset), *others]
+        spelt = next((each for each in meant if one.schemas.columns(each)), meant[-1])
+        return (namespace, name, one.schemas.key(spelt, column))
+
 
 class Gold:
     """What gold says of worlds, beside what the reference says."""
@@ -229,7 +237,7 @@ class Gold:
         wanted = self._references.unused()
         datasets = {column[:2] for column in wanted}
         rows = self._references.among(self._lake.gold(UNUSED_COLUMNS), "namespace")
-        found = {self._column(row): row.verdict for row in rows}
+        found = {self._references.judged_key(row.namespace, row.dataset, row.column): row.verdict for row in rows}
         return {column: verdict for column, verdict in found.items() if column[:2] in datasets}, wanted
 
     def _open(self, table: Table) -> Iterator[Any]:

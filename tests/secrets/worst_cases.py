@@ -43,7 +43,7 @@ def repeated(case: tuple[str, str], size: int) -> bytes:
     return (begin + unit * (size // len(unit) + 1))[:size].encode()
 
 
-def growth(work: Callable[[bytes], object], case: tuple[str, str], *, most: int = 12) -> float:
+def growth(work: Callable[[bytes], object], case: tuple[str, str], *, most: int = 40) -> float:
     """Return by how much CPU time grows if the text doubles: the least of some tries; 0 if the time is too short."""
     tries = [_doubling(work, case)]
     while tries[-1] > LARGEST_RATIO and len(tries) < most:

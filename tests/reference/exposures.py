@@ -158,8 +158,8 @@ class Surface:
     def _moved(self, nodes: set[Node]) -> set[Node]:
         """Return unknown columns also where names moved on to with them; without known columns, all there."""
         found = with_moved(self.lineage, {node for node in nodes if node[3] is not None})
-        for dataset in self._moved_on({node[:3] for node in nodes if node[3] is None}):
-            if not any(node[:3] == dataset for node in nodes if node[3] is None):
+        for unlisted in {node[:3] for node in nodes if node[3] is None}:
+            for dataset in self.lineage.moved_on(unlisted, forward=True):
                 columns = self.lineage.all_columns(dataset)
                 found |= {(*dataset, column) for column in columns or [None]}
         return found | nodes

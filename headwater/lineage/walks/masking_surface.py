@@ -185,7 +185,8 @@ class _Unknown:
             for number in graph.fed_by.get(each, ()):
                 if self._counted.live[number]:
                     lineage = graph.sets[number][1]
-                    told = [*lineage.bare, *(edge.target for edge in lineage.edges)]
+                    sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful)
+                    told = [*lineage.bare, *(edge.target for edge in sure)]
                     named.update(told if each == dataset else [key and key_of(key) for key in told])
         above = self._counted.nesting.above
         around = {parent for key in named if key for parent in above(dataset, key)}
@@ -311,7 +312,12 @@ class _Unknown:
         graph = self._graph
         starts = list(self._onward_from.get(dataset, ())) if key is None else [graph.node_for(dataset, key)]
         wave = Wave(
-            graph, starts, self._counted, forward=True, allowed=allowed_transformations(graph, "value", masked=False)
+            graph,
+            starts,
+            self._counted,
+            forward=True,
+            allowed=allowed_transformations(graph, "value", masked=False),
+            returns=True,  # of the columns that `None` stands for, one may lead to another
         )
         for hit in wave.advance():
             self._reach(hit)

@@ -48,14 +48,16 @@ class Wave:
         allowed: bytes,
         readers: bool = False,
         perhaps: bool = True,
+        returns: bool = False,
     ):
         """Begin at `starts`, and where names that meant their datasets moved on to, or (backward) came from.
 
         readers: go on from a column also where current readers met it in other generations of its dataset.
         perhaps: follow steps that names do not settle; else they are only kept, in `unsettled`.
+        returns: reach a start, too, where a way leads to it.
         """
         self.starts = counted.moved_on(starts, forward=forward)
-        self.reached = set(self.starts)
+        self.reached = set() if returns else set(self.starts)
         self.distance = 0
         self.reread = False
         self.unsettled: list[Hit] = []

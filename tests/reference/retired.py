@@ -25,12 +25,16 @@ def retired_jobs(events: Iterable[Delivered], runs: Iterable[Run]) -> set[tuple[
             named = job_key(change) if change["kind"] == "JOB" else (change["namespace"], "")
             deleted[named] = max(event.time_us, deleted.get(named, event.time_us))
     seen: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for run in runs:
+    shown: dict[tuple[str, str], tuple[str, str]] = {}
+    for run in sorted(runs, key=lambda run: (run.time_us or run.last_us, run.key)):
         seen[run.job_key] += [event.time_us for event in run.events]
+        shown[run.job_key] = job_key(run.events[-1].event["job"])
     for event in every:
         if "job" in event.event and "run" not in event.event:
             seen[job_key(event.event["job"])].append(event.time_us)
-    ends = {key: [deleted[each] for each in (key, (key[0], "")) if each in deleted] for key in seen}
+    ends = {
+        key: [deleted[each] for each in (key, shown.get(key, key), (key[0], "")) if each in deleted] for key in seen
+    }
     return {key for key, times in seen.items() if ends[key] and max(times) <= max(ends[key])}
 
 

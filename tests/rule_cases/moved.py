@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.reference.world_events import Json, symlinks
+from tests.rule_cases.accounts import of_dbt
 from tests.rule_cases.case import case, impact, stops, surface, tagged, unused, upstream
 from tests.rule_cases.events import begun, declared, done, drop, table, tagging, writes
 
@@ -174,5 +175,13 @@ CASES = [
             done(4, 7, writes("old", {"other": "src.other"}, **linked("u")), of=[SRC]),
         ],
         surface("src.other", {"old.other": "exposed", "new.other": "exposed", "board.x": "unknown"}),
+    ),
+    case(
+        "R10.11 unknown columns that no list names may be any column of the location that the name moved to",
+        [
+            done(1, 1, table("old", **linked("t")), of="src", job="load"),
+            of_dbt(done(2, 5, writes("new", {"id": "src.id"}, columns="mail", **linked("t")), of="src", job="touch")),
+        ],
+        surface("src.mail", {"old.None": "unknown", "new.None": "unknown", "new.id": "unknown", "new.mail": "unknown"}),
     ),
 ]

@@ -572,4 +572,15 @@ LINKS = [
     ),
 ]
 
-CASES: list[Case] = [*PAIRS, *INPUTS, *NEWEST, *EMPTY, *LINKS]
+UNLISTED = [
+    case(
+        "R8.2 of the columns that no list names, the answer lists those that come from one another",
+        [
+            done(1, 1, table("t"), of="a"),
+            done(2, 2, writes("t", {"k": "t.l", "m": "t.m t.n#"}, columns=""), of=""),
+        ],
+        surface("a.x", {"t.None": "unknown", "t.k": "unknown", "t.m": "unknown"}),
+    ),
+]
+
+CASES: list[Case] = [*UNLISTED, *PAIRS, *INPUTS, *NEWEST, *EMPTY, *LINKS]

@@ -1,7 +1,7 @@
 """R6.11: a job that was deleted uses nothing any more; what it wrote stays until it is overwritten, or the job runs."""
 
 from tests.reference.retired import deletion
-from tests.reference.world_events import at, job_event
+from tests.reference.world_events import at, facet, job_event
 from tests.rule_cases.case import Case, case, impact, surface, unused, upstream
 from tests.rule_cases.events import begun, done, table, writes
 
@@ -9,6 +9,7 @@ A = table("a", "x y")
 COPY = done(1, 1, writes("b", {"x": "a.x"}), of=[A], job="load")
 OTHER = done(2, 2, writes("c", {"y": "a.y"}), of=[A], job="other")
 DELETED = deletion(10, "jobs", "load")
+ARTIFACT = {"spark_properties": facet(properties={"trident.artifact.id": "0195c000"})}
 NOT_THE_JOB = deletion(10, "jobs", "load", kind="DATASET")
 OVERWRITTEN = done(3, 20, writes("b", {"x": "d.x"}, says="OVERWRITE"), of=[table("d", "x")], job="anew")
 GONE = (unused("a", {"x": "unused", "y": "used"}), impact("a.x", {}))
@@ -54,5 +55,25 @@ CASES: list[Case] = [
         [job_event(at(1), ("jobs", "load"), [A], [writes("b", {"x": "a.x"})]), OTHER, DELETED],
         *GONE,
         upstream("b.x", {}),
+    ),
+    case(
+        "R6.11 a job that is known by the id of an artifact is deleted by the name of its newest run",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[A], job="nb.load", run_facets=ARTIFACT),
+            done(4, 2, writes("b", {"x": "a.x"}), of=[A], job="renamed.load", run_facets=ARTIFACT),
+            OTHER,
+            deletion(10, "jobs", "renamed.load"),
+        ],
+        *GONE,
+    ),
+    case(
+        "R6.11 the name of an older run deletes no job that is known by the id of an artifact",
+        [
+            done(1, 1, writes("b", {"x": "a.x"}), of=[A], job="nb.load", run_facets=ARTIFACT),
+            done(4, 2, writes("b", {"x": "a.x"}), of=[A], job="renamed.load", run_facets=ARTIFACT),
+            OTHER,
+            deletion(10, "jobs", "nb.load"),
+        ],
+        *USED,
     ),
 ]

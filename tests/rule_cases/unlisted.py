@@ -116,4 +116,16 @@ CASES: list[Case] = [
         edges("else.mail > b.mail", "raw.mail > b.mail"),
         surface("raw.id", {}),
     ),
+    case(
+        "R8.2 a doubtful edge leaves its column open to what the dataset is also made of",
+        [
+            by_sql(
+                "SELECT s0.`mail` FROM gone AS s0, raw AS s1",
+                {"mail": "s0.mail"},
+                RAW,
+            ),
+            done(2, 2, writes("b", {"id": "data/public/users.id"}), of=[USERS]),
+        ],
+        surface("data/public/users.id", {"b.id": "exposed", "b.mail": "unknown"}),
+    ),
 ]

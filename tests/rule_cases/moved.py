@@ -179,7 +179,7 @@ CASES = [
     case(
         "R10.11 unknown columns that no list names may be any column of the location that the name moved to",
         [
-            done(1, 1, table("old", **linked("t")), of="src", job="load"),
+            done(1, 1, table("old", **linked("t")), of=[SRC], job="load"),
             of_dbt(done(2, 5, writes("new", {"id": "src.id"}, columns="mail", **linked("t")), of="src", job="touch")),
         ],
         surface("src.mail", {"old.None": "unknown", "new.None": "unknown", "new.id": "unknown", "new.mail": "unknown"}),

@@ -576,7 +576,7 @@ UNLISTED = [
     case(
         "R8.2 of the columns that no list names, the answer lists those that come from one another",
         [
-            done(1, 1, table("t"), of="a"),
+            done(1, 1, table("t"), of=[A]),
             done(2, 2, writes("t", {"k": "t.l", "m": "t.m t.n#"}, columns=""), of=""),
         ],
         surface("a.x", {"t.None": "unknown", "t.k": "unknown", "t.m": "unknown"}),

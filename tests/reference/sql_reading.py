@@ -73,25 +73,25 @@ def read_statement(
     listed = listed[: len(given)]
     statement = Statement(target, listed)
 
-    def origin(place: str, column: str) -> tuple[Dataset, str] | None:
+    def origins(place: str, column: str) -> list[tuple[Dataset, str]]:
         if (source := sources[int(place)]) is not None:
-            return source, _as_listed(column, columns.get(source, ()))
+            return [(source, each) for each in _as_listed(column, columns.get(source, ()))]
         owners = view.get(column.casefold(), [])
         statement.behind_view |= {owner for owner, _ in owners}
-        return owners[0] if len(owners) == 1 else None
+        return owners if len(owners) == 1 else []
 
     values = list(zip(listed, given, strict=True))
     said = [
-        (origin(place, column), output, bool(m)) for output, value in values for m, place, column in _columns(value)
+        (origins(place, column), output, bool(m)) for output, value in values for m, place, column in _columns(value)
     ]
     plain = [(output, *_COLUMN.findall(value)[0][1:]) for output, value in values if _PLAIN.fullmatch(value)]
-    copied = [(origin(place, column), output) for output, place, column in plain if sources[int(place)] is not None]
-    whole = [origin(place, column) for _, place, column in _columns(where)]
-    if None in whole or any(source is None for source, _, _ in said):
+    copied = [(origins(place, column), output) for output, place, column in plain if sources[int(place)] is not None]
+    whole = [origins(place, column) for _, place, column in _columns(where)]
+    if not all(whole) or not all(found for found, _, _ in said):
         return None
-    statement.columns = [(*source, output, masked) for source, output, masked in said if source]
-    statement.whole = [each for each in whole if each]
-    statement.copied = {(*source, output) for source, output in copied if source}
+    statement.columns = [(*source, output, masked) for found, output, masked in said for source in found]
+    statement.whole = [source for found in whole for source in found]
+    statement.copied = {(*source, output) for found, output in copied for source in found}
     return statement
 
 
@@ -114,10 +114,10 @@ def _read_model(query: str, inputs: Names, outputs: Names) -> Statement | None:
     return statement
 
 
-def _as_listed(column: str, listed: Sequence[str]) -> str:
-    """Return a column as the run's list spells it: SQL does not tell names apart by case."""
+def _as_listed(column: str, listed: Sequence[str]) -> list[str]:
+    """Return the columns that a name may mean, as the run's list spells them: SQL ignores case, unless one fits."""
     same = [each for each in listed if each.casefold() == column.casefold()]
-    return column if column in same or len(same) != 1 else same[0]
+    return [column] if column in same or not same else same
 
 
 def _top(columns: Sequence[str]) -> list[str]:

@@ -92,4 +92,17 @@ CASES = [
         ],
         impact("b.p", {"b.q": "1"}),
     ),
+    case(
+        "S13 a name that is spelled like none of two columns that differ in case means both",
+        [
+            done(
+                1,
+                1,
+                table("b", "z"),
+                of=[table("a", "Mail mail other")],
+                job_facets=says("INSERT INTO b (z) SELECT s0.`MAIL` FROM a AS s0"),
+            )
+        ],
+        unused("a", {"Mail": "used", "mail": "used", "other": "unused"}),
+    ),
 ]

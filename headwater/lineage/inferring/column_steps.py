@@ -70,8 +70,7 @@ class Relation:
         self._by_key: dict[str, Made] = {}
         self._exact: dict[str, Made] = {}
         for name, made in (*self.columns, *fields):
-            self._exact.setdefault(name, made)
-            self._by_key.setdefault(name.casefold(), made)
+            self._take(name, made)
 
     @property
     def is_open(self) -> bool:
@@ -94,13 +93,25 @@ class Relation:
     def add_column(self, name: str, made: Made) -> None:
         """Add a column behind the others."""
         self.columns.append((name, made))
-        self._exact.setdefault(name, made)
-        self._by_key.setdefault(name.casefold(), made)
+        self._take(name, made)
         self.__dict__.pop("names", None)
 
+    def _take(self, name: str, made: Made) -> None:
+        if name in self._exact:
+            return
+        self._exact[name] = made
+        key = name.casefold()
+        same = self._by_key.get(key)
+        self._by_key[key] = made if same is None else _united(same, made)
+
     def column(self, name: str) -> Made | None:
-        """Return what a column is made of; of two that differ by case the one that is spelt so."""
-        found = self._exact.get(name) or self._by_key.get(name.casefold())
+        """Return what a column is made of.
+
+        Of columns that differ by case it is the one that is spelt so; without such a one, the name may mean any.
+        """
+        found = self._exact.get(name)
+        if found is None:
+            found = self._by_key.get(name.casefold())
         if found is None and self.otherwise is not None:
             return self.otherwise(name)
         return found
@@ -131,6 +142,10 @@ def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False)
     found = Relation([(name, copied(name)) for name in top], fields=nested, otherwise=copied, place=place)
     found.more_of = frozenset({place}) if is_part else frozenset()
     return found
+
+
+def _united(one: Made, other: Made) -> Made:
+    return {origin: one.get(origin, set()) | other.get(origin, set()) for origin in (*one, *other)}
 
 
 def _is_nested(name: str, known: set[str]) -> bool:

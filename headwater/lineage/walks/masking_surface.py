@@ -186,7 +186,7 @@ class _Unknown:
                 if self._counted.live[number]:
                     lineage = graph.sets[number][1]
                     sure = (edge for edge in lineage.edges if edge.source not in lineage.doubtful)
-                    told = [*lineage.bare, *(edge.target for edge in sure)]
+                    told = {*lineage.bare, *(edge.target for edge in sure)}.difference(lineage.unaccounted)
                     named.update(told if each == dataset else [key and key_of(key) for key in told])
         above = self._counted.nesting.above
         around = {parent for key in named if key for parent in above(dataset, key)}

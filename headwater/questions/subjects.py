@@ -231,6 +231,13 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     numbers = [number for location in locations for number in graph.generations.get(location, ())]
     if key in columns.by_key or any(graph.node(number, key) is not None for number in numbers):
         return key
+    for location in locations[1:]:  # a map may be listed as one only there
+        spelt = snapshot.shown_columns(location)
+        if (there := spelt.key(column)) != key and (
+            there in spelt.by_key
+            or any(graph.node(number, there) is not None for number in graph.generations.get(location, ()))
+        ):
+            return columns.key(there)
     mentioned = [graph.columns[node].key or "" for number in numbers for node in graph.nodes_of(number)]
     known = {each.casefold(): columns.shown(each) for each in (*mentioned, *columns.by_key)}
     if len(column) > 2 and column[0] == column[-1] and column[0] in "\"`'":

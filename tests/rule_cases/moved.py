@@ -184,4 +184,13 @@ CASES = [
         ],
         surface("src.mail", {"old.None": "unknown", "new.None": "unknown", "new.id": "unknown", "new.mail": "unknown"}),
     ),
+    case(
+        "R12.2 a question may spell a column as the location that the name left lists it",
+        [
+            done(1, 1, writes("old", {"m.e": "src.mail"}, columns="m._key m._value.e", **linked("t")), of=[SRC]),
+            done(2, 5, table("new", "m", **linked("t")), of="", job="touch"),
+        ],
+        upstream("new.m._value.e", {"src.mail": "1"}),
+        upstream("new.m.e", {"src.mail": "1"}),
+    ),
 ]

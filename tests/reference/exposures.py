@@ -227,13 +227,18 @@ class Surface:
         """Return the columns of a dataset that no current writer names, be it by what is around or within."""
         earlier = self.lineage.moved_on(dataset, forward=False) | {dataset}
         said = [writing for writing in self.lineage.current if writing.output in earlier]
-        named = {self.lineage.node(dataset, column) for writing in said for column in writing.fed_or_empty}
+        named = {self.lineage.node(dataset, column) for writing in said for column in self._accounted(writing)}
         columns: set[Node] = {(*dataset, column) for column in self.lineage.all_columns(dataset)}
         return {
             node
             for node in columns - named
             if not any(self._is_in(node, each) or self._is_in(each, node) for each in named)
         }
+
+    def _accounted(self, writing: Writing) -> set[str]:
+        key = self.lineage.schemas.key
+        left_out = {key(writing.output, column) for column in writing.left_out}
+        return {column for column in writing.fed_or_empty if key(writing.output, column) not in left_out}
 
     def _is_in(self, node: Node, parent: Node) -> bool:
         """Tell whether a column is nested in another, which only the old location of a name may have."""

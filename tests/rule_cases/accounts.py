@@ -189,6 +189,20 @@ FACETS = [
 
 WITH_SQL = [
     case(
+        "R8.2 SQL that is about something else leaves its columns open to what the dataset is also made of",
+        [
+            done(
+                1,
+                1,
+                writes("b", COPY, columns="x z"),
+                of=[A],
+                job_facets=says("INSERT INTO b (x, z) SELECT s0.`y`, s0.`y` FROM a AS s0"),
+            ),
+            done(2, 2, writes("b", {"k": "c.k"}), of=[C]),
+        ],
+        surface("c.k", {"b.k": "exposed", "b.z": "unknown"}),
+    ),
+    case(
         "R4.9 a column that the run lists and its SQL does not write is open, whatever another job writes there",
         [
             done(1, 1, table("b", "x day"), of=[A], job_facets=says("INSERT INTO b (`x`) SELECT s0.`x` FROM a AS s0")),

@@ -189,14 +189,14 @@ FACETS = [
 
 WITH_SQL = [
     case(
-        "R8.2 SQL that is about something else leaves its columns open to what the dataset is also made of",
+        "R8.2 SQL that does not write what the lineage names leaves its columns open to what the dataset is also made of",
         [
             done(
                 1,
                 1,
-                writes("b", COPY, columns="x z"),
+                writes("b", {"x": "a.x s0.x"}, columns="x z"),
                 of=[A],
-                job_facets=says("INSERT INTO b (x, z) SELECT s0.`y`, s0.`y` FROM a AS s0"),
+                job_facets=says("INSERT INTO b (z) SELECT s0.`y` FROM a AS s0"),
             ),
             done(2, 2, writes("b", {"k": "c.k"}), of=[C]),
         ],

@@ -47,6 +47,11 @@ class Schemas:
         """Return the columns of the base list at a time, then what newer lists add to it, the newest first."""
         return _together([each.paths for each in self._lists_at(dataset, time_us)])
 
+    def is_joined(self, dataset: Dataset, time_us: int) -> bool:
+        """Tell whether no list has all columns that the lists have together."""
+        lists = [each.paths for each in self._lists_at(dataset, time_us)]
+        return len(_together(lists)) > len(_together(lists[:1]))
+
     def _lists_at(self, dataset: Dataset, time_us: int) -> list[ColumnList]:
         known = self.known.get(dataset, [])
         complete = [place for place, each in enumerate(known) if each.is_complete and each.time_us <= time_us]

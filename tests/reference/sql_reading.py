@@ -1,7 +1,7 @@
 """What the INSERTs of `world_sql.py` say, read by patterns (docs/lineage.md: columns that follow from SQL)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from tests.reference.generations import Dataset
@@ -42,11 +42,17 @@ class Statement:
 
 
 def read_statement(
-    query: str, inputs: Names, outputs: Names, columns: Mapping[Dataset, Sequence[str]], *, are_partial: bool = False
+    query: str,
+    inputs: Names,
+    outputs: Names,
+    columns: Mapping[Dataset, Sequence[str]],
+    *,
+    joined: Set[Dataset] = frozenset(),
+    are_partial: bool = False,
 ) -> Statement | None:
     """Return what a statement makes, be it of nothing.
 
-    columns: as the run itself says them, else as other runs do; are_partial: they may lack some, so that no place in
+    columns: as the run itself says them, else as other runs do; joined: datasets of which no list has all of them; are_partial: they may lack some, so that no place in
     them is known.
     """
     found = _INSERT.fullmatch(query)
@@ -68,7 +74,7 @@ def read_statement(
         return None
     given = found["values"].split(", ")
     listed = [each.strip("`") for each in found["listed"].split(", ")] if found["listed"] else _top(columns[target])
-    if len(listed) < len(given) or (are_partial and not found["listed"]):
+    if len(listed) < len(given) or ((are_partial or target in joined) and not found["listed"]):
         return None
     listed = listed[: len(given)]
     statement = Statement(target, listed)

@@ -283,7 +283,9 @@ class Reader:
             for dataset in reads.keys() | writes.keys()
         }
         are_partial = "integration/dbt" in run.events[-1].event["producer"]
-        return read_statement(sql, reads, writes, columns, are_partial=are_partial)
+        without_own = [dataset for dataset in columns if "schema" not in own.get(dataset, {})]
+        joined = {dataset for dataset in without_own if self.schemas.is_joined(dataset, run.time_us)}
+        return read_statement(sql, reads, writes, columns, joined=joined, are_partial=are_partial)
 
     def _names(self, named: Facets) -> set[str]:
         """Return what an event calls a dataset, symlinks too."""

@@ -218,7 +218,11 @@ BOTH["run_facets"]["lineage"]["entries"][0]["fields"]["x"]["inputs"].append(of_j
 FIELDS.append(
     case(
         "R8.2 a field that a column and a job feed is open to what the dataset is also made of",
-        [LOAD, done(1, 3, table("b", "x"), of=[A], **BOTH), done(2, 4, writes("b", {"k": "e.k"}), of=[table("e", "k")])],
+        [
+            LOAD,
+            done(1, 3, table("b", "x"), of=[A], **BOTH),
+            done(2, 4, writes("b", {"k": "e.k"}), of=[table("e", "k")]),
+        ],
         surface("e.k", {"b.k": "exposed", "b.x": "unknown"}),
     )
 )

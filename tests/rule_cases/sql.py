@@ -105,4 +105,20 @@ CASES = [
         ],
         unused("a", {"Mail": "used", "mail": "used", "other": "unused"}),
     ),
+    case(
+        "S13 columns have no places if no list has all of them",
+        [
+            done(1, 1, table("b", "p")),
+            done(2, 2, table("b", "q")),
+            done(
+                3,
+                3,
+                table("b"),
+                of=[table("a", "x y")],
+                job_facets=says("INSERT INTO b SELECT s0.`x`, s0.`y` FROM a AS s0"),
+            ),
+        ],
+        impact("a.x", {}),
+        stops("a.x", "a"),
+    ),
 ]

@@ -135,6 +135,8 @@ def columns_of(target: Relation) -> Sequence[str]:
         raise UnreadSql("it lists no columns, and no event of the run says which the output has")
     if target.more_of:
         raise UnreadSql("it lists no columns, and no event of the run lists all columns of the output")
+    if target.is_joined:
+        raise UnreadSql("it lists no columns, and no event lists all columns of the output")
     return target.names
 
 

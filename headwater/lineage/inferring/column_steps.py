@@ -67,6 +67,7 @@ class Relation:
         self.place = place
         self.hides_names = False
         self.more_of: frozenset[int] = frozenset()
+        self.is_joined = False
         self._by_key: dict[str, Made] = {}
         self._exact: dict[str, Made] = {}
         for name, made in (*self.columns, *fields):
@@ -126,10 +127,10 @@ class Relation:
         return found
 
 
-def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False) -> Relation:
+def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False, is_joined: bool = False) -> Relation:
     """Return a dataset as its schema has it; nested columns are found by name and are no part of `*`.
 
-    is_part: it may have other columns, too.
+    is_part: it may have other columns, too; is_joined: their places are not known.
     """
     every = list(columns)
     known = {name.casefold() for name in every}
@@ -141,6 +142,7 @@ def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False)
     nested = [(name, copied(name)) for name in every if _is_nested(name, known)]
     found = Relation([(name, copied(name)) for name in top], fields=nested, otherwise=copied, place=place)
     found.more_of = frozenset({place}) if is_part else frozenset()
+    found.is_joined = is_joined
     return found
 
 

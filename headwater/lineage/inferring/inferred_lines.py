@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headwater.lineage.edges.accounting import lists_some_columns
 from headwater.lineage.edges.facet_contents import Contents, SentEdge, SentSql, Transformation
+from headwater.lineage.edges.joined_lists import is_joined
 from headwater.lineage.inferring.known_tables import KnownTable, parts_of
 from headwater.lineage.inferring.name_ends import Parts
 from headwater.lineage.inferring.sql_dialects import dialect_of
@@ -95,7 +96,8 @@ def _defined_names(query: str, dialect: str) -> frozenset[Parts]:
 
 def _known(each: ScriptDataset, contents: Contents, schema: str | None, *, is_part: bool) -> KnownTable:
     columns = contents.schema(schema) if schema else ()
-    return KnownTable(each.names, tuple(".".join(path) for path in columns), each.is_input, each.is_output, is_part)
+    names = tuple(".".join(path) for path in columns)
+    return KnownTable(each.names, names, each.is_input, each.is_output, is_part, is_joined(schema or ""))
 
 
 def _says_something(said: "MadeOutput", own: int) -> bool:

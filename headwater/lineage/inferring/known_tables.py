@@ -13,7 +13,8 @@ class KnownTable(Struct, frozen=True):
     """A dataset that a run reads or writes.
 
     names: by which its events know it, symlinks too; columns: as its schema has them, nested ones with dots, none where
-    nobody says them. is_part: it may have other columns, too.
+    nobody says them. is_part: it may have other columns, too; is_joined: no list has all of them, so that their places
+    are not known.
     """
 
     names: tuple[str, ...]
@@ -21,6 +22,7 @@ class KnownTable(Struct, frozen=True):
     is_input: bool
     is_output: bool
     is_part: bool = False
+    is_joined: bool = False
 
 
 class KnownTables:

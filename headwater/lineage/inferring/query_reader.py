@@ -306,7 +306,9 @@ class QueryReader:
         """Return a dataset of the run with the columns of its schema; callers share it and must not change it."""
         if place not in self._relations:
             table = self.tables.tables[place]
-            self._relations[place] = table_relation(place, table.columns, is_part=table.is_part)
+            self._relations[place] = table_relation(
+                place, table.columns, is_part=table.is_part, is_joined=table.is_joined
+            )
         return self._relations[place]
 
     def _view(self, name: str) -> Relation:

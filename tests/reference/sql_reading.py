@@ -52,8 +52,8 @@ def read_statement(
 ) -> Statement | None:
     """Return what a statement makes, be it of nothing.
 
-    columns: as the run itself says them, else as other runs do; joined: datasets of which no list has all of them; are_partial: they may lack some, so that no place in
-    them is known.
+    columns: as the run itself says them, else as other runs do; joined: datasets of which no list has all of them, and
+    are_partial: they may lack some; either way, no place in them is known.
     """
     found = _INSERT.fullmatch(query)
     if not found:

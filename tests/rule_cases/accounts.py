@@ -189,7 +189,7 @@ FACETS = [
 
 WITH_SQL = [
     case(
-        "R8.2 SQL that does not write what the lineage names leaves its columns open to what the dataset is also made of",
+        "R8.2 SQL that does not write what the lineage names leaves its columns open",
         [
             done(
                 1,

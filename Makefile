@@ -71,12 +71,12 @@ setup-judges: $(READY)
 	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 8 -n 1 $(BIN)/python -m
 
 # not compiled: of 22,000 files most are never imported, and what is, is compiled then
-$(READY): requirements-dev.lock pyproject.toml
+$(READY): locks/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
 	@echo "Setting up $(VENV) (two minutes the first time)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv is missing: apt-get install python3-venv"; exit 2; }
-	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement requirements-dev.lock
+	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement locks/dev.txt
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

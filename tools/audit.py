@@ -4,7 +4,7 @@ pip-audit holds each lock of ours against the advisories of PyPI (`--osv`: of OS
 npm's. Both ask a service over the network. Where that does not answer nothing is known, and that is said with status 3:
 no finding is no proof then. Status 1: something was found. `.cache/audit/` has pip-audit and cyclonedx-bom, of a lock
 that is made by `uv pip compile tools/audit.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
---no-header -o requirements-audit.lock`.
+--no-header -o locks/audit.txt`.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from tools.locked_environment import ROOT, Missing, locked_environment
 
-LOCK = ROOT / "requirements-audit.lock"
+LOCK = ROOT / "locks/audit.txt"
 HOME = ROOT / ".cache" / "audit"
-LOCKS = ("requirements-dev.lock", "requirements.txt", "requirements-container.lock")
+LOCKS = ("locks/dev.txt", "requirements.txt", "locks/container.txt")
 """What runs: all that `make setup` installs, and what the Function App does."""
 
 

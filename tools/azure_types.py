@@ -3,7 +3,7 @@
 `make setup-test` asks for those that the templates use (`python -m tools.azure_types`); what it said lies in
 `.cache/azure_types/`. The package knows one version of each type, often an older one than the templates name, and some
 types not at all: `schemas` returns what there is. The lock file is made by `uv pip compile tools/azure-types.in
---universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements-azure-types.lock`.
+--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o locks/azure-types.txt`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from mcp.types import TextContent
 
 from tools.locked_environment import ROOT, Missing, in_order, locked_environment
 
-LOCK = ROOT / "requirements-azure-types.lock"
+LOCK = ROOT / "locks/azure-types.txt"
 HOME = ROOT / ".cache" / "azure_types"
 TEMPLATES = ROOT / "infra" / "bicep"
 

@@ -2,7 +2,7 @@
 
 `make setup-test` installs it (`python -m tools.datahub_env`); it lies in `.cache/datahub/`. The lock file is made by
 `uv pip compile tools/datahub.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
--o requirements-datahub.lock`.
+-o locks/datahub.txt`.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 from tools.locked_environment import ROOT, in_order, locked_environment
 
-LOCK = ROOT / "requirements-datahub.lock"
+LOCK = ROOT / "locks/datahub.txt"
 HOME = ROOT / ".cache" / "datahub"
 JUDGE = ROOT / "tools" / "datahub_judge.py"
 

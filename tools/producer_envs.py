@@ -3,7 +3,7 @@
 `make setup-test` installs dbt (`python -m tools.producer_envs`), `make test-producers` all of them (`… --all`).
 Packages of Python lie in `.cache/producers/NAME/`, the Java client's jars in `.cache/jars/java-client/`. A lock file is
 made by `uv pip compile tools/producer-NAME.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url
---no-header -o requirements-producer-NAME.lock`, the jars' by `sha256sum` of what Maven copied
+--no-header -o locks/producer-NAME.txt`, the jars' by `sha256sum` of what Maven copied
 (`jvm/java-client/pom.xml`).
 """
 
@@ -25,7 +25,7 @@ def environment(name: str) -> Path:
 
     Raises Missing.
     """
-    lock = ROOT / f"requirements-producer-{name}.lock"
+    lock = ROOT / "locks" / f"producer-{name}.txt"
     return locked_environment(HOME / name, lock, sys.executable, f"the producer {name}").parent
 
 

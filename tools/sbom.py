@@ -86,7 +86,7 @@ def main() -> int:
     """Write a file for each part."""
     TARGET.mkdir(parents=True, exist_ok=True)
     try:
-        boms = {name.removesuffix(".lock").removesuffix(".txt"): python_bom(ROOT / name) for name in LOCKS}
+        boms = {Path(name).stem: python_bom(ROOT / name) for name in LOCKS}
         boms |= {"web": page_bom(ROOT / "web"), "jars": jars_bom(sorted((ROOT / "jvm").glob("*.sha256")))}
     except Missing as error:
         sys.stderr.write(f"sbom: {error}\n")

@@ -2,7 +2,7 @@
 
 Run by `make test-spark4` (`python -m tools.spark4`); it lies in `.cache/spark4/`. The lock file is ours with two other
 versions: `uv pip compile pyproject.toml --extra server --group dev --override tools/spark4.in --universal
---python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements-spark4.lock`.
+--python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o locks/spark4.txt`.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 from tools import jars
 from tools.locked_environment import ROOT, in_order, locked_environment
 
-LOCK = ROOT / "requirements-spark4.lock"
+LOCK = ROOT / "locks/spark4.txt"
 HOME = ROOT / ".cache" / "spark4"
 
 

@@ -19,7 +19,7 @@ HASHED = "headwater/spark/"
 """Shipped for the version of the rules, never imported."""
 OF_THE_RECEIVER = (ROOT / "tools" / "receiver-app.in").read_text()
 REQUIRED = OF_THE_RECEIVER + (ROOT / "tools" / "function-app.in").read_text()
-LOCKS = {name: (ROOT / name).read_text() for name in ("requirements-dev.lock", "requirements-functions.lock")}
+LOCKS = {name: (ROOT / name).read_text() for name in ("locks/dev.txt", "locks/functions.txt")}
 
 
 def pinned(text: str) -> dict[str, str]:
@@ -80,14 +80,11 @@ def test_the_app_installs_the_versions_that_were_tested() -> None:
     required = pinned(REQUIRED)
     installed = pinned((ROOT / "requirements.txt").read_text())
     assert required.items() <= installed.items()
-    developed, worker = pinned(LOCKS["requirements-dev.lock"]), pinned(LOCKS["requirements-functions.lock"])
+    developed, worker = pinned(LOCKS["locks/dev.txt"]), pinned(LOCKS["locks/functions.txt"])
     assert {name: worker[name] for name in installed} == installed
     shared = required.keys() & developed.keys() - {"azure-functions"}  # one version per Python there
     assert {name: developed[name] for name in shared} == {name: required[name] for name in shared}
-    assert (
-        f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'"
-        in (LOCKS["requirements-dev.lock"])
-    )
+    assert f"azure-functions=={required['azure-functions']} ; python_full_version >= '3.13'" in (LOCKS["locks/dev.txt"])
 
 
 @pytest.mark.slow
@@ -101,7 +98,9 @@ def test_the_receivers_package_installs_what_its_files_import_in_the_versions_of
     assert not {"deltalake", "pyarrow", "starlette"} & installed.keys()
 
 
-@pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "lock", sorted([ROOT / "requirements.txt", *ROOT.glob("locks/*.txt")]), ids=lambda path: path.name
+)
 def test_what_is_installed_has_a_hash(lock: Path) -> None:
     """Of the app, too: pip then takes nothing without one, and nothing that is not named."""
     blocks = re.split(r"(?m)^(?=[a-zA-Z0-9])", lock.read_text())[1:]

@@ -98,8 +98,8 @@ def test_packages_are_those_of_the_extras_as_tested_and_have_hashes() -> None:
         for step in rest.split("&&"):
             if "pip install" in step:
                 assert "--require-hashes" in step or "--no-index" in step, step
-    locked = pinned((ROOT / "requirements-container.lock").read_text())
-    tested = pinned((ROOT / "requirements-dev.lock").read_text())
+    locked = pinned((ROOT / "locks/container.txt").read_text())
+    tested = pinned((ROOT / "locks/dev.txt").read_text())
     wanted = [*PROJECT["project"]["dependencies"]]
     wanted += [each for extra in EXTRAS for each in PROJECT["project"]["optional-dependencies"][extra]]
     names = {re.split(r"[\[<>=;\s]", each)[0].lower() for each in wanted}
@@ -107,7 +107,7 @@ def test_packages_are_those_of_the_extras_as_tested_and_have_hashes() -> None:
     assert {name: version for name, version in locked.items() if tested.get(name, version) != version} == {}
     assert "pyspark" not in locked, "no Java is there"
     (build,) = PROJECT["build-system"]["requires"]
-    assert build in (ROOT / "requirements-container-build.lock").read_text()
+    assert build in (ROOT / "locks/container-build.txt").read_text()
 
 
 @pytest.mark.slow

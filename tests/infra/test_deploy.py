@@ -78,8 +78,9 @@ def azd_services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "assets"))
     for path in (ROOT / name for name in ("function_app.py", "host.json", "LICENSE", "azure.yaml")):
         shutil.copy(path, root)
-    for path in [*ROOT.glob("requirements*.txt"), *ROOT.glob(".funcignore")]:
+    for path in [ROOT / "requirements.txt", *ROOT.glob(".funcignore")]:
         shutil.copy(path, root)
+    shutil.copytree(ROOT / "locks", root / "locks")
     (root / "headwater" / "web" / "assets").mkdir()
     (root / "Makefile").write_text("web:\n\techo page > headwater/web/assets/index.html\n")
     azure = yaml.safe_load((root / "azure.yaml").read_text())
@@ -102,7 +103,7 @@ def test_azd_packs_for_each_service_what_it_imports(azd_services: dict[str, Path
     pages = re.compile("headwater/web/assets/(?!index.html)")
     whole = [name for name in shipped() if not pages.match(name)]
     assert packed == {"receiver": receiver_shipped(), "pipeline": whole}
-    for app, file in (("receiver", "requirements-receiver.txt"), ("pipeline", "requirements.txt")):
+    for app, file in (("receiver", "locks/receiver.txt"), ("pipeline", "requirements.txt")):
         assert (azd_services[app] / "requirements.txt").read_bytes() == (ROOT / file).read_bytes()
 
 
@@ -159,7 +160,7 @@ def test_signing_in_needs_no_password(jobs: dict[str, Any]) -> None:
     workflow = yaml.safe_load(WORKFLOW.read_text())
     assert workflow["permissions"] == {"contents": "read"}
     assert jobs["deploy"]["permissions"]["id-token"] == "write"
-    login = next(step for step in jobs["deploy"]["steps"] if step.get("uses", "").startswith("azure/login"))
+    login = next(step for step in jobs["deploy"]["steps"] if step.get("uses", "").endswith("/azure-login"))
     assert set(login["with"]) == {"client-id", "tenant-id", "subscription-id"}
     assert "secrets." not in str(login)
     assert set(re.findall(r"secrets\.(\w+)", WORKFLOW.read_text())) == {

@@ -1,0 +1,50 @@
+"""The release workflow's checks: `python -m tools.release check TAG` and `python -m tools.release notes TAG`.
+
+`check` exits with status 1 unless the tag names the version in pyproject.toml and CHANGELOG.md has a section for it.
+`notes` prints that section. Needs Python 3.11 and no package.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def problem(tag: str, project: str, changelog: str) -> str | None:
+    """Return why a tag such as `v0.3.0` cannot be released, or None.
+
+    project and changelog: the texts of pyproject.toml and CHANGELOG.md.
+    """
+    version = tomllib.loads(project)["project"]["version"]
+    if tag != f"v{version}":
+        return f"The tag is {tag}, but the version in pyproject.toml is {version}. Tag the commit as v{version}."
+    if not notes(tag, changelog):
+        return f"CHANGELOG.md has no entries under [{version}]. Rename the section Unreleased and add its date."
+    return None
+
+
+def notes(tag: str, changelog: str) -> str:
+    """Return the entries of a version in the changelog, without its heading; empty if there is no such section."""
+    heading = re.compile(rf"^## \[{re.escape(tag.removeprefix('v'))}\][^\n]*\n", re.MULTILINE)
+    if (found := heading.search(changelog)) is None:
+        return ""
+    return re.split(r"^## \[", changelog[found.end() :], maxsplit=1, flags=re.MULTILINE)[0].strip()
+
+
+def main() -> int:
+    """Run one of the two commands."""
+    command, tag = sys.argv[1:]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    if command == "notes":
+        sys.stdout.write(notes(tag, changelog) + "\n")
+        return 0
+    found = problem(tag, (ROOT / "pyproject.toml").read_text("utf-8"), changelog)
+    if found:
+        sys.stderr.write(found + "\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -34,32 +34,32 @@ from tests.rule_cases.events import tagging
 from tests.rule_cases.index_judge import Index
 from tests.rule_cases.judges import Judge, Memory, Oracle
 
-CASES = [
-    case
-    for part in (
-        attempts,
-        generations,
-        moved,
-        opaque,
-        accounts,
-        fed_by_jobs,
-        feeding_jobs,
-        unlisted,
-        airflow,
-        nested,
-        masking,
-        rewriting,
-        retired,
-        periods,
-        unused,
-        selecting,
-        settled,
-        plain,
-        spellings,
-        sql,
-    )
-    for case in part.CASES
-]
+PARTS = (
+    attempts,
+    generations,
+    moved,
+    opaque,
+    accounts,
+    fed_by_jobs,
+    feeding_jobs,
+    unlisted,
+    airflow,
+    nested,
+    masking,
+    rewriting,
+    retired,
+    periods,
+    unused,
+    selecting,
+    settled,
+    plain,
+    spellings,
+    sql,
+)
+CASES = [case for part in PARTS for case in part.CASES]
+TOPICS = {case.name: part.__name__ for part in PARTS for case in part.CASES}
+"""By the name of a case."""
+
 JUDGES = [
     pytest.param(Oracle, id="oracle", marks=pytest.mark.slow),
     pytest.param(Memory, id="memory"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), *SPARK_NOISE]
 
-MANY = range(20, 320)
+MANY = range(6, 320)
 
 
 def test_no_answer_of_gold_is_safer_than_the_events_prove(lake_of_cases: "LakeOfCases") -> None:

@@ -5,13 +5,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from string import punctuation
+from typing import Any
 
 from headwater.events.redaction_rules import Rule
+
+SIZE = 2_000
+"""Characters of a text whose searches are compared."""
 
 SIZES = (10_000, 20_000, 40_000)
 LARGEST_RATIO = 2.6
 """Of the CPU time of a text twice as long: linear is 2, quadratic 4."""
 
+_MANY = 20
 _TOO_SHORT_S = 0.004
 _LITERAL = re.compile(r"(?<!\\)[A-Za-z%.:/=-][A-Za-z0-9%.:/=_-]+")
 _NOT_LITERAL = re.compile(r"\(\?[a-zA-Z-]*:|\(\?P<\w+>|\[[^\]]*\]|\{[\d,]*\}|\\[a-zA-Z]|[\\?+*()^$|]")
@@ -41,6 +46,27 @@ def repeated(case: tuple[str, str], size: int) -> bytes:
     """Return a worst case of this many characters."""
     begin, unit = case
     return (begin + unit * (size // len(unit) + 1))[:size].encode()
+
+
+def endings(pattern: Any, found: Sequence[str]) -> list[bytes]:
+    """Return how matches of a pattern go on from any of their characters to the end."""
+    matches = {match.group() for text in found for match in pattern.finditer(text.encode())}
+    return sorted({match[at:] for match in matches for at in range(len(match))})
+
+
+def reads_on(pattern: Any, case: tuple[str, str], ends: Sequence[bytes]) -> bool:
+    """Tell whether one of many matches makes RE2 read to the end of the text, so that all take quadratic time.
+
+    One search of RE2 is linear. It reads on behind a match as long as the match could still become longer: then one of
+    the endings, put behind the whole text, makes it so.
+    """
+    text = repeated(case, SIZE)
+    starts = [match.start() for match in pattern.finditer(text)]
+    if len(starts) < _MANY:
+        return False
+    middle = starts[len(starts) // 2]
+    longer = (pattern.search(text + end, middle) for end in ends)
+    return any(match and match.start() == middle and match.end() > len(text) for match in longer)
 
 
 def growth(work: Callable[[bytes], object], case: tuple[str, str], *, most: int = 40) -> float:

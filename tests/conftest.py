@@ -34,6 +34,9 @@ SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read",
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "stream")}
 """Files of a second Spark beside the first, with those of `lake_of_cases`: halves that take about as long."""
 
+QUICK_JAVA = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=512m"
+"""Of 30 s of CPU until Spark's first pass is half done, 5 verified classes, which Maven's checksums did before."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's `&` ignores it for all that it starts: what a test ends by Ctrl-C would inherit that, and never end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -135,10 +138,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Broker]":
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """Give the one Spark session of a test run."""
-    from headwater.spark.session import local_session
+    from headwater.spark.session import CONF, local_session
 
-    whole_paths = {"spark.sql.maxMetadataStringLength": "1000"}  # of files that a plan reads
-    with local_session(2, whole_paths, streams=True) as session:
+    java = "spark.driver.extraJavaOptions"
+    more = {
+        "spark.sql.maxMetadataStringLength": "1000",  # whole paths of the files that a plan reads
+        java: f"{CONF[java]} {QUICK_JAVA}",
+    }
+    with local_session(2, more, streams=True) as session:
         yield session
 
 

@@ -14,22 +14,30 @@ SPARK_TESTS := $(foreach of,ingest stream silver_gold upgrade rule_cases,tests/t
 	tests/test_onelake_transport.py tests/test_spark_plugin.py tests/test_notebook_doors.py tests/test_spark_extensions.py tests/test_spark_iceberg.py
 
 JARS := jvm/transport/target/headwater-transport.jar jvm/plugin/target/headwater-plugin.jar jvm/connector/target/headwater-connector.jar
-NEEDED := setup setup-judges $(JARS)
+NEEDED := setup setup-judges setup-azure-types $(JARS)
 JARS4 := jvm/connector/target/headwater-connector-spark4.jar
 
 WEB := headwater/web/assets/index.html
 WEB_PACKAGES := web/node_modules/.package-lock.json
 WEB_TYPES := web/src/api/schema.d.ts
 
-.PHONY: help setup spark-jars setup-test setup-judges demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
+.PHONY: help python setup fetched-jars spark-jars setup-test setup-judges setup-azure-types demo test test-fast test-python test-page test-page-in-one-piece test-spark4 test-runtimes check check-code check-page bench torture wheel test-producers sbom audit fabric jvm web container-steps screenshots
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY) $(WEB) spark-jars  ## virtual environment, packages, jars and dashboard; done once
 
-spark-jars: $(READY)
+spark-jars: $(READY) fetched-jars
 	@$(BIN)/python -m tools.jars
+
+# while pip installs: only the build of what is ours needs the environment
+fetched-jars: | python
+	@$(PYTHON) -m tools.jars --fetch
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
 
 web: $(WEB)  ## the dashboard, built from web/ into headwater/web/assets/
 
@@ -65,15 +73,17 @@ $(WITH_SPARK): BESIDE = -Dmaven.test.additionalClasspath=$$(printf '%s,' $(CURDI
 $(WITH_SPARK): | spark-jars
 
 setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a C compiler, Helm, a judge of what DataHub gets, dbt
-	@$(MAKE) --no-print-directory --jobs 4 $(NEEDED)
+	@$(MAKE) --no-print-directory --jobs 6 $(NEEDED)
 
-setup-judges: $(READY)
-	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy azure_types programs helm | xargs -P 8 -n 1 $(BIN)/python -m
+# these need Python alone, and no environment of ours
+setup-judges: | python
+	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy programs helm | xargs -P 7 -n 1 $(PYTHON) -m
+
+setup-azure-types: $(READY)
+	@$(BIN)/python -m tools.azure_types
 
 # not compiled: of 22,000 files most are never imported, and what is, is compiled then
-$(READY): locks/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 setup"; exit 2; }
+$(READY): locks/dev.txt pyproject.toml | python
 	@echo "Setting up $(VENV) (two minutes the first time)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv is missing: apt-get install python3-venv"; exit 2; }
 	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement locks/dev.txt
@@ -85,7 +95,7 @@ demo: setup  ## a real Spark pipeline posts its lineage; see what arrived
 
 # code is checked while what only tests need is fetched
 check:  ## formatting, lint, types, direction of imports
-	@$(MAKE) --no-print-directory --jobs 4 --output-sync=line $(NEEDED) check-code check-page
+	@$(MAKE) --no-print-directory --jobs 6 --output-sync=line $(NEEDED) check-code check-page
 
 check-code: $(READY)
 	$(BIN)/ruff format --check .

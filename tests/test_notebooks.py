@@ -23,6 +23,7 @@ from headwater.questions.subjects import Bounds, Subject
 from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 from tests.asking import ask
+from tests.few_of_many import few_of
 from tests.notebooks import FOLDER, Shown, cells, run
 from tests.parsing import World
 from tests.reference.small_events import run as run_of
@@ -86,16 +87,19 @@ def test_refresh_shows_how_far_silver_and_gold_are(lake: Lake) -> None:
     assert list(found["sequence"]) == [len(SENT)]
 
 
-WALKS: list[tuple[str, dict[str, Any]]] = [
+FEW_WALKS: list[tuple[str, dict[str, Any]]] = [
     ("impact", {"dataset": "landing/customers", "mode": "any"}),
-    ("impact", {"dataset": "loop/left", "column": "v", "depth": 1}),
     ("impact", {"namespace": ALIAS[0], "dataset": ALIAS[1], "limit": 1}),
+    ("upstream", {"dataset": "other/mailing", "column": "X", "mode": "any"}),
+    ("upstream", {"dataset": "session/written"}),
+]
+WALKS: list[tuple[str, dict[str, Any]]] = [
+    ("impact", {"dataset": "loop/left", "column": "v", "depth": 1}),
     ("impact", {"dataset": ALIAS[1]}),
     ("upstream", {"dataset": "export/dump"}),
-    ("upstream", {"dataset": "other/mailing", "column": "X", "mode": "any"}),
     ("impact", {"dataset": "session/read"}),
     ("upstream", {"dataset": "session/written"}),
-]  # fmt: skip
+]
 
 
 @on_spark
@@ -111,11 +115,12 @@ def test_impact_and_upstream_are_those_of_the_index(lake: Lake, question: str, d
 
 
 @on_spark
-def test_walks_go_as_far_as_asked(lake: Lake) -> None:
+@pytest.mark.parametrize("walks", few_of([FEW_WALKS, WALKS], 1))
+def test_walks_go_as_far_as_asked(lake: Lake, walks: list[tuple[str, dict[str, Any]]]) -> None:
     from headwater.spark.notebook.notebook_questions import Questions
 
     questions = Questions(lake.spark, lake.uri)
-    for question, asked in WALKS:
+    for question, asked in walks:
         found = getattr(questions, question)(**asked)
         expected = ask(lake.open_views, question, {name: str(value) for name, value in asked.items()})
         is_answer(found.columns, found.stops, expected)
@@ -178,17 +183,19 @@ def test_the_surface_is_that_of_the_index(lake: Lake) -> None:
 
 
 @on_spark
-def test_the_surface_of_a_column_is_that_of_the_index(lake: Lake) -> None:
+@pytest.mark.parametrize(
+    "given", few_of([{"dataset": "landing/customers", "column": "EMAIL"}, {"dataset": "landing/customers"}], 1)
+)
+def test_the_surface_of_a_column_is_that_of_the_index(lake: Lake, given: dict[str, str]) -> None:
     """Whatever its tags; the other writers of a table decide which of its columns are unknown."""
-    for given in ({"dataset": "landing/customers", "column": "EMAIL"}, {"dataset": "landing/customers"}):
-        shown = lake.run("Surface", tag="nothing", **given)
-        expected = ask(lake.open_views, "surface", given)
-        (found,) = shown.values
-        assert len(expected["items"]) > 1
-        assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
-            (*named(each), each["exposure"]) for each in expected["items"]
-        ]
-        shows_something(shown)
+    shown = lake.run("Surface", tag="nothing", **given)
+    expected = ask(lake.open_views, "surface", given)
+    (found,) = shown.values
+    assert len(expected["items"]) > 1
+    assert [(*named(row), row["exposure"]) for row in found.to_dict("records")] == [
+        (*named(each), each["exposure"]) for each in expected["items"]
+    ]
+    shows_something(shown)
 
 
 @on_spark

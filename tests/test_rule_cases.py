@@ -31,6 +31,7 @@ from tests.rule_cases import (
 )
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import tagging
+from tests.rule_cases.few import few_cases
 from tests.rule_cases.index_judge import Index
 from tests.rule_cases.judges import Judge, Memory, Oracle
 
@@ -63,17 +64,25 @@ TOPICS = {case.name: part.__name__ for part in PARTS for case in part.CASES}
 JUDGES = [
     pytest.param(Oracle, id="oracle", marks=pytest.mark.slow),
     pytest.param(Memory, id="memory"),
-    pytest.param(Index, id="index", marks=pytest.mark.slow),
 ]
+FEW = {case.name for case in few_cases(CASES, TOPICS)}
+INDEXED = [pytest.param(case, id=case.name, marks=() if case.name in FEW else pytest.mark.long) for case in CASES]
 """Where the index takes the events in the order of the story, that is a long test: shuffled ones hold more."""
+
 TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
 
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case, judge: type[Judge]) -> None:
-    assert judge is Index or wrong_answers(case, list(case.events), judge) == [], case.doubt
+    assert wrong_answers(case, list(case.events), judge) == [], case.doubt
     assert wrong_answers(case, shuffled(case), judge) == [], "order and repetition matter"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", INDEXED)
+def test_the_index_takes_a_case_in_another_order(case: Case) -> None:
+    assert wrong_answers(case, shuffled(case), Index) == [], case.doubt
 
 
 @pytest.mark.long

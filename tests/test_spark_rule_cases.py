@@ -3,7 +3,6 @@
 `make test` takes the cases that have together whatever a case may have, `make torture` all.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +26,7 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import prefix, world_in_namespace
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE
+from tests.rule_cases.few import few_cases
 from tests.rule_cases.judges import column_of, linked, spelt_by, told_hit, told_links, told_verdict
 from tests.spark_lake import RULES, SparkLake, world_of
 from tests.spark_noise import SPARK_NOISE
@@ -50,6 +50,8 @@ Gold does not know which jobs were deleted (rule 6.11).
 """
 
 
+FEW = {case.name for case in few_cases(NOW, TOPICS)}
+
 FIRST = 5_000
 """Number of the first story's world: others share its lake."""
 
@@ -67,32 +69,8 @@ def stories() -> Iterator[Story]:
 
 
 def few_stories() -> Iterator[Story]:
-    """Yield the stories that have something none before them has."""
-    known = set[tuple[str, ...]]()
-    for story in stories():
-        if (found := set(features(story))) - known:
-            known |= found
-            yield story
-
-
-def features(story: Story) -> Iterator[tuple[str, ...]]:
-    """Yield what a story asks about its rule, what its topic answers to that, and the facets of its events."""
-    case, asks, events = story
-    for ask in asks:
-        answers = ask.expected.values() if isinstance(ask.expected, dict) else [str(min(len(ask.expected), 2))]
-        yield case.name.split()[0], ask.kind
-        yield from ((TOPICS[case.name], ask.kind, re.sub(r"\d+", "n", str(each))) for each in answers)
-    for event in events:
-        yield "event", event.get("eventType", "")
-        for place, facets in facets_of(event):
-            yield from ((place, each) for each in facets)
-
-
-def facets_of(event: Json) -> Iterator[tuple[str, Json]]:
-    yield from ((place, event.get(place, {}).get("facets", {})) for place in ("run", "job", "dataset"))
-    for place in ("inputs", "outputs"):
-        for each in event.get(place, []):
-            yield from ((place, each.get(name, {})) for name in ("facets", "inputFacets", "outputFacets"))
+    """Yield those of few cases."""
+    return (story for story in stories() if story[0].name in FEW)
 
 
 def bodies(told: Iterable[Story]) -> Iterator[list[bytes]]:

@@ -34,7 +34,7 @@ SHARED = ("lake_of_cases", "passed_lake", "spark", "connectors", "shop_to_read",
 SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "stream")}
 """Files of a second Spark beside the first, with those of `lake_of_cases`: halves that take about as long."""
 
-QUICK_JAVA = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=512m"
+QUICK_JAVA = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=512m -Xms1g -Xmn600m"
 """Of 30 s of CPU until Spark's first pass is half done, 5 verified classes, which Maven's checksums did before."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -21,7 +21,7 @@ from tests.rule_cases.events import done, table, writes
 
 pytestmark = pytest.mark.slow
 
-FEW, MANY = range(200), range(200, 5000)
+FEW, MANY = range(100), range(100, 5000)
 ENOUGH = 0.02
 """The share of an operator's variants that change an answer: an operator below it is idle."""
 NOTHING = Asked((), ())

@@ -65,6 +65,7 @@ def test_what_the_body_alone_holds_is_read_from_it(passed_lake: PassedLake) -> N
     assert [len(json.loads(row.value)["text"]) for row in found] == [5000] * len(LATER_RECURRING)
 
 
+@pytest.mark.long  # `test_spark_upgrade` builds silver and gold at once of bodies of which retention has removed some
 def test_what_passes_made_of_columns_is_what_one_makes_of_bodies(passed_lake: PassedLake) -> None:
     """The same rows as they are, and as a version wrote them that kept no shape; incrementally, and at once.
 

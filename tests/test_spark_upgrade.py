@@ -1,21 +1,25 @@
 """Silver and gold of the version before are superseded by a generation built beside them; Spark adds new columns."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction
 from pyspark.sql import SparkSession
 
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.generations import generation_in_force
 from headwater.lineage.rules.user_rules import UserRules
+from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.delta.spark_delta import TableFolder
 from headwater.spark.layer_generations import current
 from headwater.spark.notebook.notebook_questions import Questions
 from headwater.spark.refresh import refresh
-from headwater.tables import BRONZE, COLUMN_EDGES, RUNS, Table
+from headwater.tables import BRONZE, COLUMN_EDGES, EVENTS, RUNS, UNUSED_COLUMNS, Table
+from headwater.tables.bronze_layer import REMOVED_BEFORE
 from tests import spark_driver
 from tests.fixtures import unpack_before_verdicts
 from tests.parsing import World
@@ -30,13 +34,20 @@ pytestmark = [
 ]
 
 RULES = UserRules()
+REMOVED_US = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp()) * 1_000_000
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """Give the lake of the version before, and in bronze one event that its silver has not seen."""
+    """Give the lake of the version before, and in bronze one event that its silver has not seen.
+
+    Bronze has bodies alone, and the note of a retention that has removed events.
+    """
     world = World(unpack_before_verdicts(tmp_path))
     world.parser().step()
+    removal = CommitProperties(app_transactions=[Transaction(REMOVED_BEFORE, REMOVED_US)])
+    events = DeltaTable(world.folder / "lake" / "bronze" / EVENTS.name)
+    events.alter.set_table_properties({"delta.logRetentionDuration": "interval 6 hours"}, commit_properties=removal)
     return world.folder / "lake"
 
 
@@ -66,6 +77,9 @@ def test_other_rules_are_built_beside_what_is_in_force_and_switched_to_at_once(s
     assert {"gold/mailing.contact", "gold/late.mail"} <= targets(spark, lake)
     assert {row.rules_hash for row in layer(spark, lake, "silver", RUNS)} == {RULES.rules_hash}
     assert {row.rules_hash for row in layer(spark, lake, "gold", COLUMN_EDGES)} == {RULES.rules_hash}
+    reasons = {row.reason: row.verdict for row in layer(spark, lake, "gold", UNUSED_COLUMNS)}
+    assert reasons["events before 2026-01-02 were removed"] == "unknown"
+    assert not reasons.keys() & {NO_READER, UNUSED}, "what was removed may have read them"
     assert refresh(spark, str(lake), RULES) == 0
     assert in_force(lake) != old
     for name, before in kept.items():

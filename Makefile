@@ -31,7 +31,7 @@ setup: $(READY) $(WEB) spark-jars  ## virtual environment, packages, jars and da
 spark-jars: $(READY) fetched-jars
 	@$(BIN)/python -m tools.jars
 
-# while pip installs: only the build of what is ours needs the environment
+# runs while pip installs: only compiling our own file system needs the environment
 fetched-jars: | python
 	@$(PYTHON) -m tools.jars --fetch
 
@@ -75,7 +75,7 @@ $(WITH_SPARK): | spark-jars
 setup-test:  ## what only tests need: storage emulator, Functions worker, policy linter, Chromium, a C compiler, Helm, a judge of what DataHub gets, dbt
 	@$(MAKE) --no-print-directory --jobs 6 $(NEEDED)
 
-# these need Python alone, and no environment of ours
+# these import only the standard library, so they run while pip installs
 setup-judges: | python
 	@printf 'tools.%s\n' npm_packages functions_env datahub_env producer_envs policy programs helm | xargs -P 7 -n 1 $(PYTHON) -m
 

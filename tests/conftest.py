@@ -35,7 +35,7 @@ SECOND = {f"test_spark_{name}" for name in ("ingest", "passes", "replay", "strea
 """Files of a second Spark beside the first, with those of `lake_of_cases`: halves that take about as long."""
 
 QUICK_JAVA = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=512m -Xms1g -Xmn600m"
-"""Verifying classes took 5 of the first 30 s of CPU (jars have checksums); a small heap is collected whole."""
+"""Class verification took 5 of the first 30 s of CPU, and a small initial heap caused four full collections."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's `&` ignores it for all that it starts: what a test ends by Ctrl-C would inherit that, and never end.

@@ -41,7 +41,7 @@ class LakeOfCases(SparkLake):
         worlds, hostile = list(bodies(FEW)), hostile_names.copies()
         proof = spark_judge.bodies(spark_judge.placed_variants(PROOF))
         stories = [
-            *test_spark_rule_cases.bodies(test_spark_rule_cases.few_stories()),
+            *test_spark_rule_cases.bodies(test_spark_rule_cases.sample_stories()),
             newest_cases.shuffled(Random(0)),
             *proof,
         ]

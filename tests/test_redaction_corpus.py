@@ -219,7 +219,7 @@ def test_of_the_events_that_others_sent_none_is_changed() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_no_rule_reads_a_text_again_for_each_of_its_matches(rule: Rule) -> None:
-    """`python -m bench.redaction growth` measures the same by CPU time."""
+    """`python -m bench.redaction growth` measures the CPU time."""
     found = [f.text for f in FORMATS if rule.apply(f.text.encode()) != f.text.encode()]
     ends = endings(rule.pattern, found[:12])
     cases = [*worst_cases(rule, found[:12], 20), ("-- password=abc", "-"), ("create user ", "identified by ")]
@@ -231,7 +231,7 @@ def test_no_rule_reads_a_text_again_for_each_of_its_matches(rule: Rule) -> None:
 
 @pytest.mark.parametrize(("pattern", "unit", "found"), [("a(?:[^b]*b)?", "a", "ab"), ("://[^@]*@|://", "://", "://x@")])
 def test_a_rule_that_reads_on_from_every_match_would_be_found(pattern: str, unit: str, found: str) -> None:
-    """Both take four times as long for a text twice as long."""
+    """Both take four times the CPU for a text of twice the length."""
     searched = re2.compile(pattern.encode())
     assert reads_on(searched, ("", unit), endings(searched, [found]))
 

@@ -31,9 +31,9 @@ from tests.rule_cases import (
 )
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import tagging
-from tests.rule_cases.few import few_cases
 from tests.rule_cases.index_judge import Index
 from tests.rule_cases.judges import Judge, Memory, Oracle
+from tests.rule_cases.sample import sample_cases
 
 PARTS = (
     attempts,
@@ -59,11 +59,11 @@ PARTS = (
 )
 CASES = [case for part in PARTS for case in part.CASES]
 TOPICS = {case.name: part.__name__ for part in PARTS for case in part.CASES}
-"""By the name of a case."""
+"""The module of each case, by the name of the case."""
 
-FEW = {case.name for case in few_cases(CASES, TOPICS)}
-DEAR = [pytest.param(case, id=case.name, marks=() if case.name in FEW else pytest.mark.long) for case in CASES]
-"""All cases, of which `make test` asks the rules alone, and the few of the reference and of the index, too."""
+SAMPLE = {case.name for case in sample_cases(CASES, TOPICS)}
+SAMPLED = [pytest.param(case, id=case.name, marks=() if case.name in SAMPLE else pytest.mark.long) for case in CASES]
+"""All cases. In `make test`, the reference and the index answer only the sample."""
 
 TAGGED_AT = 3500  # seconds: after every story, before the first receipt
 
@@ -74,15 +74,15 @@ def test_case(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", DEAR)
+@pytest.mark.parametrize("case", SAMPLED)
 def test_the_reference_answers_a_case(case: Case) -> None:
     assert_answered(case, Oracle)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", DEAR)
+@pytest.mark.parametrize("case", SAMPLED)
 def test_the_index_takes_a_case_in_another_order(case: Case) -> None:
-    """In the order of the story that is a long test: shuffled events hold more."""
+    """Shuffled events prove more; the order of the story is a long test."""
     assert wrong_answers(case, shuffled(case), Index) == [], case.doubt
 
 

@@ -1,6 +1,6 @@
 """The rules of lineage case by case, by hand, held against silver and gold: all in one lake, late and repeated.
 
-`make test` takes the cases that have together whatever a case may have, `make torture` all.
+`make test` stores a sample of cases that covers all features, `make torture` stores all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,8 +26,8 @@ from tests.reference.world_events import Json, deliver
 from tests.reference.worlds import prefix, world_in_namespace
 from tests.rule_cases.case import Ask, Case
 from tests.rule_cases.events import LAKE
-from tests.rule_cases.few import few_cases
 from tests.rule_cases.judges import column_of, linked, spelt_by, told_hit, told_links, told_verdict
+from tests.rule_cases.sample import sample_cases
 from tests.spark_lake import RULES, SparkLake, world_of
 from tests.spark_noise import SPARK_NOISE
 from tests.test_index_reference import FAR
@@ -50,13 +50,13 @@ Gold does not know which jobs were deleted (rule 6.11).
 """
 
 
-FEW = {case.name for case in few_cases(NOW, TOPICS)}
+SAMPLE = {case.name for case in sample_cases(NOW, TOPICS)}
 
 FIRST = 5_000
 """Number of the first story's world: others share its lake."""
 
 Story = tuple[Case, list[Ask], list[Json]]
-"""Questions, and the events of their case in the order in which they come."""
+"""A case, its questions, and its events in the order in which they arrive."""
 
 
 def stories() -> Iterator[Story]:
@@ -68,9 +68,9 @@ def stories() -> Iterator[Story]:
             yield case, asks, [*shuffled(case), *tags]
 
 
-def few_stories() -> Iterator[Story]:
-    """Yield those of few cases."""
-    return (story for story in stories() if story[0].name in FEW)
+def sample_stories() -> Iterator[Story]:
+    """Yield the stories of the sample of cases."""
+    return (story for story in stories() if story[0].name in SAMPLE)
 
 
 def bodies(told: Iterable[Story]) -> Iterator[list[bytes]]:
@@ -163,7 +163,7 @@ ANSWERS: dict[str, Callable[[Seen, Ask, str], Any]] = {
 
 
 def test_each_kind_of_case_is_answered_as_by_hand(lake_of_cases: SparkLake) -> None:
-    assert_answered(lake_of_cases, list(few_stories()))
+    assert_answered(lake_of_cases, list(sample_stories()))
 
 
 @pytest.mark.long

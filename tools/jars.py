@@ -96,13 +96,13 @@ def require_java() -> str:
 
 
 def main() -> int:
-    """Bring the cache in order; does nothing but hash when it already is. `--fetch`: without what we build for it."""
+    """Complete the cache; only hashes if it is complete. `--fetch`: download, and compile nothing."""
     return in_order("jars", _fetched if "--fetch" in sys.argv[1:] else _checked)
 
 
 def _fetched() -> str:
     fetch(BASE)
-    return f"Jars of others: {len(_listed(BASE))} in {CACHE.relative_to(ROOT)}."
+    return f"Third-party jars: {len(_listed(BASE))} in {CACHE.relative_to(ROOT)}."
 
 
 def _checked() -> str:

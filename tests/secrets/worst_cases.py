@@ -10,7 +10,7 @@ from typing import Any
 from headwater.events.redaction_rules import Rule
 
 SIZE = 2_000
-"""Characters of a text whose searches are compared."""
+"""Characters of a text in `reads_on`."""
 
 SIZES = (10_000, 20_000, 40_000)
 LARGEST_RATIO = 2.6
@@ -49,16 +49,16 @@ def repeated(case: tuple[str, str], size: int) -> bytes:
 
 
 def endings(pattern: Any, found: Sequence[str]) -> list[bytes]:
-    """Return how matches of a pattern go on from any of their characters to the end."""
+    """Return every suffix of the matches of a pattern in these texts."""
     matches = {match.group() for text in found for match in pattern.finditer(text.encode())}
     return sorted({match[at:] for match in matches for at in range(len(match))})
 
 
 def reads_on(pattern: Any, case: tuple[str, str], ends: Sequence[bytes]) -> bool:
-    """Tell whether one of many matches makes RE2 read to the end of the text, so that all take quadratic time.
+    """Tell whether RE2 reads to the end of the text for one of many matches, so that all together are quadratic.
 
-    One search of RE2 is linear. It reads on behind a match as long as the match could still become longer: then one of
-    the endings, put behind the whole text, makes it so.
+    One search of RE2 is linear. It reads past a match only while the match can still become longer. In this case one of
+    the `ends`, appended to the text, makes the match reach the end.
     """
     text = repeated(case, SIZE)
     starts = [match.start() for match in pattern.finditer(text)]

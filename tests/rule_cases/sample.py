@@ -1,4 +1,4 @@
-"""The cases that have together whatever a case may have: what is dear asks these, and all of them in a long test."""
+"""Select the cases that together cover all features. In `make test`, slow judges answer only these."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,18 +7,18 @@ from tests.reference.world_events import Json
 from tests.rule_cases.case import Case
 
 
-def few_cases(cases: Iterable[Case], topics: Mapping[str, str]) -> list[Case]:
-    """Return the cases that have something none before them has; topics: by the name of a case."""
-    known, few = set[tuple[str, ...]](), []
+def sample_cases(cases: Iterable[Case], topics: Mapping[str, str]) -> list[Case]:
+    """Return each case that has a feature which no earlier case has; topics: by the name of a case."""
+    known, sample = set[tuple[str, ...]](), []
     for case in cases:
         if (found := set(features(case, topics[case.name]))) - known:
             known |= found
-            few.append(case)
-    return few
+            sample.append(case)
+    return sample
 
 
 def features(case: Case, topic: str) -> Iterator[tuple[str, ...]]:
-    """Yield what a case asks about its rule, what its topic answers to that, and the facets of its events."""
+    """Yield the questions for each rule, the answers for each topic, and the event types and facets of the events."""
     for ask in case.asks:
         answers = ask.expected.values() if isinstance(ask.expected, dict) else [min(len(ask.expected), 2)]
         yield case.name.split()[0], ask.kind

@@ -137,6 +137,7 @@ def test_openlineages_client_sends_with_the_transport_for_airflow(asker: Asker, 
     asker.wait_for(f"runs/{run}/lineage")
 
 
+@pytest.mark.producers
 @pytest.mark.timeout(300)
 def test_spark_submit_as_shown_sends_lineage_of_columns(asker: Asker, texts: dict[str, str], tmp_path: Path) -> None:
     jar = next((CACHE / "openlineage-1.53.0").glob("openlineage-spark_*.jar"))

@@ -1,4 +1,4 @@
-"""The Function App: registers the triggers that the setting `triggers` names, nothing else."""
+"""The Function App: registers only the triggers in the setting `triggers`."""
 
 from importlib import import_module
 

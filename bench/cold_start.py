@@ -36,14 +36,14 @@ import asyncio, json, sys, threading, time
 from pathlib import Path
 import httpx
 from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import keep_index
+from headwater.runtime.indexes import maintain_index
 from headwater.runtime.read_side import ReadSide
 from headwater.settings import load_settings
 told, asked = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 settings = load_settings(told, folder=Path(told["data"]), environment={})[0]
 folder = prepare_folder(settings)
 side, stop = ReadSide(settings, folder, lambda: lambda: ()), threading.Event()
-keeping = threading.Thread(target=keep_index, args=(settings, folder, stop))
+keeping = threading.Thread(target=maintain_index, args=(settings, folder, stop))
 keeping.start()
 async def ask():
     transport = httpx.ASGITransport(side.app())

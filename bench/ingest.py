@@ -27,7 +27,7 @@ from headwater.file_intake.batch_sending import BatchSender
 from headwater.file_intake.file_taking import FileTaker
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger
-from headwater.sinks.connecting.kept_connection import HttpAnswer
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
 
 EVENTS, FILES = 100_000, 2_000
 QUICK_EVENTS, QUICK_FILES = 10_000, 200
@@ -54,7 +54,7 @@ def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Fi
         idle = _ingest(empty, server.url, state)
         small, large = _ingest(less, server.url, state), _ingest(folder, server.url, Path(name) / "other")
         again = [_ingest(folder, server.url, Path(name) / "other") for _ in range(3)]
-        look_s = middle([each.cpu_s for each in again]) - idle.cpu_s
+        poll_s = middle([each.cpu_s for each in again]) - idle.cpu_s
         late = _late_s(Path(name) / "log.ndjson", server.url, state)
     rate = events / (large.wall_s - idle.wall_s)
     cpu_us = (large.cpu_s - idle.cpu_s) / events * 1e6
@@ -62,7 +62,7 @@ def run(events: int = EVENTS, files: int = FILES, kilobytes: int = 2) -> list[Fi
         Figure(f"{events:,} events of {kilobytes} KB in {files:,} files", rate, "events/s", 5_000, ">=", cpu_us=cpu_us),
         Figure(f"memory, {events // 10:,} events", small.memory_mb, "MB"),
         Figure(f"memory, {events:,} events", large.memory_mb, "MB", small.memory_mb * 1.1),
-        Figure(f"a look at {files:,} files, nothing new", look_s * 1000, "ms CPU"),
+        Figure(f"a look at {files:,} files, nothing new", poll_s * 1000, "ms CPU"),
         Figure("a followed file: appended to acknowledged, p50", middle(late), "s"),
         Figure("a followed file: appended to acknowledged, highest", percentile(late, 1.0), "s", 2.0),
     ]

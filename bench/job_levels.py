@@ -17,7 +17,7 @@ import msgspec
 from starlette.datastructures import QueryParams
 
 from bench.figures import Figure, show
-from headwater.api.marquez.requests import Asked
+from headwater.api.marquez.requests import RequestContext
 from headwater.api.marquez.table_lineage import get_lineage
 from headwater.events.position import Source
 from headwater.index.home import IndexHome
@@ -92,7 +92,7 @@ def _marquez(views: ViewOpener, granularity: Granularity) -> Iterator[Figure]:
     )
     began = time.process_time()
     with views.catalog(AsOf()) as (view, live):
-        answer = get_lineage(Asked({}, asked, view, Catalog(live)))
+        answer = get_lineage(RequestContext({}, asked, view, Catalog(live)))
     spent, jobs = (time.process_time() - began) * 1000, sum(node["type"] == "JOB" for node in answer["graph"])
     yield Figure(f"  Marquez's lineage of all of it: jobs, beside {len(answer['graph']) - jobs:,} datasets", jobs, "")
     yield Figure("    bytes", len(msgspec.json.encode(answer)) / 1_000_000, "MB")

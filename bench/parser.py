@@ -25,7 +25,7 @@ from headwater.events.event import Event
 from headwater.events.event_reader import EventReader
 from headwater.events.redaction import suspicious
 from headwater.lake.bronze_tables import Bronze
-from headwater.parser.bronze_batch import Before, build_batch
+from headwater.parser.bronze_batch import ParserContext, build_batch
 from headwater.parser.dedupe_window import DedupeWindow
 from headwater.parser.log_ingest import Parser
 
@@ -127,7 +127,7 @@ class _Stages:
             suspicious(bodies)
         with self._stage("decode and digest, scan included"):
             events = self._reader.read(bodies)
-        before = Before(records[0].sequence - 1, self._window, self._hashes, ())
+        before = ParserContext(records[0].sequence - 1, self._window, self._hashes, ())
         with self._stage("rows"):
             claims = FolderClaims(Path(self._bronze.events.uri).parent / "claims")
             batch = build_batch(self._log.source, records, before, _ReadAlready(events), claims)

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from bench.figures import percentile
-from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.running.sink_runner import SinkRunner
 from tests.sink_faults import FAULTS, faulty_server
 from tests.sinking import SinkWorld, bodies, events, sink
 
@@ -35,7 +35,7 @@ def _lags(name: str) -> tuple[list[float], list[float]]:
                 return _measured(world, runner, Path(folder, "out"))
 
 
-def _measured(world: SinkWorld, runner: Runner, out: Path) -> tuple[list[float], list[float]]:
+def _measured(world: SinkWorld, runner: SinkRunner, out: Path) -> tuple[list[float], list[float]]:
     took = []
     for body in bodies(events(EVENTS)):
         before = time.perf_counter()

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from functions.sinks.shift import Shift
+from functions.sinks.sink_run import SinkRun
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events
 
@@ -38,7 +38,7 @@ def measured(is_in_turn: bool) -> tuple[float, float]:
         watch.start()
         for sinks in [{name: options} for name, options in named.items()] if is_in_turn else [named]:
             (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": sinks}))
-            Shift(world.settings).run()
+            SinkRun(world.settings).run()
         ended = time.monotonic() - begun
         over.set()
         watch.join()

@@ -31,10 +31,10 @@ from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import Target
 from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.earlier_events import payloads_of
+from headwater.sinks.merging.earlier_events import build_payloads
 from headwater.sinks.running.sink_feed import SinkFeed
-from headwater.sinks.running.sink_ledger import Ledger
-from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.running.sink_ledger import SinkLedger
+from headwater.sinks.running.sink_runner import SinkRunner
 
 EVENTS = 20_000
 REPLAYED = 100_000
@@ -123,18 +123,18 @@ def _read(bronze: str, target: Target | None = None) -> None:
     """Read all events, and convert them where there is a target; nothing is sent."""
     lake = Bronze(bronze)
     feed, progress = SinkFeed(lake, lambda _: True), dict[tuple[str, str], int]()
-    while batch := feed.next(progress):
+    while batch := feed.next_batch(progress):
         if target:
-            payloads_of(target, lake, batch.events)
+            build_payloads(target, lake, batch.events)
         progress[batch.source.epoch, batch.source.partition] = batch.until
 
 
 def _drain(ledger: str, folder: str, text: str) -> None:
     """Run the sink until it has taken all."""
     stop = threading.Event()
-    runner = Runner(
+    runner = SinkRunner(
         read_sinks(text, "bench")["out"], secrets=Secrets(lambda _: ""), bronze=Bronze(f"{folder}/bronze"),
-        ledger=Ledger(ledger), stop=stop, look_s=0.01,
+        ledger=SinkLedger(ledger), stop=stop, poll_s=0.01,
     )  # fmt: skip
     thread = threading.Thread(target=runner.run)
     thread.start()

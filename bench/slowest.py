@@ -34,8 +34,8 @@ from headwater.lineage.runs.event_reading import FactsReader
 from headwater.lineage.runs.merged_run import fold
 from headwater.runtime.indexes import open_index_home
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.targets.purview.purview_entities import EntityBuilder
-from headwater.sinks.targets.purview.purview_names import QualifiedNames
+from headwater.sinks.targets.purview.entities import EntityBuilder
+from headwater.sinks.targets.purview.names import QualifiedNames
 from headwater.spark.refresh import refresh
 from headwater.spark.session import LASTING, local_session
 from tests.heavy_events import Heavy

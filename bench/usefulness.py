@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from bench.figures import Figure, show
-from headwater.declarations.declaration import resolved
+from headwater.declarations.declaration import resolve_declaration
 from headwater.declarations.declaration_events import job_event
 from headwater.declarations.declaration_file import read_declaration_file
 from headwater.events.times import parse_time
@@ -79,7 +79,9 @@ def declarations(lines: Sequence[str]) -> list[str]:
     """Return the events of the declarations for jobs that some events name."""
     jobs = {json.loads(line).get("job", {}).get("name") for line in lines}
     newest = max(json.loads(line).get("eventTime", "") for line in lines)
-    declared = (resolved(read_declaration_file(file.read_bytes(), file.name), file.stem) for file in _DECLARED)
+    declared = (
+        resolve_declaration(read_declaration_file(file.read_bytes(), file.name), file.stem) for file in _DECLARED
+    )
     return [json.dumps(job_event(job, newest)) for file in declared for job in file.jobs if job.name.name in jobs]
 
 

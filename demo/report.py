@@ -35,9 +35,9 @@ def print_report(console: Console, data: Path, audit: dict[str, Any]) -> None:
     open_views = open_view_opener(settings, data)
     title = f"Where does {_name(SOURCE)} end up?"
     console.print(_table(title, ("readable?", "column", "from", "how"), _surface(open_views)))
-    title = f"What is {_name(METRIC)} made of?"
+    title = f"Which columns does {_name(METRIC)} come from?"
     console.print(_table(title, ("away", "column", "into", "how"), _upstream(open_views)))
-    title = f"May a column of {JUDGED['dataset']} be dropped?"
+    title = f"Which columns of {JUDGED['dataset']} can be dropped?"
     console.print(_table(title, ("verdict", "column", "why"), _unused(open_views)))
     open_views.close()
 

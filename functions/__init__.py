@@ -1,4 +1,4 @@
-"""Azure Functions: a thin trigger in front of each station, named like it."""
+"""Azure Functions: a thin trigger for each service, with the same name."""
 
 import os
 import tempfile
@@ -10,15 +10,15 @@ from headwater.runtime.logs import log_readers
 from headwater.settings import Settings, load_settings
 
 OPEN_TO_OTHERS = {"receiver", "api"}
-BESIDE_THE_TRIGGER = "$Default"
-"""Consumer group of what the app reads from the hub itself: in the trigger's own the host's receivers are exclusive."""
+READER_GROUP = "$Default"
+"""Consumer group of the app's own readers: in the trigger's group the host's receivers have exclusive access."""
 
 
 def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings of this app: its application settings are environment variables, there is no file.
+    """Read the settings of this app from its environment variables (application settings); there is no file.
 
-    The data folder is the instance's own disk, and holds nothing that may not be lost: claims and lake lie in storage.
-    Raises WrongSetting, also where requests could come in and no keys are set.
+    The data folder is on the instance's own disk and contains nothing that must last: claims and lake are in storage.
+    Raises WrongSetting, also if the app accepts requests but no keys are set.
     """
     disk = {"HEADWATER_DATA": str(Path(tempfile.gettempdir()) / "headwater")}
     settings, _ = load_settings({}, environment={**disk, **environment})
@@ -28,5 +28,5 @@ def app_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def open_readers(settings: Settings, folder: Path) -> Readers:
-    """Open the log for reading beside the trigger."""
-    return log_readers(settings.model_copy(update={"hub_consumer_group": BESIDE_THE_TRIGGER}), folder)
+    """Open the log for reading independently of the trigger."""
+    return log_readers(settings.model_copy(update={"hub_consumer_group": READER_GROUP}), folder)

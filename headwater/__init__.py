@@ -1,4 +1,4 @@
-"""Headwater: an ingestion pipeline for OpenLineage that loses nothing and answers column-level questions."""
+"""Headwater ingests OpenLineage events without loss and answers column-level questions about lineage."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 __all__ = ["flush", "harness", "stamp"]
 
-_DOORS = {
+_NOTEBOOK_FUNCTIONS = {
     "flush": "headwater.spark.doors.plugin_flush",
     "harness": "headwater.spark.doors.notebook_harness",
     "stamp": "headwater.spark.doors.pipeline_stamp",
 }
-"""What notebooks call, and where it is: looked up when it is called, because nothing else here needs Spark."""
+"""Functions for notebooks and their modules. They are imported on first use, because only they need Spark."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _DOORS:
+    if name not in _NOTEBOOK_FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_DOORS[name]), name)
+    return getattr(import_module(_NOTEBOOK_FUNCTIONS[name]), name)

@@ -1,4 +1,4 @@
-"""Both commands as they are installed: each says which extra it needs where that is missing."""
+"""Entry points of the commands `headwater` and `headwater-spark`. A missing extra is reported by name."""
 
 import gc
 import sys
@@ -14,12 +14,12 @@ def main() -> None:
 
 
 def spark_main() -> None:
-    """Run `headwater-spark`, in the session of a cluster."""
+    """Run `headwater-spark` in the Spark session of a cluster."""
     _run("headwater.spark.__main__", "spark")
 
 
 def _run(module: str, needs: str) -> None:
-    gc.disable()  # modules stay: to look for garbage amid them, now and at the end, was a third of a short command
+    gc.disable()  # imports create no garbage: collecting while importing took a third of the time of a short command
     try:
         with extra(needs):
             found = import_module(module)

@@ -1,4 +1,4 @@
-"""Who may do what: keys as settings and the file of keys have them, and what a request may do that carries one."""
+"""Keys, roles, and the caller of a request with its permissions."""
 
 import hashlib
 from datetime import datetime
@@ -9,23 +9,23 @@ from urllib.parse import quote
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, SecretStr, SerializationInfo
 from pydantic import model_validator as validator
 
-REVEAL = "reveal"
-"""Serialization context in which secrets are written out: only for a process of ours."""
+REVEAL_SECRETS = "reveal"
+"""Serialization context that writes secrets in clear, to pass settings to a child process."""
 
 
 def _shown(secret: SecretStr | None, info: SerializationInfo) -> str | None:
     if secret is None:
         return None
-    return secret.get_secret_value() if info.context == REVEAL else "***"
+    return secret.get_secret_value() if info.context == REVEAL_SECRETS else "***"
 
 
 Secret = Annotated[SecretStr, PlainSerializer(_shown)]
-"""A setting that is never shown."""
+"""A setting whose value is never printed."""
 
 Role = Literal["write", "read", "admin"]
 
 
-Kind = Literal["key", "token", "command", "anyone"]
+CallerKind = Literal["key", "token", "command", "anyone"]
 
 
 class Identity(BaseModel):
@@ -39,29 +39,30 @@ class Identity(BaseModel):
     name: str = Field(default="", max_length=200, description="Its name, which may change.")
 
     def is_same(self, other: "Identity | None") -> bool:
-        """Tell whether both are the same person or program, whatever they are called."""
+        """Return whether both are the same person or program; names are ignored."""
         return other is not None and (self.issuer, self.subject) == (other.issuer, other.subject)
 
 
 class Caller(NamedTuple):
-    """Who sends a request; no namespaces means all of them.
+    """The sender of a request, with its permissions.
 
-    name: for display; identity: of a token or a session; is_person: whether a person signed in, not a program.
+    name: for display; namespaces: job namespaces that it may write, empty for all; datasets: dataset namespaces that it
+    may change, see `Key`; identity: of a token or session; is_person: whether a person signed in.
     """
 
     name: str
     roles: frozenset[Role]
     namespaces: frozenset[str] = frozenset()
     datasets: frozenset[str] | None = None
-    kind: Kind = "key"
+    kind: CallerKind = "key"
     identity: Identity | None = None
     is_person: bool = False
 
     @property
     def label(self) -> str:
-        """Return what records (events, refusals, admin log) show for this caller; no two kinds of caller share one.
+        """The caller in events, rejections and the admin log. Callers of different kinds never have the same label.
 
-        A key has its own name, a token `oidc:ISSUER#SUBJECT NAME`, a command `command:USER@MACHINE`.
+        The label is the name of a key, `oidc:ISSUER#SUBJECT NAME` for a token, `command:USER@MACHINE` for a command.
         """
         if self.identity is not None:
             subject = quote(self.identity.subject, safe="@:|+=")
@@ -74,15 +75,15 @@ class Caller(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the caller as an error message names it."""
+        """The caller in error messages."""
         return f"Key {self.name!r}" if self.kind == "key" else f"{'User' if self.is_person else 'Client'} {self.name!r}"
 
     def may(self, role: Role) -> bool:
-        """Tell whether the caller has a role; `admin` may do everything."""
+        """Return whether the caller has a role; `admin` includes all roles."""
         return role in self.roles or "admin" in self.roles
 
     def may_write(self, namespace: str) -> bool:
-        """Tell whether the caller may send events about a namespace."""
+        """Return whether the caller may send events of a namespace."""
         return not self.namespaces or namespace in self.namespaces
 
 
@@ -96,26 +97,27 @@ ANYONE = Caller("anyone", frozenset({"admin"}), kind="anyone")
 
 
 class Key(BaseModel):
-    """One producer's or reader's key: in clear, as settings may have it, or its SHA-256, as `headwater keys` keeps it.
+    """The key of a producer or reader, with its secret in clear (in settings) or its SHA-256 (in the file of keys).
 
-    A secret that `headwater keys` makes is 256 random bits: nobody guesses it from its hash, at any speed, so that a
-    slow hash, made for words that people choose, would cost each request and protect nothing.
+    Secrets made by `headwater keys` are 256 random bits and cannot be guessed from a hash. A slow password hash would
+    add cost to each request without adding protection.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=200, description="Shown in events and metrics instead of the key.")
-    key: Secret | None = Field(default=None, min_length=8, description="The secret the producer sends, in clear.")
-    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="Its SHA-256 in place of it.")
+    key: Secret | None = Field(default=None, min_length=8, description="The secret that the producer sends, in clear.")
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$", description="SHA-256 of the secret, instead.")
     roles: frozenset[Role] = Field(default=frozenset({"write"}), description="write, read, admin.")
     namespaces: frozenset[str] = Field(default=frozenset(), description="Job or dataset namespaces it may write.")
     datasets: frozenset[str] | None = Field(
-        default=None, description="Dataset namespaces that it may drop, rename, truncate, tag in; `*` for all."
+        default=None,
+        description="Namespaces in which it may drop, rename, truncate and tag datasets; `*` for all.",
     )
-    expires: AwareDatetime | None = Field(default=None, description="From then on it is refused.")
-    id: str = Field(default="", description="Tells two keys of one name apart.")
-    made: AwareDatetime | None = Field(default=None, description="When it was made.")
-    made_by: str = Field(default="", description="Who made it, for display.")
+    expires: AwareDatetime | None = Field(default=None, description="Time at which it expires.")
+    id: str = Field(default="", description="Id, which distinguishes keys of the same name.")
+    made: AwareDatetime | None = Field(default=None, description="Time of creation.")
+    made_by: str = Field(default="", description="Label of the creator, for display.")
     owner: Identity | None = Field(default=None, description="The person who may list and revoke it.")
 
     @validator(mode="after")
@@ -126,19 +128,19 @@ class Key(BaseModel):
 
     @property
     def digest(self) -> bytes:
-        """What it is found by."""
+        """The SHA-256 of the secret."""
         return bytes.fromhex(self.sha256) if self.sha256 else digest_of(self.key.get_secret_value() if self.key else "")
 
     @cached_property
     def caller(self) -> Caller:
-        """What who sends it may do."""
+        """The caller that presents this key."""
         return Caller(self.name, self.roles, self.namespaces, self.datasets)
 
     def is_valid(self, at: datetime) -> bool:
-        """Tell whether it has not expired."""
+        """Return whether the key has not expired."""
         return self.expires is None or at < self.expires
 
 
 def digest_of(secret: str) -> bytes:
-    """Return what a secret is known by."""
+    """Return the SHA-256 of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()

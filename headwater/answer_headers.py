@@ -1,4 +1,4 @@
-"""Headers of each answer that is not a page."""
+"""HTTP headers of JSON responses."""
 
 ANSWER_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
-"""No browser takes the answer for another type, no cache stores it."""
+"""They prevent caching and content sniffing."""

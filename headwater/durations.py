@@ -1,4 +1,4 @@
-"""Durations and moments as people write them on a command line."""
+"""Parse durations and times of the command line."""
 
 import time
 from collections.abc import Callable
@@ -7,29 +7,31 @@ from datetime import UTC, datetime
 from headwater.errors import WrongSetting
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_LONGEST_S = 100 * 365 * 86400.0
-"""More is a slip of the hand, and no date has room for it."""
+_MAX_S = 100 * 365 * 86400.0
+"""A longer duration is a typing mistake, and would overflow dates."""
 
 
 def seconds(text: str) -> float:
-    """Read `250ms`, `30s`, `30`, `5m`, `1h` or `2d`.
+    """Parse a duration such as `250ms`, `30s`, `30`, `5m`, `1h` or `2d`, and return its seconds.
 
-    Raises WrongSetting for what is none, for no time at all, and for more than a hundred years.
+    Raises WrongSetting if it is not a duration, is not positive, or is longer than a hundred years.
     """
     unit = next((unit for unit in _UNITS if text.endswith(unit)), "")
     try:
         found = float(text.removesuffix(unit)) * _UNITS.get(unit, 1.0)
     except ValueError:
         found = 0.0
-    if not 0 < found <= _LONGEST_S:
-        raise WrongSetting(f"{text[:40]!r} is no time up to 36500d. Write it like 250ms, 30s, 5m, 1h or 2d.")
+    if not 0 < found <= _MAX_S:
+        raise WrongSetting(
+            f"{text[:40]!r} is not a duration between 0 and 36500d. Write it like 250ms, 30s, 5m, 1h or 2d."
+        )
     return found
 
 
 def read_since(text: str | None) -> Callable[[], int]:
-    """Read a date, a time, or an age such as `2d`, which moves on with the clock: microseconds since 1970, UTC.
+    """Parse a date, a time, or an age such as `2d`. The returned function gives it in microseconds since 1970, UTC.
 
-    Nothing reads as 0. Raises WrongSetting.
+    An age is relative to the time of each call. None means 0. Raises WrongSetting for other texts.
     """
     if text is None:
         return lambda: 0

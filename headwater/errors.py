@@ -1,26 +1,26 @@
-"""Every error this package raises on purpose, by what the caller should do: give up or retry."""
+"""The errors of this package, by what the caller should do: give up or retry."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class HeadwaterError(Exception):
-    """Base of all our errors. The message says what is wrong, why, and what to do."""
+    """Base of all errors of this package. The message states what happened, why, and what to do."""
 
 
 class GiveUp(HeadwaterError):
-    """The same call can never succeed: report it, quarantine the event, or change the setting."""
+    """The same call can never succeed. Report the error, quarantine the event, or change the setting."""
 
 
 class Retry(HeadwaterError):
-    """The outside world did not answer: the same call may succeed later."""
+    """Something outside this process failed. The same call may succeed later."""
 
 
 class InvalidEvent(GiveUp):
-    """This body is no OpenLineage event, or one that cannot be stored: quarantine it, do not retry.
+    """A body is not an OpenLineage event, or the event cannot be stored. Quarantine it; do not retry.
 
-    reason: a short name for counting, such as `not_json`.
-    field: dotted path of the first part that does not fit, or None where the whole body is meant.
+    reason: a short name for metrics, such as `not_json`.
+    field: dotted path of the first invalid part, None for the whole body.
     """
 
     def __init__(self, reason: str, what: str, fix: str, field: str | None = None) -> None:
@@ -32,85 +32,85 @@ class InvalidEvent(GiveUp):
 
 
 class WrongSetting(GiveUp):
-    """A setting, a file or a folder is not usable as it stands; the message names the fix."""
+    """A setting, file or folder is not usable. The message names the fix."""
 
 
 class WrongQuestion(GiveUp):
-    """A parameter is not of its form; the message names the form."""
+    """A parameter of a question is invalid. The message names the valid form."""
 
 
 class NotKnown(GiveUp):
-    """Nothing of this name is known; the message names the nearest ones."""
+    """A name is unknown. The message suggests similar names."""
 
     def __init__(self, what: str, asked: str, nearest: Sequence[str], hint: str = "", note: str = "") -> None:
-        """hint: what to do where nothing is near; note: a sentence in any case."""
-        near = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else f"Nothing like it is known. {hint}".strip()
+        """hint: what to do if no name is similar; note: a sentence that is always appended."""
+        near = f"Nearest: {', '.join(map(repr, nearest))}." if nearest else f"There is no similar name. {hint}".strip()
         super().__init__(f"No {what} {asked[:200]!r}. {near} {note}".rstrip())
         self.nearest = list(nearest)
 
 
 class NeverWritten(NotKnown):
-    """Events name a dataset, but no completed run has read or written it: there is no lineage to answer from."""
+    """Events name a dataset, but no completed run has read or written it, so it has no lineage."""
 
     def __init__(self, dataset: str) -> None:
         GiveUp.__init__(
             self,
-            f"No dataset {dataset[:200]!r} that a completed run has read or written, although events name it. "
-            "Ask `health` of it for the runs that failed.",
+            f"No dataset {dataset[:200]!r} with lineage: events name it, but no completed run has read or written it. "
+            "Ask `health` for its failed runs.",
         )
         self.nearest = []
 
 
 class NotConfigured(NotKnown):
-    """Nothing of this name is in a file of the user's: no event can bring it."""
+    """A name is missing in a configuration file. No future event can add it."""
 
 
 class ServerRefusal(GiveUp):
-    """A Headwater that was asked has refused, in its own words; said: the body of its refusal."""
+    """A Headwater server answered with an error. body: the JSON body of the response."""
 
-    def __init__(self, text: str, said: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, body: Mapping[str, Any]) -> None:
         super().__init__(text)
-        self.said = said
+        self.body = body
 
 
 class Behind(Retry):
-    """Nothing of this name is known yet, and events wait that may know it: the same question may be answered soon.
+    """A name is unknown, but waiting events may contain it. Ask again soon.
 
-    seconds: the age of the oldest event that questions cannot see yet; nearest: names that are known, and like it.
+    seconds: age of the oldest event that answers do not include yet; nearest: similar known names.
     """
 
     def __init__(self, unknown: str, where: str, seconds: float, nearest: Sequence[str] = ()) -> None:
-        """unknown: the sentence that would be the answer if nothing waited; where: what holds the oldest event."""
+        """unknown: the message without waiting events; where: `log` or `lake`, where the oldest event waits."""
         super().__init__(
-            f"{unknown} That may change: questions are behind by {seconds:.1f} s, the age of the oldest event that "
-            f"they cannot see yet; it waits in the {where}."
+            f"{unknown} This may change: answers are behind by {seconds:.1f} s, the age of the oldest event that waits "
+            f"in the {where}."
         )
         self.seconds = seconds
         self.nearest = list(nearest)
 
 
 class LogUnavailable(Retry):
-    """The event log cannot take or give events now: nothing was acknowledged."""
+    """The event log cannot be written or read now. The events of the call were not acknowledged."""
 
 
 class LogMissing(LogUnavailable):
-    """There is no log where one was, or where `headwater up` will make one."""
+    """The event log does not exist: it was deleted, or `headwater up` has not created it yet."""
 
 
 class LogDamaged(LogUnavailable):
-    """A file of the log is not as it was written, so that acknowledged records are missing."""
+    """A file of the log is damaged, so acknowledged records are missing."""
 
 
 class LakeUnavailable(Retry):
-    """The storage of the Delta tables did not answer: sending the same batch again is safe."""
+    """The storage of the Delta tables failed. Sending the same batch again is safe."""
 
 
 class NotBuilt(LakeUnavailable):
-    """There is no index to answer from yet: the same question may be answered soon."""
+    """The index is still being built. Ask again soon."""
 
     def __init__(self) -> None:
         super().__init__("The index of the lake is still being built. Ask again in a moment.")
 
 
 class IndexUnreadable(LakeUnavailable):
-    """The index's file cannot be read; its writer knows, and whoever has it open opens its successor."""
+    """The file of the index cannot be read. Its writer replaces it, and readers open the new file."""

@@ -1,4 +1,4 @@
-"""What `pip install 'headwater[EXTRA]'` brings: the wheel alone carries the rules and the steps of Spark, no more."""
+"""Report missing optional dependencies, which `pip install 'headwater[EXTRA]'` installs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,10 @@ from headwater.errors import WrongSetting
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import inside what an extra brings; raises WrongSetting that says how to install it where it is missing."""
+    """Guard imports of optional packages. Raises WrongSetting with the install command if a package is missing.
+
+    name: the extra that contains the packages.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

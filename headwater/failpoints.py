@@ -1,7 +1,7 @@
-"""Named places where the kill tests end the process, or halt it.
+"""Named places in the code where crash tests kill or halt the process.
 
-`HEADWATER_FAILPOINT=name:n,other:m` kills at the n-th pass of the one place or the m-th of the other; `name:halt` lets
-the process stand still at the first pass of a place, until it gets SIGCONT.
+`HEADWATER_FAILPOINT=name:n,other:m` kills the process the n-th time it reaches `name`, or the m-th time it reaches
+`other`. `name:halt` stops the process at the first time, until it receives SIGCONT.
 """
 
 import os
@@ -15,7 +15,7 @@ _left = {name: 1 if name in _halt else int(count or 1) for name, _, count in _pa
 
 
 def reach(name: str) -> None:
-    """Kill this process, as a power cut would, or halt it, if the environment names this place."""
+    """Kill this process with SIGKILL, or halt it, if HEADWATER_FAILPOINT names this place."""
     if name not in _left:
         return
     _left[name] -= 1

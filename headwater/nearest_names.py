@@ -1,4 +1,4 @@
-"""Find the known names that are most like an unknown one: errors and search suggest them after a typing mistake."""
+"""Find the known names most similar to an unknown one, to suggest them after a typing mistake."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,14 +8,14 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
 NEAREST = 5
-"""How many names an error suggests."""
+"""Number of names that an error suggests."""
 
-_LEAST = 0.5
+_MIN_SIMILARITY = 0.5
 _LAST_PART, _WORD = 0.95, 0.7
-"""What two equal last parts count, and a last part that has the word that was asked for; two equal names count 1."""
+"""Similarity of names with equal last parts, and of a last part that contains the given word. Equal names have 1."""
 
-_SHORTEST = 3
-"""A shorter text is contained in too many names to be a hint."""
+_MIN_SUBSTRING = 3
+"""Minimum length of a text to match as a substring; shorter texts occur in too many names."""
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 
@@ -26,24 +26,24 @@ def words_of(text: str) -> list[str]:
 
 
 def distinct_words(text: str) -> set[str]:
-    """Return the words of a name, each once; the path of a nested column repeats few words often."""
+    """Return the distinct words of a name. The path of a nested column repeats few words often."""
     return {word.casefold() for word in set(_WORDS.findall(text))}
 
 
-def slips_between(asked: str, known: str, most: int) -> int:
-    """Return the slips between two texts, `most` + 1 if there are more.
+def count_typos(asked: str, known: str, most: int) -> int:
+    """Return the number of typing mistakes between two texts, at most `most` + 1.
 
-    A slip is a letter changed, left out, put in, or swapped with its neighbour (optimal string alignment).
+    A mistake is a changed, missing or extra letter, or two swapped neighbours (optimal string alignment).
     """
     return int(OSA.distance(asked, known, score_cutoff=most))
 
 
-def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _LEAST) -> list[str]:
-    """Return the known names that are most like one that was asked for, the most similar first, regardless of case.
+def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float = _MIN_SIMILARITY) -> list[str]:
+    """Return the known names most similar to `asked`, best first. Case is ignored.
 
-    Names are compared as a whole, by as many last parts as the asked name has, and by the last part alone; `/`, `.` and
-    `:` separate parts. A single word is also compared with each word of the last part. A name whose last part contains
-    that of the asked name is similar, too. least: the smallest similarity that counts; 1 is equality.
+    `/`, `.` and `:` separate the parts of a name. The similarity is the best of comparing whole names, as many last
+    parts as `asked` has, and only the last part. A single word is also compared with each word of the last part, and a
+    last part that contains the one of `asked` is similar, too. least: minimum similarity; 1 is equality.
     """
     names = sorted(known)
     texts = [_with_slashes(name).casefold() for name in names]
@@ -53,7 +53,7 @@ def nearest(asked: str, known: Iterable[str], limit: int = NEAREST, least: float
         return []
     ends = [text.rpartition("/")[2] for text in texts]
     scores: dict[int, float] = {}
-    if len(last) >= _SHORTEST:
+    if len(last) >= _MIN_SUBSTRING:
         scores = {place: least for place, end in enumerate(ends) if last in end}
     _compare(scores, whole, texts, 1, least)
     _compare(scores, whole, ["/".join(text.rsplit("/", own)[-own:]) for text in texts], 1, least)
@@ -79,7 +79,7 @@ def _words(name: str) -> list[str]:
 def _compare(
     scores: dict[int, float], asked: str, texts: Sequence[str], weight: float, least: float, *, of: Sequence[int] = ()
 ) -> None:
-    """Keep the best similarity of each name. of: the places of the names that have the texts, if not their own."""
+    """Update the best similarity of each name. of: indexes of the names that the texts belong to, if they differ."""
     cutoff = min(least / weight, 1.0)
     for _, score, at in extract(asked, texts, scorer=OSA.normalized_similarity, score_cutoff=cutoff, limit=None):
         place = of[at] if of else at

@@ -1,6 +1,7 @@
-"""Lists, page by page: what a list is sorted by, where its next page begins, and what is on it.
+"""Sort lists and split them into pages.
 
-A cursor is the place of a row in the order, not its number: rows that come or go before it move nothing behind it.
+A cursor contains the sort keys of a row, not its number. Rows that are added or removed before it do not shift the
+following pages.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,21 +16,21 @@ from headwater.errors import WrongQuestion
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Cell = str | int | float | None
-"""What rows are sorted by; nothing comes before numbers, and these before texts, which go by their code points."""
+"""A sort key. None sorts before numbers, and numbers before texts; texts are compared by code points."""
 
 _Rank = tuple[int, str | float]
 
 K = TypeVar("K")
 R = TypeVar("R")
-Placed = tuple[_Rank, tuple[_Rank, ...], R]
-"""A row with its place in a list: by what it is sorted, and what tells it from rows that are equal in that."""
+SortedRow = tuple[_Rank, tuple[_Rank, ...], R]
+"""A row with its sort keys: the rank of the sorted column, and the tie breakers."""
 
 
 class ListPage(NamedTuple):
-    """Which page of a list is asked for.
+    """A request for a page of a list.
 
-    text: only rows that have it in a name, in any case; sort: a member, led by `-` from the greatest down, None as the
-    list is; cursor: `next` of the page before; limit: rows of a page.
+    text: only rows with this text in a name, case-insensitively; sort: a member, with a leading `-` in descending
+    order, None for the default order; cursor: `next` of the previous page; limit: rows per page.
     """
 
     text: str | None = None
@@ -39,12 +40,12 @@ class ListPage(NamedTuple):
 
     @property
     def folded(self) -> str:
-        """The text that rows must have, empty where every row will do."""
+        """The text to search for, case-folded; empty to match every row."""
         return (self.text or "").encode("utf-8", "replace").decode().casefold()
 
 
-class Way(NamedTuple, Generic[K]):
-    """How a page is sorted. key: of the list's columns; after: place of the last row of the page before."""
+class PageOrder(NamedTuple, Generic[K]):
+    """The order of a page. key: the sorted column; after: sort keys of the last row of the previous page."""
 
     sort: str
     key: K
@@ -59,29 +60,30 @@ class _Cursor(msgspec.Struct, array_like=True):
 
 
 class ListOrder(Generic[K]):
-    """What a list can be sorted by: members, each with what reads it."""
+    """The columns that a list can be sorted by."""
 
-    def __init__(self, name: str, columns: Mapping[str, K], usual: str, ties: int):
-        """name: a cursor of another list is refused; usual: `sort` where none is asked for.
+    def __init__(self, name: str, columns: Mapping[str, K], default_sort: str, ties: int):
+        """name: name of the list; cursors of other lists are rejected. default_sort: `sort` if a request has none.
 
-        ties: how many cells behind the one sorted by make a row's place its own.
+        ties: number of tie breakers, which make the sort keys of a row unique.
         """
-        self._name, self.columns, self._usual, self._ties = name, columns, usual, ties
+        self._name, self.columns, self._default_sort, self._ties = name, columns, default_sort, ties
 
-    def way(self, page: ListPage) -> Way[K]:
-        """Return how a page is sorted; raises WrongQuestion for a member or a cursor that the list has not."""
-        sort = page.sort or self._usual
+    def page_order(self, page: ListPage) -> PageOrder[K]:
+        """Return the order of a page. Raises WrongQuestion for an unknown member or a cursor of another list."""
+        sort = page.sort or self._default_sort
         column = sort.removeprefix("-")
         if column not in self.columns:
             raise WrongQuestion(
-                f"sort={sort[:40]!r} is no order of {self._name}. Write one of {', '.join(self.columns)}, "
-                "led by - from the greatest down."
+                f"{self._name} cannot be sorted by {sort[:40]!r}. Use sort= with one of {', '.join(self.columns)}; a "
+                "leading - sorts in descending order."
             )
-        return Way(sort, self.columns[column], sort.startswith("-"), self._after(page.cursor, sort))
+        return PageOrder(sort, self.columns[column], sort.startswith("-"), self._after(page.cursor, sort))
 
-    def cursor(self, way: Way[K], place: Sequence[Cell]) -> str:
-        """Return what the next page is asked for by: the place of the last row of this one."""
-        return urlsafe_b64encode(msgspec.json.encode(_Cursor(self._name, way.sort, tuple(place)))).decode().rstrip("=")
+    def cursor(self, order: PageOrder[K], place: Sequence[Cell]) -> str:
+        """Return the cursor of the next page. place: the sort keys of the last row of this page."""
+        encoded = msgspec.json.encode(_Cursor(self._name, order.sort, tuple(place)))
+        return urlsafe_b64encode(encoded).decode().rstrip("=")
 
     def _after(self, cursor: str | None, sort: str) -> tuple[Cell, ...] | None:
         if not cursor:
@@ -96,88 +98,95 @@ class ListOrder(Generic[K]):
 
 
 def wrong_cursor(name: str) -> WrongQuestion:
-    """Return what is said of a cursor that is not of this list in this order."""
+    """Return the error for a cursor of another list or another order."""
     return WrongQuestion(
-        f"cursor= is no place in {name} as they are sorted here. Begin without it, "
-        "and go on with `next` of each answer and the same `sort`."
+        f"cursor= does not belong to {name} in this order. Start without a cursor, then pass `next` of each answer "
+        "with the same `sort`."
     )
 
 
-class ToldOfPage(TypedDict):
-    """What answers say of a page beside its items."""
+class PageInfo(TypedDict):
+    """Members of a list answer next to its items."""
 
     totalCount: int
     truncated: bool
     next: str | None
 
 
-class Cut(NamedTuple, Generic[R]):
-    """A page: its rows, how many there are on all pages, where the next one begins, None on the last.
+class ResultPage(NamedTuple, Generic[R]):
+    """A page of a list.
 
-    partly: not everything was looked at, so that there may be more rows.
+    total: rows on all pages; next: cursor of the next page, None on the last page; is_partial: the search stopped at a
+    limit, so there may be more rows.
     """
 
     rows: list[R]
     total: int
     next: str | None
-    partly: bool = False
+    is_partial: bool = False
 
     @property
-    def told(self) -> ToldOfPage:
-        """What an answer says of it."""
-        return {"totalCount": self.total, "truncated": self.partly or self.next is not None, "next": self.next}
+    def info(self) -> PageInfo:
+        """The members of the answer that describe the page."""
+        return {"totalCount": self.total, "truncated": self.is_partial or self.next is not None, "next": self.next}
 
 
 class RowOrder(ListOrder[Callable[[R], Cell]]):
-    """A list that is worked out whole for a page of it, and may be kept in its order for the next ones."""
+    """The order of a list that is sorted in memory. The sorted rows may be cached for the next pages."""
 
     def __init__(
-        self, name: str, columns: Mapping[str, Callable[[R], Cell]], usual: str, tie: Callable[[R], tuple[Cell, ...]],
-        *, ties: int, texts: Callable[[R], Iterable[str | None]] | None = None,
-    ):  # fmt: skip
-        """tie: what tells rows apart, least first whichever way the list goes.
+        self,
+        name: str,
+        columns: Mapping[str, Callable[[R], Cell]],
+        default_sort: str,
+        tie: Callable[[R], tuple[Cell, ...]],
+        *,
+        ties: int,
+        texts: Callable[[R], Iterable[str | None]] | None = None,
+    ):
+        """tie: the tie breakers of a row; they always sort in ascending order.
 
-        texts: what of a row is searched, without it the texts among its tie.
+        texts: the texts of a row to search; by default those among its tie breakers.
         """
-        super().__init__(name, columns, usual, ties)
+        super().__init__(name, columns, default_sort, ties)
         self._tie, self._texts = tie, texts
 
-    def cut(self, rows: Iterable[R], page: ListPage) -> Cut[R]:
-        """Return a page of rows; raises WrongQuestion as `way` does."""
-        return self.page_of(self.placed(rows, page), page)
+    def page(self, rows: Iterable[R], page: ListPage) -> ResultPage[R]:
+        """Return a page of rows; raises WrongQuestion as `page_order` does."""
+        return self.page_from_sorted(self.sorted_rows(rows, page), page)
 
-    def placed(self, rows: Iterable[R], page: ListPage) -> list[Placed[R]]:
-        """Return the rows that a page is cut from, in its order: those of the whole list with its text."""
-        way, text = self.way(page), page.folded
-        placed = [
-            (_ranked(way.key(row)), tuple(map(_ranked, self._tie(row))), row)
+    def sorted_rows(self, rows: Iterable[R], page: ListPage) -> list[SortedRow[R]]:
+        """Return all rows that contain the text of the page, in the order of the page."""
+        order, text = self.page_order(page), page.folded
+        sorted_rows = [
+            (_ranked(order.key(row)), tuple(map(_ranked, self._tie(row))), row)
             for row in rows
             if not text or self._has(row, text)
         ]
-        placed.sort(key=itemgetter(1))
-        placed.sort(key=itemgetter(0), reverse=way.descending)
-        return placed
+        sorted_rows.sort(key=itemgetter(1))
+        sorted_rows.sort(key=itemgetter(0), reverse=order.descending)
+        return sorted_rows
 
-    def page_of(self, placed: Sequence[Placed[R]], page: ListPage) -> Cut[R]:
-        """Return a page of rows in their order, as `placed` gives them; costs what the page does."""
-        way, start = self.way(page), 0
-        if way.after is not None:
-            cell, *tie = map(_ranked, way.after)
-            start = bisect_left(placed, True, key=lambda each: _is_behind(each, cell, tuple(tie), way))
-        shown = [row for _, _, row in placed[start : start + page.limit]]
-        more = len(placed) > start + page.limit and bool(shown)
-        place = (way.key(shown[-1]), *self._tie(shown[-1])) if more else ()
-        return Cut(shown, len(placed), self.cursor(way, place) if more else None)
+    def page_from_sorted(self, sorted_rows: Sequence[SortedRow[R]], page: ListPage) -> ResultPage[R]:
+        """Return a page of the result of `sorted_rows`. The cost is proportional to the page, not to the list."""
+        order, start = self.page_order(page), 0
+        if order.after is not None:
+            cell, *tie = map(_ranked, order.after)
+            start = bisect_left(sorted_rows, True, key=lambda each: _is_behind(each, cell, tuple(tie), order))
+        shown = [row for _, _, row in sorted_rows[start : start + page.limit]]
+        more = len(sorted_rows) > start + page.limit and bool(shown)
+        place = (order.key(shown[-1]), *self._tie(shown[-1])) if more else ()
+        return ResultPage(shown, len(sorted_rows), self.cursor(order, place) if more else None)
 
     def _has(self, row: R, text: str) -> bool:
         texts = self._texts(row) if self._texts else self._tie(row)
         return any(isinstance(each, str) and text in each.casefold() for each in texts)
 
 
-def _is_behind(row: Placed[Any], cell: _Rank, tie: tuple[_Rank, ...], way: Way[Any]) -> bool:
+def _is_behind(row: SortedRow[Any], cell: _Rank, tie: tuple[_Rank, ...], order: PageOrder[Any]) -> bool:
     if row[0] == cell:
         return row[1] > tie
-    return row[0] < cell if way.descending else row[0] > cell
+    return row[0] < cell if order.descending else row[0] > cell
 
 
 def _ranked(cell: Cell) -> _Rank:

@@ -1,4 +1,4 @@
-"""The settings: one model, read from `headwater.toml`, overridden by `HEADWATER_*`, then by the command line."""
+"""The settings, read from `headwater.toml`, environment variables `HEADWATER_*` and the command line, in this order."""
 
 import ipaddress
 import os
@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.access import Key, Secret
+from headwater.environment import PREFIX, read_environment, variable_name
 from headwater.errors import WrongSetting
 from headwater.eventlog.log_kind import MOST_HOURS
 from headwater.eventlog.log_registry import KINDS, SettingsOfLogs
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.storage_options import check_options
-from headwater.variables import PREFIX, read_variables, variable_of
 
 FILE = "headwater.toml"
 
@@ -26,7 +26,7 @@ _BUCKET = re.compile(r"(s3|gs)://[a-z0-9][a-z0-9._-]+(/[^?#]*)?")
 
 def _is_kept_long_enough(days: int) -> int:
     if 0 < days < 3:
-        raise ValueError("events of two days are needed to recognise what is sent again: 0 or at least 3")
+        raise ValueError("it must be 0, or at least 3 to detect duplicate events")
     return days
 
 
@@ -35,139 +35,139 @@ Trigger = Literal["receiver", "parser", "maintenance", "api", "sinks", "ingest"]
 
 
 class GeneralSettings(BaseModel):
-    """What can be set whatever the kind of log."""
+    """The settings that every kind of log shares."""
 
     data: Path = Field(Path("headwater-data"), description="Folder of log, lake and claims.")
-    host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs `keys`.")
-    port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    host: str = Field("127.0.0.1", description="Address to listen on; others than loopback require `keys`.")
+    port: int = Field(5000, ge=0, le=65535, description="Port to listen on; 0 picks a free port.")
     marquez_strict: bool = Field(
         False,
-        description="Answer `POST /api/v1/lineage` like Marquez: 201 once questions see the event, 422 where a member "
-        "is missing that Marquez requires. Of `headwater up` only.",
+        description="Answer `POST /api/v1/lineage` like Marquez: 201 once answers include the event, 422 if a member "
+        "is missing that Marquez requires. Only for `headwater up`.",
     )
     stations: tuple[Station, ...] = Field(
         ("receiver", "parser", "api", "sinks"),
-        description="What `headwater up` runs; fewer than all where others run the rest on the same log and lake.",
+        description="Stations that `headwater up` runs. Other machines can run the rest on the same log and lake.",
     )
-    rules: Path | None = Field(None, description="Folder of your rules; default is `rules` in the data folder.")
+    rules: Path | None = Field(None, description="Folder with your rules; default is `rules` in the data folder.")
     sinks: str | None = Field(
-        None, description="File or `abfss://` address of your sinks; default is `sinks.yml` in the data folder."
+        None, description="File with your sinks, a path or `abfss://` URL; default is `sinks.yml` in the data folder."
     )
     contracts: Path | None = Field(
-        None, description="Folder of data contracts and `policies.yml`; default is `contracts` in the data folder."
+        None, description="Folder with data contracts and `policies.yml`; default is `contracts` in the data folder."
     )
     tick_s: float = Field(
         1.0,
         gt=0,
         le=3600,
-        description="Least seconds between two commits to the lake; what comes after a pause is committed at once.",
+        description="Minimum seconds between two commits to the lake. After a pause, events are committed immediately.",
     )
     keys: tuple[Key, ...] = Field((), description="Keys of producers and readers: name, key, roles, namespaces.")
     keys_file: Path | None = Field(
         None,
-        description="File of keys that `headwater keys` makes; default is `identity/keys.json` in the data folder.",
+        description="File in which `headwater keys` stores keys; default is `identity/keys.json` in the data folder.",
     )
     oidc_issuer: str | None = Field(
         None, pattern=r"^https://|^http://(localhost|127\.0\.0\.1|\[::1\])[:/]",
         description="Issuer of tokens (OIDC), such as `https://login.microsoftonline.com/TENANT/v2.0`.",
     )  # fmt: skip
-    oidc_audience: tuple[str, ...] = Field((), description="Whom tokens must be for; default is `oidc_client_id`.")
+    oidc_audience: tuple[str, ...] = Field((), description="Accepted audiences of tokens; default is `oidc_client_id`.")
     oidc_roles: dict[str, str] = Field(
         {"Headwater.Read": "read", "Headwater.Write": "write", "Headwater.Admin": "admin"},
-        description="Value of a token's `roles`, `groups`, `scp` or `scope`, and the role it gives; see below.",
+        description="Maps values of a token's `roles`, `groups`, `scp` or `scope` to roles; see below.",
     )
-    oidc_client_id: str | None = Field(None, description="Client that people sign in with on the dashboard.")
-    oidc_client_secret: Secret | None = Field(None, description="Its secret, where the issuer asks for one.")
+    oidc_client_id: str | None = Field(None, description="Client id for sign-in on the dashboard.")
+    oidc_client_secret: Secret | None = Field(None, description="Client secret, if the issuer requires one.")
     oidc_redirect_url: str | None = Field(
         None,
         pattern=r"^https?://[^?#]+/auth/callback$",
-        description="Where the issuer sends people back; default is `http://localhost:PORT/auth/callback`.",
+        description="Redirect URL after sign-in; default is `http://localhost:PORT/auth/callback`.",
     )
     session_key: Secret | None = Field(
         None,
         min_length=32,
-        description="Seals sessions where several instances answer; default is one made in the folder.",
+        description="Key that seals sessions, for several instances; by default, one is generated in the data folder.",
     )
     allowed_hosts: tuple[str, ...] = Field(
         ("localhost", "127.0.0.1", "::1"),
-        description="Names in Host headers, and origins of other pages, taken while there are no keys.",
+        description="Accepted names in Host headers, and origins of other pages, while there are no keys.",
     )
-    max_body_bytes: int = Field(32 << 20, gt=0, le=1 << 60, description="Largest inflated body of one request.")
+    max_body_bytes: int = Field(32 << 20, gt=0, le=1 << 60, description="Maximum decompressed bytes of a request body.")
     request_timeout_s: float = Field(
-        30.0, gt=0, le=3600, description="Seconds in which a request's headers, and then its body, must arrive."
+        30.0, gt=0, le=3600, description="Seconds to receive the headers of a request, and then its body."
     )
     log: str = Field(
-        "sqlite", pattern=f"^({'|'.join(KINDS)})$", description="Where acknowledged events wait for the lake."
+        "sqlite", pattern=f"^({'|'.join(KINDS)})$", description="Event log, which holds acknowledged events."
     )
     lake: str | None = Field(
         None,
-        description="Folder, or `abfss://`, `s3://`, `gs://` address, of the Delta tables; default is `lake` in the "
-        "data folder.",
+        description="Folder of the Delta tables, or a URL with `abfss://`, `s3://` or `gs://`; default is `lake` in "
+        "the data folder.",
     )
     lake_options: dict[str, Secret] = Field(
-        {}, description="Storage options of delta-rs for `lake`, instead of a managed identity or beside it."
+        {}, description="Storage options of delta-rs for `lake`, instead of or in addition to a managed identity."
     )
     claims_url: str | None = Field(
         None,
-        description="Address of the container or bucket for large bodies; default is `claims` in the data folder.",
+        description="URL of the container or bucket for large bodies; default is `claims` in the data folder.",
     )
     claims_options: dict[str, Secret] = Field(
         {},
-        description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity; of a "
-        "bucket as in `lake_options`.",
+        description="`account_name` and `account_key`, or `sas_token`, for `claims_url` instead of an identity. For a "
+        "bucket, the same options as in `lake_options`.",
     )
     ingest: tuple[str, ...] = Field(
-        (), description="Folders from which the Function App's timer `ingest` takes files, such as `abfss://…`."
+        (), description="Folders whose files the timer `ingest` of the Function App ingests, such as `abfss://…`."
     )
     ingest_keep_hours: float = Field(
         0.0,
         ge=0,
         le=MOST_HOURS,
-        description="Hours after which the timer `ingest` deletes a file that it took, once its events are in bronze; "
-        "0 keeps all.",
+        description="Hours after which the timer `ingest` deletes an ingested file whose events are in bronze; 0 keeps "
+        "all files.",
     )
     ingest_options: dict[str, Secret] = Field(
         {}, description="`account_name` and `account_key`, or `sas_token`, for files in Azure instead of an identity."
     )
     bronze_keep_days: Annotated[int, AfterValidator(_is_kept_long_enough)] = Field(
-        0, ge=0, le=MOST_HOURS // 24, description="Days for which bronze keeps events, 3 or more; 0 keeps them all."
+        0, ge=0, le=MOST_HOURS // 24, description="Days that bronze keeps events, at least 3; 0 keeps all events."
     )
     window_days: int | None = Field(
         None,
         ge=0,
         le=36_500,
-        description="Days in which an earlier execution counts as use, 92 unless set; 0: only newest executions do.",
+        description="Days that an earlier execution counts as use, 92 by default; 0 counts only the newest execution.",
     )
     vacuum_hours: int = Field(
         24,
         ge=24,
         le=MOST_HOURS,
-        description="Files that the lake no longer uses are deleted after this; 168 behind a shortcut.",
+        description="Hours after which unused files of the lake are deleted; use 168 with a Fabric shortcut.",
     )
     record_cpu_s: float = Field(
         RECORD_CPU_S,
         gt=0,
         le=600,
-        description="CPU seconds that reading one record may take; after them it is rejected as `too_slow`.",
+        description="Maximum CPU seconds to parse one record; slower records are rejected as `too_slow`.",
     )
     index_disk_bytes: int = Field(
         800_000_000,
         gt=0,
         le=1 << 60,
-        description="Bytes of temporary storage of a Function App's instance; readiness and metrics compare the index "
-        "with it.",
+        description="Temporary storage of a Function App instance in bytes; readiness and metrics compare the size of "
+        "the index with it.",
     )
     triggers: tuple[Trigger, ...] = Field(
         ("receiver", "parser", "maintenance", "api"),
         description="Triggers that the Function App registers.",
     )
     flush_s: float = Field(
-        1.0, ge=0, le=600, description="Seconds between two commits of a table by one process of the Function App."
+        1.0, ge=0, le=600, description="Seconds between two commits to a table by one Function App process."
     )
 
 
 class Settings(SettingsOfLogs, GeneralSettings):
-    """Everything that can be set. Unknown names are errors: a misspelt setting must not be silently ignored."""
+    """All settings. Unknown names are errors, so that misspelt settings are not ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -175,25 +175,25 @@ class Settings(SettingsOfLogs, GeneralSettings):
 def load_settings(
     overrides: Mapping[str, Any], *, folder: Path = Path(), environment: Mapping[str, str] = os.environ
 ) -> tuple[Settings, dict[str, str]]:
-    """Read the settings and where each came from: `default`, the file, the variable or `command line`.
+    """Return the settings, and the source of each: `default`, the file, the variable or `command line`.
 
-    overrides: from the command line; None means not given.
-    Raises WrongSetting naming the setting, its source and what fits; also where a name is unknown.
+    overrides: values of the command line; None means not given.
+    Raises WrongSetting with the setting, its source and its valid values, also for an unknown setting.
     """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(Settings.model_fields, "default")
     for source, found in (
         (FILE, _from_file(folder / FILE)),
-        ("environment", read_variables(Settings.model_fields, environment)),
+        ("environment", read_environment(Settings.model_fields, environment)),
         ("command line", {name: value for name, value in overrides.items() if value is not None}),
     ):
         values |= found
-        sources |= {name: variable_of(name) if source == "environment" else source for name in found}
+        sources |= {name: variable_name(name) if source == "environment" else source for name in found}
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
         raise _wrong(error, sources) from error
-    _check_open_to_others(settings)
+    _check_open_access(settings)
     _check_oidc(settings)
     KINDS[settings.log].check(settings)
     _check_addresses(settings)
@@ -208,7 +208,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text()) if path.exists() else {}
     except (OSError, ValueError) as error:
-        raise WrongSetting(f"Cannot read {path}: {error}. Correct it or remove it.") from error
+        raise WrongSetting(f"Cannot read {path}: {error}. Correct the file or remove it.") from error
 
 
 def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
@@ -222,12 +222,12 @@ def _wrong(error: ValidationError, sources: Mapping[str, str]) -> WrongSetting:
 
 
 def keys_path(settings: Settings) -> Path:
-    """Return the file of keys that `headwater keys` makes, there or not."""
+    """Return the path of the file of keys; it may not exist."""
     return (settings.keys_file or settings.data / "identity" / "keys.json").expanduser().resolve()
 
 
 def contracts_path(settings: Settings) -> Path:
-    """Return the folder of contracts, there or not."""
+    """Return the path of the folder of contracts; it may not exist."""
     return (settings.contracts or settings.data / "contracts").expanduser().resolve()
 
 
@@ -235,38 +235,41 @@ def _check_oidc(settings: Settings) -> None:
     for word, grant in settings.oidc_roles.items():
         role, colon, namespace = grant.partition(":")
         if role not in ("read", "write", "admin") or (colon and (role != "write" or not namespace)):
-            raise WrongSetting(f"oidc_roles: {word!r} gives {grant!r}. Write read, write, admin, or write:NAMESPACE.")
+            raise WrongSetting(
+                f"oidc_roles: {word!r} has the invalid role {grant!r}. Use read, write, admin, or write:NAMESPACE."
+            )
     if settings.oidc_issuer and not (settings.oidc_audience or settings.oidc_client_id):
-        raise WrongSetting("oidc_issuer needs `oidc_audience` or `oidc_client_id`: a token for others is not for us.")
+        raise WrongSetting(
+            "oidc_issuer is set without an audience, so tokens for other services would be accepted. Set "
+            "`oidc_audience` or `oidc_client_id`."
+        )
 
 
-def _check_open_to_others(settings: Settings) -> None:
+def _check_open_access(settings: Settings) -> None:
     is_closed = settings.keys or settings.oidc_issuer or keys_path(settings).exists()
     if not is_closed and not is_loopback(settings.host):
         raise WrongSetting(
-            f"Host {settings.host!r} can be reached by others, but there are no keys. Run `headwater keys add`, or add "
-            f"[[keys]] to {FILE} (name, key, roles) or set {PREFIX}KEYS; without keys only loopback is allowed."
+            f"Other machines can reach host {settings.host!r}, but there are no keys. Run `headwater keys add`, or add "
+            f"[[keys]] to {FILE} (name, key, roles), or set {PREFIX}KEYS. Without keys, only loopback is allowed."
         )
 
 
 def _check_stations(settings: Settings) -> None:
-    """Raise WrongSetting where stations that run apart would not meet: at the log, the lake, and large bodies."""
+    """Raise WrongSetting if stations on different machines would not share the log, the lake or large bodies."""
     missing = [each for each in get_args(Station) if each not in settings.stations and each != "sinks"]
     if not settings.stations:
-        raise WrongSetting(f"stations names none. Take some of {', '.join(get_args(Station))}.")
+        raise WrongSetting(f"stations is empty. Use one or more of {', '.join(get_args(Station))}.")
     if not missing:
         return
-    apart = f"stations = {', '.join(settings.stations)} leaves {' and '.join(missing)} to others, who "
+    apart = f"stations = {', '.join(settings.stations)} leaves {' and '.join(missing)} to other machines, which "
     if settings.log == "sqlite":
         raise WrongSetting(f'{apart}cannot reach a log on this disk. Set log = "kafka" or log = "event_hub".')
     if settings.lake is None and set(settings.stations) != {"receiver"}:
-        raise WrongSetting(
-            f"{apart}cannot reach a lake in this data folder. Set `lake` to an address, or a shared folder."
-        )
+        raise WrongSetting(f"{apart}cannot reach a lake in this data folder. Set `lake` to a URL or a shared folder.")
     if settings.claims_url is None and ("receiver" in missing) != ("parser" in missing):
         raise WrongSetting(
             f"{apart}cannot reach large bodies in this data folder: events above `claim_bytes` would be lost. Set "
-            "`claims_url` to an address, such as s3://BUCKET/claims."
+            "`claims_url` to a URL such as s3://BUCKET/claims."
         )
 
 
@@ -276,14 +279,14 @@ def _check_addresses(settings: Settings) -> None:
         if value and "://" in value and not is_bucket and not _ABFSS.fullmatch(value):
             buckets = ", s3://BUCKET/PATH or gs://BUCKET/PATH" if name == "lake" else ""
             raise WrongSetting(
-                f"{name} = {value.partition('?')[0]!r} is no address in a lake. Write it like "
-                f"abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH{buckets}, or name a place on this machine; "
-                "credentials go into `lake_options`."
+                f"{name} = {value.partition('?')[0]!r} is not a supported URL. Write it like "
+                f"abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH{buckets}, or use a local path. Put credentials "
+                "into `lake_options`."
             )
 
 
 def settings_shown(settings: Settings) -> list[dict[str, Any]]:
-    """Return the effective settings for people; secrets are `***`, of an address the part behind ? is left out."""
+    """Return the effective settings for display. Secrets are `***`, and URLs have no query."""
     values = settings.model_dump(mode="json")
     return [
         {
@@ -297,7 +300,7 @@ def settings_shown(settings: Settings) -> list[dict[str, Any]]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""Storage options of delta-rs and obstore that are numbers, times or truths, checked before either reads them.
+"""Validate storage options that are numbers, durations or booleans, before delta-rs and obstore parse them.
 
-Each of the two says in its own words, later, and not always as an error of ours, what it could not read.
+The two libraries report invalid values late and in different ways.
 """
 
 import re
@@ -23,11 +23,11 @@ _PROVIDER = re.compile("^(aws|azure|google)_")
 
 class _Kind(NamedTuple):
     fits: Callable[[str], bool]
-    written: str
+    example: str
 
 
 def option_seconds(text: str) -> float | None:
-    """Return the seconds of a time as the stores' options have it, such as `15s` or `1m 30s`; None where it is none."""
+    """Parse a duration of a storage option, such as `15s` or `1m 30s`, and return its seconds; None if invalid."""
     parts, at = [], 0
     while match := _PART.match(text, at):
         unit = _UNITS.get(match[2], match[2])
@@ -39,14 +39,14 @@ def option_seconds(text: str) -> float | None:
 
 
 def check_options(options: Mapping[str, str], setting: str) -> None:
-    """Raise WrongSetting for an option that is no number, time or truth where it should be one.
+    """Raise WrongSetting for an option that is not a valid number, duration or boolean.
 
-    setting: the one that has the options, for the message.
+    setting: name of the setting with the options, for the message.
     """
     for name, value in options.items():
         kind = _KINDS.get(_PROVIDER.sub("", name.lower()))
         if kind is not None and not kind.fits(value):
-            raise WrongSetting(f"{setting}: {name} = {value[:40]!r} does not fit. Write it like {kind.written}.")
+            raise WrongSetting(f"{setting}: {name} = {value[:40]!r} is not valid. Write it like {kind.example}.")
 
 
 _COUNT = _Kind(lambda text: text.isascii() and text.isdigit() and int(text[:20]) <= _MOST, "3")

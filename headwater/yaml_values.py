@@ -1,4 +1,4 @@
-"""Values of YAML nodes; what a node cannot be read as is an error with its place, whatever PyYAML raises for it."""
+"""Construct the values of YAML nodes, and report invalid scalars with their position."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import yaml
 
 _FAULTS = (ValueError, LookupError, AttributeError, TypeError, OverflowError)
-"""What PyYAML raises for `!!int ''`, `!!bool x`, `1970-99-99` and a number of more digits than Python reads."""
+"""Errors that PyYAML raises for `!!int ''`, `!!bool x`, `1970-99-99` and numbers with too many digits."""
 
 
-def constructed(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
-    """Return the value of a node; raises MarkedYAMLError at the scalar that cannot be read. loader: a safe one."""
+def construct_value(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
+    """Return the value of a node. Raises MarkedYAMLError at an invalid scalar. loader: a safe loader."""
     try:
         return loader("").construct_document(node)
     except _FAULTS:
@@ -19,7 +19,7 @@ def constructed(node: yaml.Node, loader: Any = yaml.SafeLoader) -> Any:
                 loader("").construct_document(scalar)
             except _FAULTS:
                 kind = str(scalar.tag).rpartition(":")[2]
-                problem = f"{scalar.value[:60]!r} cannot be read as {kind}; quote it if it is a text"
+                problem = f"{scalar.value[:60]!r} is not a valid {kind}; quote it if it is a string"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=scalar.start_mark) from None
         raise
 

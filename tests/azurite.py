@@ -37,15 +37,15 @@ QUICK = {"timeout": "3s", "connect_timeout": "3s", "max_retries": "1", "retry_ti
 PATIENT = {"timeout": "60s", "connect_timeout": "60s", "max_retries": "3", "retry_timeout": "60s"}
 
 FAULTS = {
-    "busy": "throttles (503 or 429)",
-    "throttled": "throttles (503 or 429)",
-    "broken": "it failed (5xx)",
-    "expired token": "the token is expired",
+    "busy": "throttles requests (503 or 429)",
+    "throttled": "throttles requests (503 or 429)",
+    "broken": "the store has an internal error (5xx)",
+    "expired token": "the token has expired",
     "wrong role": "`Storage Blob Data Contributor`",
     "firewall": "firewall",
     "dropped": "cannot be reached",
     "silent": "answer in time",
-    "lied about": "throttles (503 or 429)",
+    "lied about": "throttles requests (503 or 429)",
 }
 """Every fault by name, and words by which people are told of it."""
 

@@ -10,7 +10,7 @@ from jsonschema_rs import Draft201909Validator
 from msgspec import to_builtins
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from headwater.contracts.contract_breaks import Break, breaks_of, missing
+from headwater.contracts.contract_breaks import Break, broken_promises, missing
 from headwater.contracts.observed_answers import ObservedAnswers
 from headwater.contracts.odcs_document import document_of
 from headwater.contracts.odcs_text import yaml_of
@@ -49,7 +49,7 @@ def written(sources: Sources, dataset: tuple[str, str], against: str | None = No
 
 def held(sources: Sources, promise: Promise, against: str | None = None) -> list[Break]:
     try:
-        return breaks_of(promise, ObservedAnswers(sources.ask, against).of(*promise.asked))
+        return broken_promises(promise, ObservedAnswers(sources.ask, against).of(*promise.asked))
     except NotKnown as error:
         return [missing(promise, str(error))]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from headwater.sinks.contract.sink_options import Options, Reveal
+from headwater.sinks.contract.sink_options import Options, SecretResolver
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
 from headwater.sinks.targets.openlineage_target import OpenLineageOptions, OpenLineageTarget
 from headwater.sinks.targets.openlineage_target import open_target as open_sound
@@ -53,7 +53,7 @@ class FailingRuns(FailingTarget):
         return self.convert([*(each for before in history.values() for each in before), *events])[-len(events) :]
 
 
-def open_target(options: Options, reveal: Reveal) -> FailingTarget:
+def open_target(options: Options, reveal: SecretResolver) -> FailingTarget:
     assert isinstance(options, FailingOptions)
     assert options.key
     kind = FailingRuns if options.path.endswith("/runs") else FailingTarget

@@ -103,7 +103,7 @@ class Siege:
         seen = 0
         died: dict[str, float] = {}
         while len(died) < len(points):
-            seen, line = running.wait_next("ended with status -9", after=seen, timeout_s=_POINT_S)
+            seen, line = running.wait_next("exited with status -9", after=seen, timeout_s=_POINT_S)
             name = line.split()[1]
             self._note(points[name])
             died[name] = time.time()
@@ -116,7 +116,7 @@ class Siege:
         seen = len(running.lines)
         self._note(f"random: {name}")
         os.kill(pid, signal.SIGKILL)
-        running.wait_next(f"{name} ended with status -9", after=seen)
+        running.wait_next(f"{name} exited with status -9", after=seen)
         self._await_restart(running, name, time.time())
 
     def _await_restart(self, running: Running, name: str, died: float) -> None:

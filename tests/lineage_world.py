@@ -25,7 +25,7 @@ from headwater.lineage.walks.exposed_until import Writes
 from headwater.lineage.walks.masking_surface import MaskingSurface, surface_with_rows
 from headwater.lineage.walks.walk import Mode, walk
 from headwater.lineage.walks.wave import Hit
-from headwater.questions.exposure import look_for
+from headwater.questions.exposure import find_surface
 from headwater.questions.verdicts import dataset_verdicts
 from tests.reference.nesting import ColumnEdge
 from tests.reference.records import Delivered
@@ -249,7 +249,7 @@ class LineageWorld:
 
     def _of_tag(self, key: str, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, int]]:
         try:
-            found = look_for(self.scene, RULES, self.counted, tag=key, source=None)
+            found = find_surface(self.scene, RULES, self.counted, tag=key, source=None)
         except NotKnown:
             return {}, {}
         found = found._replace(columns=[each for each in found.columns if each.tagged is tagged])

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from headwater.api.operation_lists import audit
+from headwater.api.log_audit import audit
 from headwater.eventlog import LoggedRecord, Record, RecordKind
 from headwater.eventlog.acknowledged import count_path
 from headwater.eventlog.folder_claims import FolderClaims

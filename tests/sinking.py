@@ -17,10 +17,10 @@ from headwater.runtime.sink_opening import open_ledger
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_options import Sink
-from headwater.sinks.contract.sink_shape import Payload, SinkEvent, verbatim
+from headwater.sinks.contract.sink_shape import Payload, SinkEvent, unchanged_payloads
 from headwater.sinks.contract.sinks_file import read_sinks
-from headwater.sinks.running.sink_ledger import Ledger
-from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.running.sink_ledger import SinkLedger
+from headwater.sinks.running.sink_runner import SinkRunner
 from tests.made_events import body, run_event
 from tests.parsing import World
 from tests.samples import EVENTS
@@ -36,7 +36,7 @@ class SinkWorld(World):
 
     def __init__(self, folder: Path, **more: Any) -> None:
         super().__init__(folder, **more)
-        self.ledger: Ledger = open_ledger(self.settings)
+        self.ledger: SinkLedger = open_ledger(self.settings)
         self.later_us = 0
         """How far a sink's clock is ahead of ours."""
 
@@ -47,15 +47,15 @@ class SinkWorld(World):
         while parser.step():
             pass
 
-    def runner(self, sink: Sink, stop: threading.Event, environment: dict[str, str] | None = None) -> Runner:
-        return Runner(
+    def runner(self, sink: Sink, stop: threading.Event, environment: dict[str, str] | None = None) -> SinkRunner:
+        return SinkRunner(
             sink, secrets=Secrets(no_token, environment or {}), bronze=open_bronze(self.settings),
-            ledger=open_ledger(self.settings), stop=stop, look_s=0.05,
+            ledger=open_ledger(self.settings), stop=stop, poll_s=0.05,
             clock=lambda: time.time_ns() // 1000 + self.later_us,
         )  # fmt: skip
 
     @contextmanager
-    def running(self, sink: Sink, environment: dict[str, str] | None = None) -> Iterator[Runner]:
+    def running(self, sink: Sink, environment: dict[str, str] | None = None) -> Iterator[SinkRunner]:
         """Let the sink work; when the block ends it is stopped."""
         stop = threading.Event()
         runner = self.runner(sink, stop, environment)
@@ -123,4 +123,4 @@ def payloads(names: Sequence[str], size: int = 2) -> list[Payload]:
     """Return payloads of events that never saw a lake, each with a name for its run."""
     source = Source("test", "life", "0")
     heads = [StoredHead(place, name, 0, "RUN", "START", name, "n", "j", size) for place, name in enumerate(names, 1)]
-    return verbatim([SinkEvent(source, head, b"x" * size) for head in heads])
+    return unchanged_payloads([SinkEvent(source, head, b"x" * size) for head in heads])

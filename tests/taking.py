@@ -16,10 +16,10 @@ from headwater.file_intake.file_taking import Deletion, FileTaker, Intake
 from headwater.file_intake.sources.file_source import FileSource
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenLedger
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver, RequestLimits
-from headwater.sinks.connecting.kept_connection import HttpAnswer
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from tests.made_events import body, run_event
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -39,7 +39,7 @@ class Taking:
         self.waited: list[float] = []
         self._log = SqliteLog(folder / "log", LogLimits(min_free_bytes=0))
         self._reader = SqliteLogReader(folder / "log")
-        self._receiver = Receiver(self._log, Access(keys), RequestLimits(max_body_bytes=max_body_bytes))
+        self._receiver = Receiver(self._log, Authenticator(keys), RequestLimits(max_body_bytes=max_body_bytes))
         self._key = {"authorization": f"Bearer {keys[0].key and keys[0].key.get_secret_value()}"} if keys else {}
         self._patience_s = more.get("patience_s", 60.0)
         self._claim = more.get("claim", _no_claim)

@@ -129,7 +129,7 @@ def test_answers_are_short_and_whole(answers: list[Any]) -> None:
     assert (path["reaches"], len(path["path"])) == (True, 4)
     assert path["path"][-1] == f"{LAKE}/gold/mailing#contact by job to_gold, direct"
     assert surface["counts"] == {"exposed": 5, "unknown": 4, "masked": 1, "once_exposed": 0, "tagged": 1}
-    assert surface["exposed"][0] == f"{LAKE}/landing/customers#Email (tagged), no write of it is known to mask"
+    assert surface["exposed"][0] == f"{LAKE}/landing/customers#Email (tagged), no write is known to mask this column"
     assert len(unused["unknown"]) == 2
     assert diff["counts"] == {"added": 2, "removed": 0, "changed": 0}
     assert (describe["made_of"], describe["written_by"]) == ([f"{LAKE}/bronze/customers"], ["to_silver"])

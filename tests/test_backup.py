@@ -120,7 +120,7 @@ def test_a_backup_that_was_killed_is_refused_and_can_be_made_again(tmp_path: Pat
     world, copy = filled(tmp_path / "data"), tmp_path / "copy"
     killed = headwater("backup", copy, "--data", world.folder, environment={VARIABLE: "backup.after_lake"})
     assert killed.returncode < 0
-    with pytest.raises(WrongSetting, match="cut off"):
+    with pytest.raises(WrongSetting, match="interrupted backup"):
         restore(settings_of(tmp_path / "again"), copy)
     assert not (tmp_path / "again").exists()
     back_up(world.settings, copy)
@@ -168,15 +168,15 @@ def test_a_backup_that_is_not_whole_is_refused_by_name_and_nothing_is_changed(tm
     assert f"{changed.relative_to(copy)} was changed" in str(refused.value)
     assert not again.exists()
     (copy / MANIFEST).unlink()
-    with pytest.raises(WrongSetting, match="holds no backup"):
+    with pytest.raises(WrongSetting, match="does not contain a backup"):
         restore(settings_of(again), copy)
 
 
 @pytest.mark.parametrize(
     ("manifest", "word"),
     [
-        ([], "no JSON object"),
-        ("text", "no JSON object"),
+        ([], "not a JSON object"),
+        ("text", "not a JSON object"),
         ({"files": {}}, "`format`"),
         ({"format": "1", "files": {}}, "`format`"),
         ({"format": None, "files": {}}, "`format`"),
@@ -206,7 +206,7 @@ def test_neither_goes_where_something_is(tmp_path: Path) -> None:
         back_up(world.settings, copy)
     with pytest.raises(WrongSetting, match="not empty"):
         restore(world.settings, copy)
-    with pytest.raises(WrongSetting, match="lies in"):
+    with pytest.raises(WrongSetting, match="is inside"):
         back_up(world.settings, world.folder / "copy")
     (tmp_path / "file").touch()
     with pytest.raises(WrongSetting, match="Cannot use"):

@@ -10,7 +10,7 @@ from headwater.index.home import IndexHome
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.index.rules_files import RulesFiles
 from headwater.index.writing.index_follower import IndexFollower
-from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.settings import load_settings
 from headwater.tables import SCHEMAS
@@ -46,7 +46,7 @@ def fields(world: World) -> set[str]:
 def test_old_events_go_the_books_balance_and_a_second_time_finds_nothing(tmp_path: Path) -> None:
     world = aged(World(tmp_path))
     for _ in range(2):
-        let_go(world.bronze, 3)
+        delete_old_events(world.bronze, 3)
         assert world.sequences("events") == [4]
         expected = {"received": 5, "stored": 1, "removed": 2, "duplicates": 1, "rejected": 1, "balanced": True}
         assert world.audit() | expected == world.audit()
@@ -56,17 +56,17 @@ def test_old_events_go_the_books_balance_and_a_second_time_finds_nothing(tmp_pat
 
 def test_without_the_setting_and_before_the_days_are_over_nothing_goes(tmp_path: Path) -> None:
     world = aged(World(tmp_path))
-    let_go(world.bronze, 0)
-    let_go(world.bronze, 5)
+    delete_old_events(world.bronze, 0)
+    delete_old_events(world.bronze, 5)
     assert world.sequences("events") == [1, 2, 4]
 
 
 def test_what_no_event_names_goes_and_comes_back_with_an_event_that_is_sent_again(tmp_path: Path) -> None:
     world = aged(World(tmp_path))
-    assert remove_unnamed(world.bronze, sources(world)) == 0
+    assert remove_unreferenced(world.bronze, sources(world)) == 0
     assert fields(world) == {"a", "gone"}
-    let_go(world.bronze, 3)
-    assert remove_unnamed(world.bronze, sources(world)) == 3  # its schema, its edges, its shape
+    delete_old_events(world.bronze, 3)
+    assert remove_unreferenced(world.bronze, sources(world)) == 3  # its schema, its edges, its shape
     assert fields(world) == {"a"}
     world.append(event(2, ["gone"]))
     parse(world)
@@ -88,7 +88,7 @@ def test_an_index_that_was_stopped_until_events_were_removed_notes_that(
     world.age(5, behind=1)
     world.append(event(2))
     parse(world)
-    let_go(world.bronze, 3)
+    delete_old_events(world.bronze, 3)
     assert noted(world) == (world.bronze.removed_before_us() if is_noted else None)
 
 
@@ -106,10 +106,10 @@ def noted(world: World) -> int | None:
 
 def test_rows_of_a_batch_that_is_half_way_stay(tmp_path: Path) -> None:
     world = aged(World(tmp_path))
-    let_go(world.bronze, 3)
+    delete_old_events(world.bronze, 3)
     schemas = world.bronze.tables[SCHEMAS.name]
     schemas.append_once(sources(world)[0].app_id, schemas.prepare([(6, ("ab" * 16, 0, ["b"], None, None))]), 6)
-    assert remove_unnamed(world.bronze, sources(world)) == 0
+    assert remove_unreferenced(world.bronze, sources(world)) == 0
     assert fields(world) == {"a", "b", "gone"}
 
 

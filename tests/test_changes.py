@@ -121,12 +121,12 @@ def test_yesterday_begins_at_midnight(asker: Asker) -> None:
     ("given", "status", "says"),
     [
         ({"from": "soon"}, 400, "last_green:JOB"),
-        ({"from": "last_green:"}, 400, "no time"),
+        ({"from": "last_green:"}, 400, "is not a time"),
         ({"from": "last_green:nobody"}, 404, "No job 'nobody'"),
         ({"from": "last_green:other_failing"}, 404, "No job"),
         ({"from": "deploy:zzz"}, 404, "bbb222"),
         ({"from": "run:nothing"}, 404, "nothing"),
-        ({"from": at(100), "to": at(50)}, 400, "other way round"),
+        ({"from": at(100), "to": at(50)}, 400, "Swap the two times"),
     ],
 )
 def test_a_moment_that_nothing_is_known_of_is_refused_with_what_to_write(

@@ -83,12 +83,12 @@ def test_a_body_that_is_gone_is_given_up_but_not_one_whose_container_is(storage:
     kept, gone, parser = claims_of(settings).put(event(1)), claims_of(settings).put(event(2)), None
     world.append(kept, gone, kind=RecordKind.CLAIM)
     container.delete_blob(gone.decode())
-    with pytest.raises(GiveUp, match="gone"):
+    with pytest.raises(GiveUp, match="is missing in"):
         claims_of(settings).get(gone)
     container.delete_container()
     with pytest.raises(LogUnavailable) as caught:
         (parser := world.parser()).step()
-    one_line(caught.value, "no such container (404)", "`claims_url`")
+    one_line(caught.value, "the container does not exist (404)", "`claims_url`")
     container.create_container()
     container.upload_blob(kept.decode(), event(1))
     assert parser
@@ -139,7 +139,7 @@ def test_a_managed_identity_keeps_and_reads_bodies(
         storage.revoke_tokens()
         with pytest.raises(LogUnavailable) as caught:
             claims.get(key)
-        one_line(caught.value, "the token is expired", "identity_client_id")
+        one_line(caught.value, "the token has expired", "identity_client_id")
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_an_address_that_is_no_container_is_refused_at_the_start(url: str) -> No
 def test_a_fault_that_is_not_known_is_quoted_without_secrets() -> None:
     error = OSError("Odd\n\x1b[31m↳\x1b[0m at https://a/c?sv=1&sig=abc now: AccountKey=abc, Bearer abc, sig=abc")
     assert "abc" not in explain(error, "lake")
-    one_line(OSError(explain(error, "lake")), "Odd at https://a/c now", "tried again")
+    one_line(OSError(explain(error, "lake")), "Odd at https://a/c now", "retries automatically")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headwater.api.api_routes import freshness
-from headwater.cli.server_answers import ServerAnswers
+from headwater.cli.server_client import ServerClient
 from headwater.cli.watch_command import follow
 from headwater.errors import ServerRefusal, WrongQuestion
 from tests.commanding import commanded
@@ -64,7 +64,7 @@ def test_the_environment_names_server_and_key_and_the_command_line_goes_before(
     assert commanded(*IMPACT, "--json", "--data", shop_folder, environment=nowhere).stdout == asked.stdout
     assert commanded(*IMPACT, "--json", "--server", there["HEADWATER_URL"], environment=nowhere).stdout == asked.stdout
     both = commanded(*IMPACT, "--server", "http://x", "--data", shop_folder)
-    assert (both.returncode, "Name one of them" in both.stderr) == (3, True)
+    assert (both.returncode, "exclude each other" in both.stderr) == (3, True)
 
 
 def test_errors_are_bodies_of_refusals_alike_from_server_folder_and_http(
@@ -80,7 +80,7 @@ def test_errors_are_bodies_of_refusals_alike_from_server_folder_and_http(
     assert (usage.returncode, "--jsn" in json.loads(usage.stderr)["error"]) == (2, True)
     assert set(json.loads(usage.stderr)) == {"error", "field", "fix"}
     missing = commanded(*IMPACT, "--json", "--data", shop_folder / "nowhere")
-    assert "No Headwater data" in json.loads(missing.stderr)["error"]
+    assert "has no Headwater data" in json.loads(missing.stderr)["error"]
 
 
 def test_keys_and_roles_are_named(keyed_to_read: str) -> None:
@@ -140,14 +140,20 @@ NO_ROUTE = Said(404, b'{"error": "There is nothing at x.", "field": null, "fix":
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (Said(body=b"<html>sign in</html>", headers={"content-type": "text/html"}), ("no Headwater", "text/html")),
-        (Said(502, b"<h1>Bad gateway</h1>", {"content-type": "text/html"}), ("no Headwater", "status 502", "proxy")),
-        (Said(302, b"", {"location": "https://login.example.org/x"}), ("sends on to", "login.example.org")),
-        (Said(401, b"denied"), ("no Headwater", "status 401")),
+        (
+            Said(body=b"<html>sign in</html>", headers={"content-type": "text/html"}),
+            ("not a Headwater server", "text/html"),
+        ),
+        (
+            Said(502, b"<h1>Bad gateway</h1>", {"content-type": "text/html"}),
+            ("not a Headwater server", "status 502", "proxy"),
+        ),
+        (Said(302, b"", {"location": "https://login.example.org/x"}), ("redirects to", "login.example.org")),
+        (Said(401, b"denied"), ("not a Headwater server", "status 401")),
         (Said(body=b'{"columns": ', length=500), ("No answer from", "without sending complete message body")),
         (Said(body=b"not gzip", headers={"content-encoding": "gzip"}), ("No answer from",)),
-        (NO_ROUTE, ("has no question impact", "it is 9.9.9", "Install")),
-        (Said(body=b'{"columns": []}'), ("in another form", "'column'", "9.9.9", "--json")),
+        (NO_ROUTE, ("does not know the question impact", "the server is 9.9.9", "Install")),
+        (Said(body=b'{"columns": []}'), ("has another form", "'column'", "9.9.9", "--json")),
         (Said(503, b'{"error": "No \\u001b[31mlake\\u202e", "field": null, "fix": ""}'), ("No \\x1b[31mlake\\u202e",)),
     ],
 )
@@ -190,19 +196,19 @@ def test_who_is_behind_is_asked_again_and_not_for_ever() -> None:
     said: list[str] = []
     with (
         stranger(lambda _: behind) as url,
-        closing(ServerAnswers(url, None, said.append, patience_s=0.3)) as answers,
+        closing(ServerClient(url, None, said.append, retry_for_s=0.3)) as answers,
         pytest.raises(ServerRefusal, match="No dataset 'x'") as refused,
     ):
         answers.ask(freshness, {})
-    assert (len(said), refused.value.said) == (1, BEHIND)
+    assert (len(said), refused.value.body) == (1, BEHIND)
 
 
 def test_an_answer_without_end_is_not_taken() -> None:
     packed = Said(body=gzip.compress(b" " * (8 << 20)), headers={"content-encoding": "gzip"})
     with (
         stranger(lambda _: packed) as url,
-        closing(ServerAnswers(url, None, max_bytes=1 << 20)) as answers,
-        pytest.raises(WrongQuestion, match="more than 1 MiB"),
+        closing(ServerClient(url, None, max_bytes=1 << 20)) as answers,
+        pytest.raises(WrongQuestion, match="exceeds 1 MiB"),
     ):
         answers.ask(freshness, {})
 
@@ -221,7 +227,7 @@ def test_a_certificate_that_nobody_knows_is_named_and_can_be_trusted(tmp_path: P
         assert (plain.returncode, "No answer from" in plain.stderr) == (3, True)
     with stranger(lambda _: Said()) as url:
         no_tls = commanded(*IMPACT, "--server", url.replace("http", "https"))
-    assert (no_tls.returncode, "speaks no TLS" in no_tls.stderr) == (3, True)
+    assert (no_tls.returncode, "The TLS handshake" in no_tls.stderr) == (3, True)
 
 
 def test_nobody_there_and_no_address() -> None:
@@ -272,7 +278,7 @@ def test_a_stream_that_breaks_is_taken_up_behind_its_last_event() -> None:
         found = answers.pop(last, None)
         return found or Said(body=_stream(("3", "run", {"run": "b"})), headers=kind)
 
-    with stranger(answer) as url, closing(ServerAnswers(url, None)) as asked:
+    with stranger(answer) as url, closing(ServerClient(url, None)) as asked:
         told = list(islice(follow(asked, waited.append), 3))
     assert [(each.id, each.event) for each in told] == [("1", "hello"), ("2", "run"), ("3", "run")]
     assert waited == [0.5, 1.0]
@@ -281,7 +287,7 @@ def test_a_stream_that_breaks_is_taken_up_behind_its_last_event() -> None:
 def test_what_has_no_stream_is_said_at_once() -> None:
     with stranger(lambda path: VERSION if path == "/openapi.json" else NO_ROUTE) as url:
         outcome = commanded("watch", "--server", url)
-    assert (outcome.returncode, "has no question live" in outcome.stderr) == (3, True)
+    assert (outcome.returncode, "does not know the question live" in outcome.stderr) == (3, True)
     nobody = commanded("watch", "--server", "http://127.0.0.1:9")
     assert (nobody.returncode, "No answer from" in nobody.stderr) == (3, True)
 

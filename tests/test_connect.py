@@ -64,7 +64,7 @@ def test_other_pages_of_the_docs_say_the_same() -> None:
 )
 def test_what_is_no_address_is_refused_before_it_is_part_of_a_command(shop_to_read: Asker, url: str) -> None:
     if url:
-        assert "is no address" in shop_to_read.refused("connect", 400, url=url)["error"]
+        assert "is not an address" in shop_to_read.refused("connect", 400, url=url)["error"]
     else:
         assert DEFAULT in json.dumps(shop_to_read.ask("connect", url=url))
 

@@ -93,7 +93,7 @@ def test_a_column_that_readers_no_longer_list_is_a_warning_and_not_removed(
     junit, sarif = tmp_path / "junit.xml", tmp_path / "check.sarif"
     checked = commanded("contract", "check", file, "--junit", junit, "--sarif", sarif, *data)
     assert (checked.returncode, checked.stdout.splitlines()[-1]) == (
-        0, "1 promises in 1 files, 0 things broken, 1 warnings"
+        0, "1 promises in 1 files, 0 broken, 1 warnings"
     )  # fmt: skip
     assert checked.stdout.startswith(f"{file}: warning column.not_listed: {LAKE}/steady/landing#tax: no job that reads")
     assert [each.get("failures") for each in ElementTree.parse(junit).getroot()] == ["0"]
@@ -172,7 +172,7 @@ def test_a_file_is_checked_on_the_command_line_with_reports_for_ci(world: World,
         made = ("--against", AGREED, "--out", folder / f"{name}.yml")
         assert commanded("contract", f"{name}/gold", *made, *data).returncode == 0
     kept = commanded("contract", "check", folder / "steady.yml", *data)
-    assert (kept.returncode, kept.stdout) == (0, "1 promises in 1 files, 0 things broken\n")
+    assert (kept.returncode, kept.stdout) == (0, "1 promises in 1 files, 0 broken\n")
     reports = ("--junit", tmp_path / "junit.xml", "--sarif", tmp_path / "check.sarif")
     found = commanded("contract", "check", folder, *reports, *data)
     lines = found.stdout.splitlines()
@@ -229,19 +229,19 @@ TABLE = "kind: DataContract\napiVersion: v3.1.0\nid: x\nschema: [%s]"
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "not a mapping"), ("- a", "not a mapping"), ("a: [", "is no YAML"), ("a: [&b [c], *b]", "alias"),
-        ("kind: DataContract", "no data contract"),
-        ("[" * 100_000, "is no YAML"), ("a: " + "[" * 200 + "]" * 200, "nests"),
-        ("kind: DataContract\napiVersion: v3.1.0\nid: x\nversion: 1", "lists no tables"),
+        ("", "not a mapping"), ("- a", "not a mapping"), ("a: [", "is not valid YAML"), ("a: [&b [c], *b]", "alias"),
+        ("kind: DataContract", "not an ODCS 3 data contract"),
+        ("[" * 100_000, "is not valid YAML"), ("a: " + "[" * 200 + "]" * 200, "nests"),
+        ("kind: DataContract\napiVersion: v3.1.0\nid: x\nversion: 1", "does not list any table"),
         ("kind: DataContract\napiVersion: v3.1.0\nschema: [{}]", "neither"),
-        ("a: !!python/object:os.system x", "is no YAML"),
-        (TABLE % "{name: t, properties: {id: {}}}", "`properties` of 't' is no list"),
+        ("a: !!python/object:os.system x", "is not valid YAML"),
+        (TABLE % "{name: t, properties: {id: {}}}", "`properties` of 't' is not a list"),
         (TABLE % "{name: t, properties: [id]}", "column of 't' has no `name`"),
-        (TABLE % "{name: t, properties: [{name: no}]}", "`name: False` is no text"),
-        (TABLE % "{name: t, properties: [{name: id, tags: pii}]}", "`tags` of 'id' is no list"),
-        (TABLE % "{name: t, physicalName: [1]}", "is no text"),
-        (TABLE % "{name: t}" + "\nschema: []", "'schema' is given twice"),
-        (TABLE % "{name: t}" + "\nslaProperties: {latency: 1}", "`slaProperties` of 'x' is no list"),
+        (TABLE % "{name: t, properties: [{name: no}]}", "`name: False` is not a string"),
+        (TABLE % "{name: t, properties: [{name: id, tags: pii}]}", "`tags` of 'id' is not a list"),
+        (TABLE % "{name: t, physicalName: [1]}", "is not a string"),
+        (TABLE % "{name: t}" + "\nschema: []", "the key 'schema' occurs twice"),
+        (TABLE % "{name: t}" + "\nslaProperties: {latency: 1}", "`slaProperties` of 'x' is not a list"),
     ],
 )  # fmt: skip
 def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> None:
@@ -262,7 +262,7 @@ def test_what_is_no_contract_is_refused_with_a_reason(text: str, why: str) -> No
     ],
 )
 def test_what_is_no_policy_is_refused_with_its_form(text: str) -> None:
-    with pytest.raises(WrongSetting, match=r"Write|names no column"):
+    with pytest.raises(WrongSetting, match=r"Write|has a pattern without a column"):
         read_policies(text, "policies.yml")
 
 

@@ -26,7 +26,7 @@ def _audit_with(gateway: Gateway, text: str) -> dict[str, Any]:
         while True:
             answer = client.get("/api/headwater/v1/audit").json()
             said = f"{answer.get('trouble')} {answer.get('error')}"  # an error where the audit needs the same file
-            if text in said and "The parser cannot go on" in said:
+            if text in said and "The parser has stopped" in said:
                 return dict(answer)
             assert time.monotonic() < deadline, (answer, gateway.said())
             time.sleep(0.05)
@@ -91,8 +91,8 @@ def _told(gateway: Gateway, path: str, is_so: Callable[[httpx.Response], bool]) 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (r"\"name\":\"partition\"", r"\"name\":\"paqtition\"", "names no column 'partition'"),
-        ('"stats":', '"stat{":', "does not say 'num_records' of each file"),
+        (r"\"name\":\"partition\"", r"\"name\":\"paqtition\"", "has no column 'partition'"),
+        ('"stats":', '"stat{":', "lacks 'num_records' of some files"),
     ],
     ids=["schema", "statistics"],
 )

@@ -14,7 +14,7 @@ from headwater.planning.plan_findings import _unproven
 from headwater.planning.planned_schema import PlannedChange
 from headwater.questions.answers.lineage_answers import Reach
 from headwater.questions.coverage import coverage
-from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
+from headwater.questions.job_graph import JobBounds, JobContext, job_graph
 from headwater.questions.reach import path, reach
 from headwater.questions.subjects import Bounds, Subject
 from tests.lineage_world import RULES, LineageWorld, world
@@ -31,7 +31,7 @@ def covered(seen: LineageWorld) -> Any:
 
 
 def jobs(seen: LineageWorld) -> list[str]:
-    known = JobKnowledge([], as_it_is, lambda _: [], lambda _: [], lambda *_: [])
+    known = JobContext([], as_it_is, lambda _: [], lambda _: [], lambda *_: [])
     found = job_graph(seen.scene, seen.counted, known, "job", JobBounds(None, 1, 1, 100))
     return [node.name for node in found.nodes]
 

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 import yaml
 
-from headwater.declarations.declaration import Declaration, resolved
+from headwater.declarations.declaration import Declaration, resolve_declaration
 from headwater.declarations.declaration_file import read_declaration_file
 from headwater.declarations.declaration_ledger import (
     FACET,
-    StandingDeclaration,
-    check_apart,
+    ActiveDeclaration,
+    active_declarations,
+    check_conflicts,
     events_to_declare,
     events_to_withdraw,
-    standing,
 )
 from headwater.declarations.powerbi.dax_references import UsedColumn, dax_references, only_counted
 from headwater.declarations.powerbi.m_navigation import table_source
@@ -57,15 +57,15 @@ datasets:
 
 
 def declaration(text: str, name: str = "crm") -> Declaration:
-    return resolved(read_declaration_file(text.encode(), f"{name}.yml"), name)
+    return resolve_declaration(read_declaration_file(text.encode(), f"{name}.yml"), name)
 
 
-def after(events: list[dict[str, Any]]) -> StandingDeclaration:
+def after(events: list[dict[str, Any]]) -> ActiveDeclaration:
     """Return what the ledger says after events."""
     ledger = events[-1]
     item = {**{key: ledger["job"][key] for key in ("namespace", "name")}, "eventTime": ledger["eventTime"]}
-    found = standing([{**item, "facet": ledger["job"]["facets"][FACET]}])
-    return found.get("crm", StandingDeclaration("crm"))
+    found = active_declarations([{**item, "facet": ledger["job"]["facets"][FACET]}])
+    return found.get("crm", ActiveDeclaration("crm"))
 
 
 def test_a_declaration_is_events_that_keep_to_the_specification_and_stands_after_them() -> None:
@@ -110,28 +110,28 @@ def test_only_what_changed_is_sent_and_what_is_gone_is_taken_back() -> None:
     assert [each["job"]["name"] for each in gone if "job" in each] == ["crm-extract", "api.delete_job", "declare/crm"]
     facets = next(each["dataset"]["facets"] for each in gone if "dataset" in each)
     assert (facets["schema"]["_deleted"], facets["tags"]["tags"]) == (True, [])
-    assert not after(gone).stands
+    assert not after(gone).is_active
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "crm.yml, line 1: no declarations. Begin with `version: 1`"),
+        ("", "crm.yml, line 1: this is not a declaration. Start with `version: 1`"),
         ("version: 2", "crm.yml, line 1: version: Input should be '1'. Write one of '1'."),
         ("version: 1\njobs:\n  - name: a\n    output: x",
-         "line 4: jobs.0.output: Extra inputs are not permitted. Remove it, or correct its name: name, names"),
+         "line 4: jobs.0.output: Extra inputs are not permitted. Remove it, or correct its name. Known names are"),
         ("version: 1\njobs:\n- {namespace: a}", "line 3: jobs.0.name: Field required. Add it."),
         ("version: 1\njobs:\n- name: a\n  outputs:\n  - dataset: s3://l/x\n    columns:\n      y:\n"
          "      - {from: s3://l/z#q, how: MAGIC}",
          "line 8: jobs.0.outputs.0.columns.y.0.how: Input should be"),
-        ("version: 1\njobs: [{name: a, outputs: [x]}]", "'x' has no namespace. Write `namespace:` beside it"),
-        ("version: 1\njobs: [{name: a, inputs: [s3://l/x]}]", "job 'a' writes nothing, so nothing follows of it."),
+        ("version: 1\njobs: [{name: a, outputs: [x]}]", "'x' has no namespace. Add `namespace:` next to it"),
+        ("version: 1\njobs: [{name: a, inputs: [s3://l/x]}]", "job 'a' has no outputs, so it declares no lineage."),
         ("version: 1\njobs:\n- {name: a, outputs: s3://l/x}\n- {name: a, outputs: s3://l/y}",
-         "has the job 'declared/a' twice."),
-        ("version: 1\njobs: [\n", "crm.yml, line 3: no YAML"),
-        ("version: 1\nversion: 1", "crm.yml, line 2: no YAML: 'version' is given twice"),
-        ("version: &a 1\nname: *a", "crm.yml, line 2: no YAML: alias *a is not taken"),
-        ("name: " + "[" * 100_000, "crm.yml, line 1: no YAML: it nests more than 100 levels"),
+         "contains the job 'declared/a' twice."),
+        ("version: 1\njobs: [\n", "crm.yml, line 3: this is not valid YAML"),
+        ("version: 1\nversion: 1", "crm.yml, line 2: this is not valid YAML: the key 'version' occurs twice"),
+        ("version: &a 1\nname: *a", "crm.yml, line 2: this is not valid YAML: the alias *a is not supported"),
+        ("name: " + "[" * 100_000, "crm.yml, line 1: this is not valid YAML: it nests more than 100 levels"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_line_and_what_to_write(text: str, said: str) -> None:
@@ -143,10 +143,10 @@ def test_what_is_wrong_is_said_with_its_line_and_what_to_write(text: str, said: 
 def test_two_declarations_hold_no_job_together() -> None:
     stands = {"crm": after(events_to_declare(declaration(CRM), None, "", NOW))}
     with pytest.raises(WrongSetting, match="is declared by 'new' and by 'crm'"):
-        check_apart([declaration(CRM, "new")], stands)
-    with pytest.raises(WrongSetting, match="Two files declare 'crm'"):
-        check_apart([declaration(CRM), declaration(CRM)], {})
-    check_apart([declaration(CRM)], stands)
+        check_conflicts([declaration(CRM, "new")], stands)
+    with pytest.raises(WrongSetting, match="Two files have the declaration name 'crm'"):
+        check_conflicts([declaration(CRM), declaration(CRM)], {})
+    check_conflicts([declaration(CRM)], stands)
 
 
 def scanned(*more: str) -> tuple[dict[str, Any], list[str]]:
@@ -154,7 +154,7 @@ def scanned(*more: str) -> tuple[dict[str, Any], list[str]]:
     said: list[str] = []
     files = [(each, (POWERBI / each).read_bytes()) for each in more or ("scan.json",)]
     (model,) = read_powerbi(files, "Sales", "Shop", said.append)
-    declared = resolved(model, "")
+    declared = resolve_declaration(model, "")
     assert not [
         problem
         for event in events_to_declare(declared, None, "", NOW)
@@ -175,7 +175,7 @@ def scanned(*more: str) -> tuple[dict[str, Any], list[str]]:
 
 def test_a_scan_of_power_bi_is_lineage_from_tables_to_measures() -> None:
     edges, said = scanned()
-    assert said == ["Sales/Shop: the source of table 'Typed in' is not told; it is left out."]
+    assert said == ["Sales/Shop: skipped table 'Typed in', because its source is unknown."]
     assert edges == {
         "Shop/Orders refresh": {
             "shop.dbo.orders#id IDENTITY id", "shop.dbo.orders#amt IDENTITY Amount",
@@ -207,7 +207,7 @@ def test_lists_of_semantic_link_are_the_same_and_dependencies_count_before_dax()
     )
     with pytest.raises(WrongSetting, match="Add --workspace NAME --model NAME"):
         read_powerbi([("a.csv", b"")], None, None, print)
-    with pytest.raises(WrongSetting, match="line 1: these headings are of no list"):
+    with pytest.raises(WrongSetting, match="line 1: no semantic link list has these headings"):
         read_powerbi([("a.csv", b"x,y\n")], "w", "m", print)
     with pytest.raises(WrongSetting, match="has no `workspaces`"):
         read_powerbi([("a.json", b"{}")], None, None, print)
@@ -321,4 +321,7 @@ def test_declared_lineage_is_asked_about_like_any_shown_apart_and_gone_when_with
     assert ask("impact", "contacts", "mail")["columns"] == []
     wrong = commanded("declare", "--withdraw", "crm", *data, cwd=tmp_path)
     assert wrong.returncode == 3
-    assert "What stands: 'powerbi Sales/Shop'" in msgspec.json.decode(wrong.stderr)["error"]
+    assert (
+        "There is no declaration 'crm'. Use the name of one of these: 'powerbi Sales/Shop'"
+        in msgspec.json.decode(wrong.stderr)["error"]
+    )

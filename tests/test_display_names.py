@@ -25,7 +25,7 @@ from headwater.planning.planned_schema import PlannedChange, PresentTable
 from headwater.planning.present_tables import PresentTables
 from headwater.questions.answers.lineage_answers import Coverage, CoverageItem
 from headwater.questions.answers.list_answers import ChangeItem, Changes
-from headwater.questions.displayed import display_datasets, names_datasets
+from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.subjects import Subject, find_column, find_dataset, find_job
 from tests.reference.small_events import Named, run, with_schema
 from tests.reference.world_events import Json, dataset, deliver, schema, symlinks

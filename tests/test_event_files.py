@@ -64,17 +64,17 @@ def test_gzip_is_recognised_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"{", "Not JSON"),
+        (b"{", "not valid JSON"),
         (b'{"a":NaN}', "column 6"),
         (b'{"a":1} x', "trailing characters"),
         (b"// comment", "column 1"),
-        (b"17", "JSON, but no object"),
-        (b'{"a":"\xff"}', "is not UTF-8"),
+        (b"17", "not an object"),
+        (b'{"a":"\xff"}', "is not valid UTF-8"),
         (b"\xef\xbb\xbf{}", "byte order mark"),
         ('{"a":1}'.encode("utf-16"), "byte order mark"),
-        (b'{"a":' * 100_000, "nests too deep"),
-        (b'{"a":"\\ud800"', "Not JSON"),
-        (b'{"a":"\\ud800","b":NaN}', "Not JSON"),
+        (b'{"a":' * 100_000, "too many levels"),
+        (b'{"a":"\\ud800"', "not valid JSON"),
+        (b'{"a":"\\ud800","b":NaN}', "not valid JSON"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -107,7 +107,7 @@ def test_a_broken_document_is_one_invalid_event_and_its_place_is_named(tmp_path:
 
     assert "line 2, column 11" in event.problems[0].message
     [event] = validate_file(written(tmp_path, b"time,job\n2024,x\n"))
-    assert "Not JSON" in event.problems[0].message
+    assert "not valid JSON" in event.problems[0].message
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_an_endless_line_is_skipped_and_the_next_one_is_checked(tmp_path: Path) 
     checked = list(validate_file(path))
 
     assert [(event.line, event.is_valid) for event in checked] == [(1, True), (2, False), (3, True)]
-    assert checked[1].problems[0].message == "is longer than 64 MiB: not read"
+    assert checked[1].problems[0].message == "is longer than 64 MiB and was not checked"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes, which this system has not")
@@ -146,13 +146,13 @@ def test_an_event_is_checked_before_the_rest_of_the_file_is_there(tmp_path: Path
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", gzip.compress(b"", mtime=0), b"[]", b"[\n]"])
 def test_a_file_without_events_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(WrongSetting, match="Give a file with OpenLineage events"):
+    with pytest.raises(WrongSetting, match="Use a file with OpenLineage events"):
         list(validate_file(written(tmp_path, content)))
 
 
 def test_what_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
     for path in (tmp_path / "missing.json", tmp_path):
-        with pytest.raises(WrongSetting, match=r"Cannot read .*: .*Give a readable file"):
+        with pytest.raises(WrongSetting, match=r"Cannot read .*: .*Use a readable file"):
             list(validate_file(path))
 
 

@@ -104,13 +104,13 @@ def test_what_is_acknowledged_is_in_the_hub_and_requests_of_one_moment_share_sen
 
 WORDS = {
     Fault.THROTTLED: ["throttled", "Add units"],
-    Fault.DROPS_BEFORE: ["hung up", "firewall"],
-    Fault.DROPS_AFTER: ["hung up", "firewall"],
+    Fault.DROPS_BEFORE: ["closed the connection", "firewall"],
+    Fault.DROPS_AFTER: ["closed the connection", "firewall"],
     Fault.SILENT: ["did not answer in time"],
     Fault.DETACHES: ["closed by the service"],
     Fault.DEAF: ["did not answer in time"],
-    Fault.TOKEN_REFUSED: ["does not take our token", "Renew the key", "ExpiredToken"],
-    Fault.NOT_ALLOWED: ["does not let this identity send", "Azure Event Hubs Data Sender"],
+    Fault.TOKEN_REFUSED: ["rejects the token", "Renew the key", "ExpiredToken"],
+    Fault.NOT_ALLOWED: ["does not allow this identity to send", "Azure Event Hubs Data Sender"],
     Fault.NO_SUCH_HUB: ["There is no event hub 'openlineage'", "`hub_name`"],
     None: ["cannot be reached", "`hub_namespace`"],
 }

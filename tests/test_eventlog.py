@@ -13,7 +13,7 @@ import pytest
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import Record, RecordKind
 from headwater.eventlog.acknowledged import count_path
-from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, Leftovers
+from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims, OrphanedClaims
 from headwater.eventlog.segments import Header, create_segment, open_writable
 from headwater.eventlog.sqlite_kind import SqliteKind
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
@@ -162,7 +162,7 @@ def test_a_log_that_stands_still_answers_within_the_timeout_and_takes_the_rest_l
         append(log, b"one")
         blocker = open_writable(min(tmp_path.glob("*.sqlite")))
         blocker.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LogUnavailable, match="No answer of the log within"):
+        with pytest.raises(LogUnavailable, match="The log did not answer within"):
             asyncio.run(log.append([Record(RecordKind.EVENT, b"two")], timeout_s=0.2))
         blocker.execute("ROLLBACK")
         blocker.close()
@@ -208,14 +208,14 @@ def test_a_large_body_waits_beside_the_log_until_retention_takes_its_record(tmp_
     append(log, b"after")
     append(log, b"and again")
     log.close()
-    with pytest.raises(GiveUp, match="gone"):
+    with pytest.raises(GiveUp, match="is missing in"):
         claims.get(claim.body)
 
 
 def test_bodies_that_no_record_names_are_swept_away(tmp_path: Path) -> None:
     claims = FolderClaims(tmp_path)
     kept, lost = claims.put(b"kept"), claims.put(b"lost")
-    Leftovers(claims, lambda: [kept]).sweep()
+    OrphanedClaims(claims, lambda: [kept]).sweep()
     assert claims.get(kept) == b"kept"
     with pytest.raises(GiveUp):
         claims.get(lost)

@@ -39,7 +39,7 @@ ROOMS: tuple[tuple[str, set[str]], ...] = (  # the first that fits: modules, and
     ("headwater.sinks.connecting.cloud_signing", {"server", "aws", "google"}),
     ("headwater.sinks.targets.s3_folder", {"server", "aws"}),
     ("headwater.sinks.targets.blob_folder", {"server", "azure"}),
-    ("headwater.sinks.targets.datahub.datahub_kafka", {"server", "kafka", "datahub"}),
+    ("headwater.sinks.targets.datahub.kafka", {"server", "kafka", "datahub"}),
     ("headwater.sinks.connecting.sink_secrets", {"server", "azure"}),
     ("headwater.sinks.*", {"server", "replay"}),
     ("headwater.fabric.*", {"server", "azure"}),

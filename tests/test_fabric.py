@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 from headwater.errors import HeadwaterError, Retry, WrongSetting
 from headwater.fabric.rest import Fabric as Client
 from headwater.fabric.rest import shortcut_url
-from headwater.fabric.shortcuts import place_of
+from headwater.fabric.shortcuts import shortcut_place
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.commanding import commanded
 
@@ -160,7 +160,7 @@ def test_what_is_not_built_yet_is_left_out_and_said(fabric: Fabric, storage: Sto
     items = json.loads(done.stdout)["items"]
     assert [item["body"]["name"] for item in items] == ["headwater", "bronze_events"]
     assert [line.split(":")[1].split()[:4] for line in done.stderr.splitlines()] == [
-        ["there", "is", "no", layer] for layer in ("silver", "gold")
+        [layer, "does", "not", "exist"] for layer in ("silver", "gold")
     ]
 
 
@@ -185,7 +185,7 @@ def fails(done: Any, *words: str) -> None:
 
 
 FAULTS = [
-    (400, WrongSetting, "(InvalidTarget: The connection is of another account). Look at the ids and at the connection"),
+    (400, WrongSetting, "(InvalidTarget: The connection is of another account). Check the ids and the connection"),
     (401, WrongSetting, "az login"),
     (403, WrongSetting, "allow service principals"),
     (404, WrongSetting, "address of the lakehouse"),
@@ -202,14 +202,14 @@ def test_every_refusal_has_its_cause_and_its_fix(
     fabric.refuse = (status, said, {"retry-after": "17"} if status == 429 else {})
     one_line(refused(fabric.url), kind, str(status), words)
     fabric.refuse = (status, {"html": "the-token"}, {})
-    one_line(refused(fabric.url), kind, f"Fabric answers {status}. ")
+    one_line(refused(fabric.url), kind, f"Fabric returned status {status}. ")
 
 
 def test_no_token_goes_to_an_address_that_is_not_safe_and_silence_is_told() -> None:
-    one_line(refused("http://fabric.example"), WrongSetting, "no https address")
+    one_line(refused("http://fabric.example"), WrongSetting, "is not an https:// address")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        one_line(refused(f"http://127.0.0.1:{nobody.getsockname()[1]}"), Retry, "No answer from Fabric")
+        one_line(refused(f"http://127.0.0.1:{nobody.getsockname()[1]}"), Retry, "No response from Fabric")
 
 
 def refused(api: str) -> Exception:
@@ -228,7 +228,7 @@ def one_line(error: Exception, kind: type[Exception], *words: str) -> None:
 
 def test_a_lake_on_this_machine_can_have_no_shortcut() -> None:
     with pytest.raises(WrongSetting, match="abfss://CONTAINER@ACCOUNT"):
-        place_of("/home/me/lake")
+        shortcut_place("/home/me/lake")
 
 
 @pytest.mark.parametrize("option", [["--workspace", "Sales"], ["--schema", "a b"]])

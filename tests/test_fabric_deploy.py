@@ -16,7 +16,7 @@ from headwater.fabric.deployment import WorkspacePlan, steps
 from headwater.fabric.rest import Fabric
 from headwater.fabric.schedule_step import schedule_body
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
-from headwater.fabric.steps import Done, deploy, look
+from headwater.fabric.steps import StepResult, check_steps, deploy
 from headwater.fabric.workspace_steps import connection_body
 from tests.azurite import KEY, Storage
 from tests.commanding import commanded
@@ -63,7 +63,7 @@ def wanted(fabric: FabricServer, folder: Path, minutes: int = 60, **values: str)
     return WorkspacePlan(fabric.id, folder, LAKE, shortcuts, None, "headwater lake", given, minutes, *addresses)
 
 
-def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600) -> list[Done]:
+def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600) -> list[StepResult]:
     client = Fabric(fabric.url, lambda _: TOKEN, patience_s)
     try:
         return list(deploy(steps(client, plan)))
@@ -73,7 +73,7 @@ def deployed(fabric: FabricServer, plan: WorkspacePlan, patience_s: float = 600)
 
 def looked(fabric: FabricServer, plan: WorkspacePlan) -> dict[str, str]:
     client = Fabric(fabric.url, lambda _: TOKEN)
-    found = {each.what: each.state for each in look(steps(client, plan))}
+    found = {each.what: each.state for each in check_steps(steps(client, plan))}
     client.close()
     return found
 
@@ -194,7 +194,7 @@ def test_an_environment_that_was_uploaded_and_not_published_is_published(fabric:
     fabric.refuse = lambda *_: None
     assert looked(fabric, newer)["Headwater.Environment"] == "differs"
     fabric.publishing[:] = ["Waiting", "Running", "Failed"]
-    with pytest.raises(Retry, match="ended as 'Failed'"):
+    with pytest.raises(Retry, match="ended with 'Failed'"):
         deployed(fabric, newer)
     fabric.publishing[:] = ["Running", "Success"]
     assert [each.what for each in deployed(fabric, newer) if each.state == "changed"] == ["Headwater.Environment"]
@@ -278,7 +278,7 @@ def test_throttling_is_waited_for_and_ends(fabric: FabricServer, folder: Path) -
 
 def test_what_fails_after_it_was_accepted_is_said(fabric: FabricServer, folder: Path) -> None:
     fabric.refuse = lambda method, path, _: fabric.fail_later() if (method, path[-6:]) == ("POST", "/items") else None
-    with pytest.raises(WrongSetting, match=r"has not done it \(InvalidDefinition: A part of it is wrong\)"):
+    with pytest.raises(WrongSetting, match=r"failed in Fabric \(InvalidDefinition: A part of it is wrong\)"):
         deployed(fabric, wanted(fabric, folder))
 
 
@@ -331,7 +331,7 @@ def test_a_schedule_that_somebody_switched_off_stays_off(fabric: FabricServer, f
 def test_values_that_would_be_code_and_folders_without_items_are_refused(
     fabric: FabricServer, folder: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(WrongSetting, match="HEADWATER_WRITE_KEY has a blank"):
+    with pytest.raises(WrongSetting, match="HEADWATER_WRITE_KEY is empty, or contains a space"):
         deployed(fabric, wanted(fabric, folder, HEADWATER_WRITE_KEY="key'\n  spark.evil: 1"))
     for wrong in (tmp_path, FOLDER):
         with pytest.raises(WrongSetting, match="make fabric"):
@@ -372,6 +372,6 @@ def test_the_command_deploys_and_checks(fabric: FabricServer, folder: Path, stor
     first = commanded("fabric", "deploy", *options, environment=environment)
     assert (first.returncode, "Headwater.Environment: made" in first.stderr) == (0, True), first.stderr
     second = commanded("fabric", "deploy", *options, environment=environment)
-    assert (second.returncode, second.stdout.splitlines()[-1]) == (0, "Nothing was changed: all of it was there.")
+    assert (second.returncode, second.stdout.splitlines()[-1]) == (0, "The workspace is up to date.")
     assert commanded("fabric", "check", *options, environment=environment).returncode == 0
     assert "hw_key" not in first.stdout + first.stderr + second.stdout + second.stderr

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.errors import LakeUnavailable
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.lake_maintenance import check_files, check_reported, compact, vacuum
 from tests.parsing import World, event
 
@@ -147,7 +147,7 @@ def test_maintenance_forgetting_and_other_writers_are_no_damage(tmp_path: Path) 
     pq.write_table(pq.read_table(checkpoint), checkpoint)  # as another kind of writer does at the same version
     world.bronze.events.delete(f"sequence = {world.sequences('events')[0]}")
     world.bronze.events.blank(["body"], f"sequence = {world.sequences('events')[0]}")
-    let_go(world.bronze, 1)
+    delete_old_events(world.bronze, 1)
     world.append(event(9))
     world.parser().step()
     for file in _events(world).rglob("*.*"):

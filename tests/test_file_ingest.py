@@ -102,7 +102,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(
     outcome = json.loads(folder.ingest().stdout)
     assert (outcome["events"], outcome["rejected"], outcome["unreadable"]) == (1, 0, 1)
     [reason] = outcome["reasons"]
-    assert reason.startswith(f"{folder.path}/out.json: it cannot be read: it is a link that leads out of the folder")
+    assert reason.startswith(f"{folder.path}/out.json: it cannot be read: it is a link to a file outside the folder")
     assert "hunter2" not in client.get("/api/headwater/v1/rejected").text
 
     (folder.path / "c.ndjson").write_bytes(lines(body(run_event())))
@@ -125,7 +125,7 @@ def test_what_becomes_a_link_between_listing_and_opening_is_not_read(tmp_path: P
     source.open(found).close()
     inside.rename(tmp_path / "moved")
     inside.symlink_to(outside)
-    with pytest.raises(OSError, match="leads out of the folder"):
+    with pytest.raises(OSError, match="a link to a file outside the folder"):
         source.open(found)
     inside.unlink()
     os.mkfifo(inside)
@@ -139,7 +139,7 @@ def test_a_file_of_something_else_is_left_after_so_many_rejected_lines(folder: F
     taken = folder.ingest("--max-rejected", "10")
     outcome = json.loads(taken.stdout)
     assert (taken.returncode, outcome["events"], outcome["rejected"], outcome["stopped"]) == (1, 1, 11, 1)
-    assert any("ones.json: 10 of its lines are no events" in reason for reason in outcome["reasons"])
+    assert any("ones.json: 10 of its lines are not events" in reason for reason in outcome["reasons"])
     again = json.loads(folder.ingest().stdout)
     assert (again["unchanged"], again["rejected"], again["stopped"]) == (2, 0, 0)
 
@@ -203,13 +203,13 @@ def test_mistakes_are_answered_in_one_line_with_the_way_out(
     monkeypatch.chdir(tmp_path)
     state = ("--state", tmp_path / "other")
 
-    fails(tmp_path / "none", *state, words=("No file or folder", "none"))
+    fails(tmp_path / "none", *state, words=("no file or folder", "none"))
     fails("s3a://bucket/x", *state, words=("s3a://", "headwater-spark ingest"))
     fails(folder.path, *state, "--to", "localhost:5000", words=("http://127.0.0.1:5000",))
-    fails(folder.path, *state, "--to", "http://127.0.0.1:9", words=("No answer", "headwater up", "--to"))
+    fails(folder.path, *state, "--to", "http://127.0.0.1:9", words=("No response", "headwater up", "--to"))
     fails(folder.path, *state, "--since", "soon", words=("'soon'", "2026-03-01 or 2d"))
     fails(folder.path, *state, "--keep", "7 days", words=("'7 days'", "2d"))
-    fails(folder.path, *state, "--keep", "7d", "--since", "2d", words=("--since leaves out", "further back"))
+    fails(folder.path, *state, "--keep", "7d", "--since", "2d", words=("--since excludes", "further back"))
     fails(folder.path, "--state", file, words=("--state",))
     fails(folder.path, *state, "--to", running.url, "--key", "wrong", words=("missing or wrong", "HEADWATER_KEY"))
     fails_in_one_line(folder.ingest("--keep", "1s", key="writer-secret"), "write and read", "--keep")

@@ -24,7 +24,7 @@ from headwater.file_intake.file_taking import TORN_US, Deletion, Intake
 from headwater.file_intake.sources.file_source import FoundFile
 from headwater.file_intake.sources.local_files import LocalFiles
 from headwater.file_intake.taken_ledger import TakenFile, TakenLedger, ledger_path
-from headwater.sinks.connecting.kept_connection import HttpAnswer
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
 from tests.captured import captured
 from tests.made_events import body, run_event
 from tests.taking import DAY_US, Taking, all_but_certain, events
@@ -136,7 +136,7 @@ def test_a_torn_last_line_is_waited_for(taking: Taking) -> None:
     done = taking.take()
     assert (done.events, done.waiting, done.rejected) == (1, 1, 0)
     assert taking.take().shown()["reasons"] == [
-        f"{taking.folder}/log.ndjson: what is behind line 1 is not whole; it is waited for a day"
+        f"{taking.folder}/log.ndjson: the end after line 1 is incomplete; it is rejected after a day"
     ]
     taking.write("log.ndjson", second[20:], third, append=True)
 
@@ -293,7 +293,7 @@ def test_what_is_hidden_or_unfinished_or_no_text_is_passed_over(taking: Taking) 
     done = taking.take(whole=False)
 
     assert (done.events, done.unreadable, done.files) == (0, 1, 1)
-    assert "neither text" in done.reasons[0]
+    assert "not text" in done.reasons[0]
     assert taking.take(deletion=all_but_certain()).unreadable == 0
     assert (taking.folder / "part.parquet").exists()
 
@@ -409,7 +409,7 @@ def test_what_is_no_receiver_is_told_apart(taking: Taking) -> None:
     taking.write("a.ndjson", *events(1))
     for answer in (HttpAnswer(404, {}, b"<html>"), HttpAnswer(200, {}, b"<html>"), HttpAnswer(302, {}, b"")):
         taking.answers = [answer]
-        with pytest.raises(WrongSetting, match="no receiver of Headwater"):
+        with pytest.raises(WrongSetting, match="not a Headwater receiver"):
             taking.take()
 
 
@@ -483,7 +483,7 @@ def test_a_ledger_that_is_damaged_while_it_is_used_is_named_with_what_to_do(tmp_
         ledger.keep(TakenFile("store", f"{number}", f"{number}.json") for number in range(999))
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xa5" * (len(content) - 8192))
-    with closing(TakenLedger(path)) as ledger, pytest.raises(WrongSetting, match=f"{path}, .* Delete it"):
+    with closing(TakenLedger(path)) as ledger, pytest.raises(WrongSetting, match=f"{path} is damaged.* Delete it"):
         ledger.find("store", "500")
 
 
@@ -533,7 +533,7 @@ def test_what_the_disk_does_not_keep_is_sent_again(taking: Taking) -> None:
     sent = events(1)
     taking.write("a.ndjson", *sent)
     taking.ledger._file.execute("PRAGMA query_only = ON")
-    with pytest.raises(Retry, match="Cannot keep what was taken"):
+    with pytest.raises(Retry, match="Cannot store the ingest state"):
         taking.take()
     taking.ledger._file.execute("PRAGMA query_only = OFF")
 

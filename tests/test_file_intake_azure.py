@@ -152,15 +152,15 @@ def test_a_file_that_went_is_gone_and_a_folder_that_is_none_is_named(azure: DfsS
 
     with pytest.raises(FileGone), place.open(found) as file:
         file.read()
-    with pytest.raises(WrongSetting, match="Nothing is at abfss://events@acct"):
+    with pytest.raises(WrongSetting, match=r"abfss://events@acct.* does not exist"):
         list(place.files(0))
 
 
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [
-        (403, "AuthorizationPermissionMismatch", "lacks the role"),
-        (404, "FilesystemNotFound", "Nothing is at"),
+        (403, "AuthorizationPermissionMismatch", "lacks a role"),
+        (404, "FilesystemNotFound", "does not exist"),
     ],
 )
 def test_what_the_account_refuses_is_said_with_its_fix(azure: DfsServer, status: int, code: str, said: str) -> None:
@@ -198,7 +198,7 @@ def test_addresses_are_read(address: str, place: AzurePlace) -> None:
 
 @pytest.mark.parametrize("address", ["abfss://x/y", "https://example.org/a/b", f"{ROOT}/a?sig=secret", "abfss://c@h/p"])
 def test_what_is_no_address_is_refused_without_its_secrets(address: str) -> None:
-    with pytest.raises(WrongSetting, match="is no folder in Azure") as refused:
+    with pytest.raises(WrongSetting, match="is not a valid address of a folder in Azure") as refused:
         place_of(address)
     assert "secret" not in str(refused.value)
 
@@ -208,5 +208,5 @@ def test_the_path_says_which_module_reads_it(tmp_path: Path) -> None:
     assert isinstance(open_source(f"file://{tmp_path}", {}, None), LocalFiles)
     with pytest.raises(WrongSetting, match="headwater-spark ingest"):
         open_source("s3a://bucket/x", {}, None)
-    with pytest.raises(WrongSetting, match="No file or folder"):
+    with pytest.raises(WrongSetting, match="no file or folder"):
         open_source(str(tmp_path / "none"), {}, None)

@@ -17,12 +17,12 @@ from headwater.eventlog.body_packing import unpack
 from headwater.eventlog.segments import remove_segment
 from headwater.failpoints import VARIABLE
 from headwater.lake.admin_log import Actor, open_admin_log, record_admin
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact
 from headwater.lineage.names.canonical_names import default_rules
+from headwater.local.forgetting.forget_targets import NameTarget, TextTarget
 from headwater.local.forgetting.one_request import Forgetting
-from headwater.local.forgetting.wanted import WantedName, WantedText
 from headwater.local.log_epochs import begin_epoch
 from headwater.runtime.folders import folder_lock
 from headwater.runtime.indexes import open_view_opener
@@ -36,7 +36,7 @@ from tests.running import headwater
 pytestmark = pytest.mark.slow  # lakes that are rewritten
 
 WHO = "anna.muster@example.org"
-WANTED = WantedText("text", WHO)
+WANTED = TextTarget("text", WHO)
 
 
 def said_in(folder: Path) -> list[str]:
@@ -140,11 +140,11 @@ def test_a_dataset_goes_by_any_of_its_names_and_its_neighbour_stays(tmp_path: Pa
     made.append(run_event(inputs=[{"namespace": "postgres://db:5432", "name": "Shop.public.orders_old"}]))
     world.append(*(json.dumps(each).encode() for each in made))
     parse(world)
-    wanted = WantedName("postgres://db", "Shop.public.orders", default_rules().canonical)
+    wanted = NameTarget("postgres://db", "Shop.public.orders", default_rules().canonical)
     done = Forgetting(world.settings, wanted).forget()
     assert (done["found"]["events"], done["proof"]["found"]) == (2, 0)
     assert world.sequences("events") == [3, 4]
-    rest = Forgetting(world.settings, WantedName("postgres://db:5432", None, default_rules().canonical)).forget()
+    rest = Forgetting(world.settings, NameTarget("postgres://db:5432", None, default_rules().canonical)).forget()
     assert rest["found"]["events"] == 1
     assert sorted(map(str, receipts(world))) == sorted(map(str, (done, rest))), "of one second, in no order"
     assert world.sequences("events") == [3]
@@ -176,7 +176,7 @@ def test_files_of_rows_that_left_by_age_go_too(tmp_path: Path) -> None:
     old = world.append_to_end_of_segment(event(1))
     world.append(event(2))
     parse(world)
-    let_go(world.bronze, 30)
+    delete_old_events(world.bronze, 30)
     remove_segment(old)  # as the log's retention did long ago
     assert said_in(tmp_path)
     done = Forgetting(world.settings, WANTED).forget()

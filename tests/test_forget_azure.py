@@ -9,8 +9,8 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from headwater.errors import LakeUnavailable, WrongSetting
+from headwater.local.forgetting.forget_targets import TextTarget
 from headwater.local.forgetting.one_request import Forgetting
-from headwater.local.forgetting.wanted import WantedText
 from headwater.runtime.indexes import open_view_opener
 from headwater.settings import load_settings
 from tests.azurite import KEY, Storage
@@ -20,7 +20,7 @@ from tests.parsing import World, event
 pytestmark = pytest.mark.slow
 
 WHO = "anna.muster@example.org"
-WANTED = WantedText("text", WHO)
+WANTED = TextTarget("text", WHO)
 
 
 def said_in(container: ContainerClient) -> list[str]:
@@ -69,5 +69,5 @@ def test_a_text_is_in_no_blob_afterwards_the_storage_failing_in_between(storage:
 
 def test_without_the_log_that_feeds_the_lake_nothing_is_erased(storage: Storage, tmp_path: Path) -> None:
     settings = load_settings({"data": tmp_path, **storage.lake(account_key=KEY)})[0]
-    with pytest.raises(WrongSetting, match="holds no log of"):
+    with pytest.raises(WrongSetting, match="has no log of"):
         Forgetting(settings, WANTED).forget(stopped=True)

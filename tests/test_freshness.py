@@ -119,7 +119,7 @@ def test_while_an_event_waits_anywhere_an_unknown_name_is_behind_and_then_it_is_
             assert "behind" in marquez.json()["message"]
             said = headwater("upstream", "out/2", "--data", running.folder)
             assert said.returncode == 3
-            assert "questions are behind by" in said.stderr
+            assert "answers are behind by" in said.stderr
         caught_up(asker)
         assert asker.ask("upstream", **asked)["columns"]
         refused = asker.refused("upstream", 404, namespace=LAKE, dataset="out/3")
@@ -195,9 +195,9 @@ def test_an_event_that_comes_between_the_question_and_the_look_is_answered(place
             place.parse()
             place.index()
 
-    assert place.freshness.certain(question)["columns"]
+    assert place.freshness.ask_with_certainty(question)["columns"]
     with pytest.raises(NotKnown, match="No dataset 'none'"):
-        place.freshness.certain(lambda: place.upstream(dataset="none"))
+        place.freshness.ask_with_certainty(lambda: place.upstream(dataset="none"))
 
 
 def test_a_clock_ahead_of_ours_hides_no_event(place: Place) -> None:

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from headwater.storage_faults import explain, passes
+from headwater.storage_faults import explain, is_transient
 from tests.full_disk import SmallDisk, small_disk
 from tests.gateway import Gateway, running
 from tests.lake_check import bronze_of
@@ -39,21 +39,21 @@ AS_RUST_SAYS = (
 def test_a_fault_that_passes_is_known_as_such_whoever_tells_it_and_says_what_to_do(number: int) -> None:
     told = AS_RUST_SAYS.format(text=os.strerror(number), number=number)
     for error in (OSError(number, os.strerror(number), "/data/x"), Exception(told)):
-        assert passes(error)
+        assert is_transient(error)
         assert PASSING[number] in explain(error, "data")
-        assert explain(error, "data").endswith("it goes on by itself.")
+        assert explain(error, "data").endswith("Headwater retries automatically.")
 
 
 def test_what_only_a_person_can_mend_does_not_pass(tmp_path: Path) -> None:
     for number in (errno.EACCES, errno.ENOENT, errno.ENOTDIR):
-        assert not passes(OSError(number, os.strerror(number)))
+        assert not is_transient(OSError(number, os.strerror(number)))
     (tmp_path / "no database").write_bytes(b"x" * 5000)
     with pytest.raises(sqlite3.DatabaseError) as damaged:
         sqlite3.connect(tmp_path / "no database").execute("SELECT * FROM t")
-    assert not passes(damaged.value)
+    assert not is_transient(damaged.value)
     with pytest.raises(sqlite3.OperationalError) as wrong:
         sqlite3.connect(":memory:").execute("SELECT * FROM t")
-    assert not passes(wrong.value)
+    assert not is_transient(wrong.value)
 
 
 def test_sqlite_tells_a_full_disk_in_its_own_way(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_sqlite_tells_a_full_disk_in_its_own_way(tmp_path: Path) -> None:
     connection.execute("PRAGMA query_only = 1")
     with pytest.raises(sqlite3.OperationalError) as read_only:
         connection.execute("INSERT INTO t VALUES (1)")
-    assert all(passes(raised.value) for raised in (full, no_folder, read_only))
+    assert all(is_transient(raised.value) for raised in (full, no_folder, read_only))
     assert "Free space" in explain(full.value, "data")
 
 
@@ -201,7 +201,7 @@ def test_who_may_open_no_more_files_is_well_again_once_it_may(station: Station, 
     assert process
     with few_files(process.pid):
         assert station.post() == 200
-        until(lambda: "it goes on by itself" in station.gateway.said()[said:])
+        until(lambda: "Headwater retries automatically" in station.gateway.said()[said:])
     station.check_well()
     assert station.process(role) == process, "it was not even restarted"
 
@@ -227,7 +227,7 @@ def test_who_takes_files_waits_for_the_disk_of_its_ledger(station: Station, tmp_
     ingest = started("ingest", tmp_path, "--to", station.gateway.url, *state)
     try:
         assert ingest.stderr
-        assert "it goes on by itself" in ingest.stderr.readline()
+        assert "Headwater retries automatically" in ingest.stderr.readline()
         station.disk.free()
         station.acknowledged.add(event["run"]["runId"])
         until(lambda: event["run"]["runId"] in station.stored())
@@ -261,7 +261,7 @@ def test_up_waits_for_a_disk_that_takes_nothing_and_begins_once_it_does(tmp_path
         try:
             assert up.stdout
             why = up.stdout.readline()
-            assert "it goes on by itself" in why
+            assert "Headwater retries automatically" in why
             if begin == "reading only":
                 disk.allow(writing=True)
             else:

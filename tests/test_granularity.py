@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 from starlette.datastructures import QueryParams
 
-from headwater.api.marquez.requests import Asked, Refused
-from headwater.api.marquez.table_lineage import Tables, get_lineage
+from headwater.api.marquez.requests import MarquezError, RequestContext
+from headwater.api.marquez.table_lineage import TableGraph, get_lineage
 from headwater.errors import NotKnown
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.view_opener import ViewOpener
@@ -160,7 +160,7 @@ def test_a_dataset_of_many_writers_and_readers_is_a_hub_and_the_answer_stays_lin
 def marquez(views: ViewOpener, node: str, **asked: str) -> dict[str, Any]:
     """Return the nodes of Marquez's answer, by their ids without namespace."""
     with views.catalog(AsOf()) as (view, live):
-        answer = get_lineage(Asked({}, QueryParams({"nodeId": node, **asked}), view, Catalog(live)))
+        answer = get_lineage(RequestContext({}, QueryParams({"nodeId": node, **asked}), view, Catalog(live)))
     return {each["id"].rpartition(":")[2]: each for each in answer["graph"]}
 
 
@@ -170,7 +170,7 @@ def test_marquez_folds_only_where_it_is_asked_to(views: ViewOpener) -> None:
     assert plain == statements
     assert {"load_app.insert.clean", "other_app.insert.out"} < plain.keys()
     assert not any("flows" in each["data"] for each in plain.values())
-    with pytest.raises(Refused, match="granularity"):
+    with pytest.raises(MarquezError, match="granularity"):
         marquez(views, dataset, granularity="notebook")
 
 
@@ -190,7 +190,7 @@ def test_flows_of_folded_jobs_are_those_of_statements(seed: int) -> None:
     with indexed(deliver(grain.random_pipelines(seed)), Random(seed)) as views, views.catalog(AsOf()) as (view, live):
         found = []
         for granularity in LEVELS:
-            tables = Tables(Asked({}, QueryParams({"granularity": granularity}), view, Catalog(live)))
+            tables = TableGraph(RequestContext({}, QueryParams({"granularity": granularity}), view, Catalog(live)))
             jobs = {tables.fold(job) for job in view.snapshot.graph.of_job}
             found.append(sorted({flow for job in jobs for flow in tables.flows(job)}))
         assert found == [found[0]] * len(LEVELS)

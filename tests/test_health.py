@@ -18,11 +18,11 @@ from headwater.questions.health_lists import (
     health_of_dataset,
     health_of_job,
     health_of_shown,
-    left_by_run,
+    not_refreshed_by_run,
     unhealthy,
     whole_health_of_dataset,
 )
-from headwater.questions.rhythm import punctuality, rhythm_of, spoken, times_of
+from headwater.questions.rhythm import format_duration, punctuality, rhythm_of, write_times
 from headwater.questions.subjects import Subject
 from headwater.runtime.indexes import open_view_opener
 from tests.asking import ask as asked_of
@@ -92,16 +92,16 @@ def test_writes_of_one_execution_within_an_hour_are_one() -> None:
         for number in range(8)
         for part in range(3)
     ]
-    assert len(times_of(writes)) == 8
-    rhythm = rhythm_of(times_of(random.Random(1).sample(writes, len(writes))))
+    assert len(write_times(writes)) == 8
+    rhythm = rhythm_of(write_times(random.Random(1).sample(writes, len(writes))))
     assert not isinstance(rhythm, str)
     assert rhythm.usual_us == day
     session = [RanWrite(number * day, 1, number, 1) for number in range(8)]
-    assert len(times_of(session)) == 8, "a session that lives for weeks writes day by day"
+    assert len(write_times(session)) == 8, "a session that lives for weeks writes day by day"
 
 
 def test_spans_of_time_are_said_in_two_units() -> None:
-    assert [spoken(round(each * 1e6)) for each in (0, 61, 3 * HOUR, DAY + 3 * HOUR + 5, 90_000 * DAY)] == [
+    assert [format_duration(round(each * 1e6)) for each in (0, 61, 3 * HOUR, DAY + 3 * HOUR + 5, 90_000 * DAY)] == [
         "0 s", "1 min 1 s", "3 h", "1 d 3 h", "90000 d",
     ]  # fmt: skip
 
@@ -283,17 +283,17 @@ def _of(ask: Callable[..., Any], name: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
-        ("base", "failed", "the newest run is FAIL and nothing has completed since"),
-        ("mid", "stale", "not written since base failed or is late"),
-        ("end", "stale", "not written since base failed or is late"),
+        ("base", "failed", "the newest run is FAIL and no run has completed since"),
+        ("mid", "stale", "not written since base failed or became late"),
+        ("end", "stale", "not written since base failed or became late"),
         ("fresh", "ok", "usually every"),
         ("late", "late", "late by 2 d, usually every 1 d"),
         ("behind", "late", "late by 1 d 23 h"),
         ("weekly", "ok", "usually every 7 d"),
-        ("skewed", "unknown", "1 of the 6 completed writes"),
-        ("now_and_then", "unknown", "no rhythm"),
-        ("once", "unknown", "1 of the 6 completed writes"),
-        ("feed", "unknown", "no run that completed is seen to write it"),
+        ("skewed", "unknown", "only 1 completed writes"),
+        ("now_and_then", "unknown", "no regular rhythm"),
+        ("once", "unknown", "only 1 completed writes"),
+        ("feed", "unknown", "no completed run is known to write it"),
     ],
 )
 def test_how_a_dataset_fares(ask: Callable[..., Any], name: str, status: str, said: str) -> None:
@@ -377,10 +377,10 @@ def test_a_dag_and_its_task_are_one_incident_with_the_error_of_the_run(views: Vi
 @pytest.mark.parametrize(
     ("name", "expected", "said"),
     [
-        ("emptied", ("failed", 0, 1_000), "emptied: the newest write replaced all rows with 0 rows, 1000 were written"),
+        ("emptied", ("failed", 0, 1_000), "replaced all rows with 0 rows, an earlier one wrote 1000"),
         ("always_empty", ("ok", None, None), "usually every 1 d"),
         ("appended", ("ok", None, None), "usually every 1 d"),
-        ("uncounted", ("unknown", 0, None), "with 0 rows; how many there were before is not reported"),
+        ("uncounted", ("unknown", 0, None), "with 0 rows; no earlier write reports its row count"),
         ("refilled", ("ok", None, None), "usually every 1 d"),
     ],
 )
@@ -411,10 +411,8 @@ def test_a_table_whose_first_runs_failed_is_known_with_their_reasons(ask: Callab
     found = _of(ask, "never")
     (item,) = found["items"]
     assert (item["status"], item["last_success"], found["never_written"]) == ("failed", None, True)
-    assert (
-        item["reason"]
-        == "timed out; never written: none of the 2 known runs that were to write it has completed, the newest is ABORT"
-    )
+    never = "never written: none of the 2 known runs that name it as an output has completed, the newest is ABORT"
+    assert item["reason"] == f"timed out; {never}"
     job = {"namespace": "etl", "name": "load_never"}
     assert found["failed_runs"] == [
         {"id": TIMED_OUT, "job": job, "state": "ABORT", "time": at(NOW - 2 * HOUR), "error": "timed out"},
@@ -441,9 +439,9 @@ def test_a_table_without_a_completed_run_is_drawn_alone_and_leads_nowhere(
     assert [table["dataset"] for table in drawn["tables"]] == ["never"], "found by the end of its name"
     assert (drawn["tableEdges"], drawn["columns"]) == ([], [])
     for question in ("upstream", "impact", "unused", "surface"):
-        with pytest.raises(NotKnown, match="No dataset 's3://health/never' that a completed run has read or written"):
+        with pytest.raises(NotKnown, match="No dataset 's3://health/never' with lineage"):
             asked_of(views, question, {"namespace": LAKE, "dataset": "never", **as_of})
-    with pytest.raises(NotKnown, match="that a completed run has read or written"):
+    with pytest.raises(NotKnown, match="no completed run has read or written it"):
         asked_of(views, "contract", {"namespace": LAKE, "dataset": "never"}, bronze=None)
     downstream = asked_of(views, "impact", {"namespace": LAKE, "dataset": "feed", "limit": "1000", **as_of})
     assert "never" not in {each["dataset"] for each in downstream["columns"]}
@@ -453,12 +451,14 @@ def test_a_table_without_a_completed_run_is_drawn_alone_and_leads_nowhere(
 
 @pytest.mark.slow
 def test_a_run_says_what_it_did_not_refresh(ask: Callable[..., Any]) -> None:
-    left = ask(left_by_run, FAILED, NOW_US, 100)
+    left = ask(not_refreshed_by_run, FAILED, NOW_US, 100)
     assert [(each["dataset"], each["distance"], each["is_written_since"]) for each in left] == [
         ("base", 0, False), ("mid", 1, False), ("end", 2, False),
     ]  # fmt: skip
-    assert [each["dataset"] for each in ask(left_by_run, CHAIN, NOW_US, 100)] == ["part"], "by runs that are part of it"
-    assert ask(left_by_run, WHOLE, NOW_US, 100) == []
+    assert [each["dataset"] for each in ask(not_refreshed_by_run, CHAIN, NOW_US, 100)] == ["part"], (
+        "by runs that are part of it"
+    )
+    assert ask(not_refreshed_by_run, WHOLE, NOW_US, 100) == []
 
 
 @pytest.mark.slow
@@ -483,6 +483,6 @@ def test_the_command_lists_what_does_not_fare_well_and_refuses_what_is_both(worl
     assert json.loads(listed.output)["totalCount"] > 0
     assert listed.exit_code == 1
     assert "team:sales" in CliRunner().invoke(app, ["health", "--job", "load_base", "--data", str(world.folder)]).output
-    assert "Not well, " in CliRunner().invoke(app, ["health", "--data", str(world.folder)]).output
+    assert "Problems, " in CliRunner().invoke(app, ["health", "--data", str(world.folder)]).output
     both = CliRunner().invoke(app, ["health", "base", "--job", "x", "--data", str(world.folder)])
     assert "Both dataset= and job=" in str(both.exception)

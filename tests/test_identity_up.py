@@ -15,7 +15,7 @@ import pytest
 
 from headwater.api import api_routes
 from headwater.api.marquez import marquez_routes
-from headwater.identity.sessions import SESSION
+from headwater.identity.sessions import SESSION_COOKIE
 from tests.oidc_server import CLIENT, OidcServer
 from tests.parsing import event
 from tests.running import Running, headwater
@@ -210,7 +210,7 @@ def test_every_route_takes_a_key_a_token_and_a_session_alike(world: World) -> No
     everything = {kind: _requests(kind, runs[kind]) for kind in _KINDS}
     with httpx.Client(base_url=world.running.url, timeout=60) as client:
         world.signed_in(client, roles=["Boss"], preferred_username="boss@x")
-        session = {"cookie": f"{SESSION}={client.cookies[SESSION]}"}
+        session = {"cookie": f"{SESSION_COOKIE}={client.cookies[SESSION_COOKIE]}"}
     shown = {
         "key": {"authorization": f"Bearer {key}"}, "session": {**session, **CSRF},
         "token": {"authorization": f"Bearer {world.issuer.token(roles=['Boss'])}"},

@@ -100,7 +100,7 @@ def test_killed_at_any_time_it_catches_up_and_equals_one_built_from_nothing(
     asker.wait_for(f"runs/{LAST}/lineage")
     found = over_http(asker)
     running.stop()
-    assert sum("index ended with status -9" in line for line in running.lines) == len(EVENTS)
+    assert sum("index exited with status -9" in line for line in running.lines) == len(EVENTS)
     assert afresh(data) == found
     shutil.rmtree(data / "index")
     assert afresh(data) == found

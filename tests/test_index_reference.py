@@ -42,10 +42,10 @@ from headwater.planning.present_tables import PresentTables
 from headwater.questions.answers.answer_parts import FormerLocation
 from headwater.questions.answers.thing_answers import Datasets
 from headwater.questions.contract_facts import ContractReader
-from headwater.questions.exposure import exposures, look_for
+from headwater.questions.entity_lists import ListFilter, datasets
+from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
-from headwater.questions.things import Narrowed, datasets
 from headwater.questions.verdicts import verdicts
 from headwater.runtime.indexes import open_rules
 from headwater.settings import Settings
@@ -228,7 +228,7 @@ def test_a_former_location_is_named_where_it_is_shown_and_left_out_of_lists() ->
     former = FormerLocation("hive://meta", "db.t", at(2))
     with indexed(deliver([old, new, tagging(3, "a.x")]), Random(1)) as open_views:
         with open_views.look(AsOf()) as here:
-            found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+            found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
             shown = exposures(here.snapshot, found, tag="pii", page=WHOLE).items
             assert {each.dataset: each.former for each in shown if not each.tagged} == {"old": former, "new": UNSET}
             asked = (here.snapshot, here.rules, here.counted)
@@ -395,13 +395,13 @@ def test_a_former_location_without_rows_is_not_on_the_surface(change_or_keeps: s
     with indexed(deliver([old, *more, new, tagging(3, "a.x")]), Random(1), rules) as open_views:
         for moment in (AsOf(), AsOf(as_of_us=START_US + 7200 * SECOND)):
             with open_views.look(moment) as here:
-                found = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+                found = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
                 answer = exposures(here.snapshot, found, tag="pii", page=WHOLE)
             assert {each.dataset for each in answer.items if not each.tagged} == shown
 
 
 def _datasets(former: bool, live: LiveGraph, rules: UserRules) -> Datasets:
-    return datasets(live, rules, Narrowed(*[None] * 6), WHOLE, 0, system=False, former=former)
+    return datasets(live, rules, ListFilter(*[None] * 6), WHOLE, 0, system=False, former=former)
 
 
 def _unlisted(dataset: Name, until_us: int, live: LiveGraph, _: UserRules) -> list[UnlistedColumn]:
@@ -525,7 +525,7 @@ def reached_earlier(here: View, asked: Column, mode: Mode, *, forward: bool) -> 
 def exposed(here: View, *, tagged: bool) -> tuple[dict[Column, str], dict[Column, str]]:
     """Return exposures, and until when what is masked was written in the clear: behind the tag, or of the tagged."""
     try:
-        looked = look_for(here.snapshot, here.rules, here.counted, tag="pii", source=None)
+        looked = find_surface(here.snapshot, here.rules, here.counted, tag="pii", source=None)
         items = exposures(here.snapshot, looked, tag="pii", page=WHOLE).items
         found = [item for item in items if item.tagged is tagged]
     except NotKnown:

@@ -20,12 +20,12 @@ from headwater.index.snapshots.snapshot_manifest import PIECE_BYTES, Manifest, r
 from headwater.index.snapshots.snapshot_packing import pack, unpack
 from headwater.index.snapshots.snapshot_shelf import KEPT, Shelf
 from headwater.index.writing.index_follower import IndexFollower
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.local.backup.backing_up import back_up
+from headwater.local.forgetting.forget_targets import TextTarget
 from headwater.local.forgetting.one_request import Forgetting
-from headwater.local.forgetting.wanted import WantedText
 from headwater.runtime.indexes import open_freshness, open_index_home, open_view_opener
 from headwater.runtime.logs import log_readers
 from headwater.runtime.snapshot_opening import open_snapshots
@@ -226,14 +226,14 @@ def test_events_that_left_bronze_before_they_were_taken_make_it_unfit(
     machine.world.age(40)
     machine.take()
     assert machine.snapshot()
-    let_go(machine.world.bronze, 30)
+    delete_old_events(machine.world.bronze, 30)
     assert begun_by(machine.other("two"), caplog)[0], "what went had been taken"
     tail = machine.world.tail()
     machine.world.append(*(event(f"{number:032x}") for number in range(5, 9)))
     machine.world.age(35, behind=tail)
     machine.take()
     assert begun_by(machine.other("three"), caplog)[0]
-    let_go(machine.world.bronze, 30)
+    delete_old_events(machine.world.bronze, 30)
     took, said = begun_by(machine.other("four"), caplog)
     assert (took, "no longer holds" in said) == (False, True)
 
@@ -269,7 +269,7 @@ def test_what_is_forgotten_goes_from_snapshots_and_no_older_index_brings_it_back
     kept, path = open_snapshots(held.settings, held.folder), open_index_home(held.folder).path_for(default_rules())
     assert kept
     assert who.encode() in path.read_bytes()
-    done = Forgetting(machine.world.settings, WantedText("text", who)).forget()
+    done = Forgetting(machine.world.settings, TextTarget("text", who)).forget()
     assert done["proof"]["found"] == 0
     assert machine.manifests() == []
     assert not kept.make(path, default_rules().rules_hash)
@@ -284,7 +284,7 @@ def test_what_is_forgotten_goes_from_snapshots_and_no_older_index_brings_it_back
 def test_a_forget_that_finds_nothing_erases_snapshots_alone(shop: Machine) -> None:
     (shop.lake / "silver").mkdir()
     (shop.lake / "silver" / "kept").touch()
-    done = Forgetting(shop.world.settings, WantedText("text", "nobody@example.org")).forget()
+    done = Forgetting(shop.world.settings, TextTarget("text", "nobody@example.org")).forget()
     assert (set(done["found"].values()), shop.manifests()) == ({0}, [])
     assert (shop.lake / "silver" / "kept").exists()
 
@@ -394,7 +394,7 @@ def test_a_machine_whose_disk_is_full_waits_and_begins_with_it_once_there_is_roo
         with closing(IndexFollower(open_index_home(cold.folder), cold.bronze, beginning=beginning(cold))) as follower:
             disk.fill()
             for _ in range(2):
-                with pytest.raises(Retry, match="the disk is full"):
+                with pytest.raises(Retry, match="the disk has no free bytes"):
                     follower.step(default_rules())
             disk.free()
             took, _ = begun_by(cold, caplog)
@@ -413,7 +413,7 @@ def test_until_it_is_there_answers_are_behind_by_what_is_not_seen(shop: Machine)
     other = shop.other("two")
     meter = open_freshness(other.settings, other.folder, log_readers(shop.world.settings, shop.world.folder))
     with pytest.raises(Behind, match="still being built") as found:
-        meter.certain(lambda: open_index_home(other.folder).current())
+        meter.ask_with_certainty(lambda: open_index_home(other.folder).current())
     assert found.value.seconds > 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from headwater.errors import LakeUnavailable
 from headwater.lake.object_store import ObjectStore
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.runtime.indexes import keep_index, open_index_home, open_view_opener
+from headwater.runtime.indexes import maintain_index, open_index_home, open_view_opener
 from headwater.runtime.snapshot_timer import snapshot_once
 from headwater.runtime.storage import lake_place
 from tests.azurite import KEY, PATIENT, Storage, one_line
@@ -48,7 +48,7 @@ def test_who_keeps_the_index_makes_one_by_itself_and_another_machine_begins_with
     writer: World, lake: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, stop = ObjectStore(*lake_place(writer.settings)), threading.Event()
-    keeping = threading.Thread(target=keep_index, args=(writer.settings, writer.folder, stop))
+    keeping = threading.Thread(target=maintain_index, args=(writer.settings, writer.folder, stop))
     keeping.start()
     deadline = time.monotonic() + _LONGEST_S
     while not any(each.name.endswith(".json") for each in store.files("index")):

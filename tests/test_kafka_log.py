@@ -12,7 +12,7 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headwater.api.operation_lists import audit
+from headwater.api.log_audit import audit
 from headwater.errors import LogUnavailable, WrongSetting
 from headwater.eventlog import LoggedRecord, Record, RecordKind
 from headwater.eventlog.folder_claims import FolderClaims
@@ -112,7 +112,7 @@ def test_a_silent_broker_is_unavailable_in_time_and_what_comes_after_is_taken(ka
         await recovered(log)
         return str(caught.value)
 
-    assert "nothing within 0.5 s" in with_log(address(kafka, topic), work)
+    assert "did not acknowledge within 0.5 s" in with_log(address(kafka, topic), work)
 
 
 async def recovered(log: KafkaLog) -> None:
@@ -129,7 +129,7 @@ async def recovered(log: KafkaLog) -> None:
     ("options", "topic", "says"),
     [
         ({}, "no-such-topic", "has no topic 'no-such-topic'. Create it, or correct `kafka_topic`."),
-        ({"sasl_password": "wrong-secret"}, "t", "does not take our credentials"),
+        ({"sasl_password": "wrong-secret"}, "t", "rejects the credentials"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_fix_and_without_a_secret(
@@ -147,7 +147,7 @@ def test_a_record_too_large_for_the_broker_is_refused_and_others_are_not(kafka: 
     at = address(kafka, kafka.topic(next(_names), max_message_bytes="2000"))
 
     async def work(log: KafkaLog) -> None:
-        with pytest.raises(LogUnavailable, match="Set `claim_bytes` 16 KiB below its"):
+        with pytest.raises(LogUnavailable, match="Set `claim_bytes` to 16 KiB less than its"):
             await log.append([Record(RecordKind.EVENT, b"x" * 5000)], timeout_s=PATIENCE_S)
         await log.append([Record(RecordKind.EVENT, b"x")], timeout_s=PATIENCE_S)
 
@@ -156,7 +156,7 @@ def test_a_record_too_large_for_the_broker_is_refused_and_others_are_not(kafka: 
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"acks": "0"}, "may not set acks"), ({"no_such": "1"}, 'No such configuration property: "no.such"')],
+    [({"acks": "0"}, "must not contain acks"), ({"no_such": "1"}, 'No such configuration property: "no.such"')],
 )
 def test_options_that_cannot_be_are_a_wrong_setting(options: dict[str, str], says: str) -> None:
     with pytest.raises(WrongSetting, match=says):

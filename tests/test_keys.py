@@ -13,11 +13,11 @@ import pytest
 
 from headwater.access import ANYONE, Caller, Identity, Key
 from headwater.errors import NotKnown, WrongQuestion, WrongSetting
-from headwater.identity.callers import CSRF_HEADER, Access
-from headwater.identity.key_desk import KeyDesk, WantedKey
+from headwater.identity.authentication import CSRF_HEADER, Authenticator
 from headwater.identity.key_file import KeyFile, read_keys
-from headwater.identity.private_text import PrivateText
-from headwater.identity.sessions import SESSION, Sessions
+from headwater.identity.key_manager import KeyManager, KeyRequest
+from headwater.identity.private_file import PrivateFile
+from headwater.identity.sessions import SESSION_COOKIE, Sessions
 
 ADMIN = Caller("boss", frozenset({"admin"}))
 ISSUER = "https://issuer.example"
@@ -32,34 +32,34 @@ MARY = person("sub-1")
 
 
 def opened(folder: Path) -> KeyFile:
-    return KeyFile(PrivateText(folder / "keys.json"), PrivateText(folder / "used.json"), look_every_s=0.0)
+    return KeyFile(PrivateFile(folder / "keys.json"), PrivateFile(folder / "used.json"), reload_every_s=0.0)
 
 
-def found(access: Access, secret: str, method: str = "GET", **headers: str) -> Caller | None:
+def found(access: Authenticator, secret: str, method: str = "GET", **headers: str) -> Caller | None:
     sent: Mapping[str, str] = {"authorization": f"Bearer {secret}"} if secret else {}
     return asyncio.run(access.find({**sent, **headers}, "", method))
 
 
 def test_a_key_is_kept_as_its_hash_in_a_file_of_its_owner(tmp_path: Path) -> None:
-    made = KeyDesk(opened(tmp_path), ()).add(ADMIN, WantedKey("spark", ["write"], ["prod"], ["s3://prod"]))
+    made = KeyManager(opened(tmp_path), ()).add(ADMIN, KeyRequest("spark", ["write"], ["prod"], ["s3://prod"]))
     text = (tmp_path / "keys.json").read_text()
     assert made["key"] not in text
     assert made["key"].removeprefix("hw_") not in text
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
-    caller = found(Access((), opened(tmp_path)), made["key"])
+    caller = found(Authenticator((), opened(tmp_path)), made["key"])
     assert caller == Caller("spark", frozenset({"write"}), frozenset({"prod"}), frozenset({"s3://prod"}))
 
 
 def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None:
-    access, desk = Access((), opened(tmp_path)), KeyDesk(opened(tmp_path), ())
+    access, desk = Authenticator((), opened(tmp_path)), KeyManager(opened(tmp_path), ())
     assert found(access, "anything") == ANYONE  # no file of keys yet: loopback, open
-    first = desk.add(ADMIN, WantedKey("spark", ["write"]))
+    first = desk.add(ADMIN, KeyRequest("spark", ["write"]))
     assert found(access, "anything") is None
     assert found(access, "") is None
-    second = desk.add(ADMIN, WantedKey("spark", ["write"]))
+    second = desk.add(ADMIN, KeyRequest("spark", ["write"]))
     assert found(access, first["key"]) == found(access, second["key"]) == Caller("spark", frozenset({"write"}))
     with pytest.raises(WrongQuestion, match="2 valid keys"):
-        desk.add(ADMIN, WantedKey("spark", ["write"]))
+        desk.add(ADMIN, KeyRequest("spark", ["write"]))
     desk.revoke(ADMIN, first["id"])
     assert found(access, first["key"]) is None
     assert found(access, second["key"]) is not None
@@ -71,54 +71,54 @@ def test_a_running_process_takes_up_what_another_changes(tmp_path: Path) -> None
 
 def test_revoking_what_is_not_there_shuts_nobody_out(tmp_path: Path) -> None:
     with pytest.raises(NotKnown):
-        KeyDesk(opened(tmp_path), ()).revoke(ANYONE, "no such key")
-    assert found(Access((), opened(tmp_path)), "") == ANYONE
+        KeyManager(opened(tmp_path), ()).revoke(ANYONE, "no such key")
+    assert found(Authenticator((), opened(tmp_path)), "") == ANYONE
 
 
 def test_an_expired_key_is_refused_and_makes_room(tmp_path: Path) -> None:
     file = opened(tmp_path)
     past = datetime.now(UTC) - timedelta(seconds=1)
     old = [file.add(Key(name="n", sha256="0" * 64, expires=past)) for _ in range(3)]
-    assert [found(Access((), file), secret) for _, secret in old] == [None] * 3
-    assert [key["valid"] for key in KeyDesk(file, ()).listed(ADMIN)] == [False] * 3
-    with pytest.raises(WrongQuestion, match="no time"):
-        KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"], lasts="soon"))
-    assert KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"], lasts="never"))["expires"] is None
+    assert [found(Authenticator((), file), secret) for _, secret in old] == [None] * 3
+    assert [key["valid"] for key in KeyManager(file, ()).listed(ADMIN)] == [False] * 3
+    with pytest.raises(WrongQuestion, match="not a duration"):
+        KeyManager(file, ()).add(ADMIN, KeyRequest("n", ["read"], lasts="soon"))
+    assert KeyManager(file, ()).add(ADMIN, KeyRequest("n", ["read"], lasts="never"))["expires"] is None
 
 
 def test_last_use_is_told_once_and_not_for_each_request(tmp_path: Path) -> None:
     file = opened(tmp_path)
-    secret = KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"]))["key"]
-    access = Access((), file)
-    assert KeyDesk(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"] is None
+    secret = KeyManager(file, ()).add(ADMIN, KeyRequest("n", ["read"]))["key"]
+    access = Authenticator((), file)
+    assert KeyManager(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"] is None
     assert found(access, secret)
-    asyncio.run(access.tell_uses())
+    asyncio.run(access.save_key_uses())
     told = (tmp_path / "used.json").stat().st_mtime_ns
     for _ in range(20):
         assert found(access, secret)
-        asyncio.run(access.tell_uses())
+        asyncio.run(access.save_key_uses())
     assert (tmp_path / "used.json").stat().st_mtime_ns == told
-    assert KeyDesk(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"].startswith(f"{datetime.now(UTC):%Y-%m-%d}")
+    assert KeyManager(opened(tmp_path), ()).listed(ADMIN)[0]["last_used"].startswith(f"{datetime.now(UTC):%Y-%m-%d}")
 
 
 def test_a_broken_file_lets_nobody_new_in_and_nobody_out(tmp_path: Path) -> None:
     file = opened(tmp_path)
-    secret = KeyDesk(file, ()).add(ADMIN, WantedKey("n", ["read"]))["key"]
-    access = Access((), file)
+    secret = KeyManager(file, ()).add(ADMIN, KeyRequest("n", ["read"]))["key"]
+    access = Authenticator((), file)
     assert found(access, secret)
     (tmp_path / "keys.json").write_text('[{"name": "x", "key": "a-secret-of-somebody"}, 3]')
     assert found(access, secret)
     assert found(access, "a-secret-of-somebody") is None
-    assert found(Access((), opened(tmp_path)), "") is None
+    assert found(Authenticator((), opened(tmp_path)), "") is None
     with pytest.raises(WrongSetting) as raised:
-        KeyDesk(opened(tmp_path), ()).listed(ADMIN)
+        KeyManager(opened(tmp_path), ()).listed(ADMIN)
     assert "secret" not in str(raised.value)
 
 
 def test_many_add_keys_at_once_and_none_is_lost(tmp_path: Path) -> None:
     def add(number: int) -> None:
         for turn in range(5):
-            KeyDesk(opened(tmp_path), ()).add(ADMIN, WantedKey(f"k{number}-{turn}", ["read"]))
+            KeyManager(opened(tmp_path), ()).add(ADMIN, KeyRequest(f"k{number}-{turn}", ["read"]))
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
     for thread in threads:
@@ -129,23 +129,23 @@ def test_many_add_keys_at_once_and_none_is_lost(tmp_path: Path) -> None:
 
 
 def test_people_make_keys_of_no_more_than_their_own_roles(tmp_path: Path) -> None:
-    desk = KeyDesk(opened(tmp_path), ())
+    desk = KeyManager(opened(tmp_path), ())
     with pytest.raises(WrongQuestion, match="headwater keys add"):
-        desk.add(ANYONE, WantedKey("first", ["admin"]))
-    mine = desk.add(MARY, WantedKey("laptop", ["write"]))
+        desk.add(ANYONE, KeyRequest("first", ["admin"]))
+    mine = desk.add(MARY, KeyRequest("laptop", ["write"]))
     assert (mine["name"][:7], mine["name"][-7:], mine["namespaces"]) == ("mary@x#", ":laptop", ["dev"])
-    refused: list[WantedKey] = [
-        WantedKey("a", ["admin"]), WantedKey("a", ["write"], ["prod"]),
-        WantedKey("a\nb", ["read"]), WantedKey("", ["read"]),
+    refused: list[KeyRequest] = [
+        KeyRequest("a", ["admin"]), KeyRequest("a", ["write"], ["prod"]),
+        KeyRequest("a\nb", ["read"]), KeyRequest("", ["read"]),
     ]  # fmt: skip
     for wanted in refused:
         with pytest.raises(WrongQuestion):
             desk.add(MARY, wanted)
     for program in (MARY._replace(is_person=False), Caller("mary@x", MARY.roles)):
-        with pytest.raises(WrongQuestion, match="signed in"):
-            desk.add(program, WantedKey("a", ["read"]))
-    assert desk.add(MARY, WantedKey("b", ["write"], datasets=["*"]))["datasets"] is None
-    other = desk.add(ADMIN, WantedKey("other", ["read"]))
+        with pytest.raises(WrongQuestion, match="signed-in"):
+            desk.add(program, KeyRequest("a", ["read"]))
+    assert desk.add(MARY, KeyRequest("b", ["write"], datasets=["*"]))["datasets"] is None
+    other = desk.add(ADMIN, KeyRequest("other", ["read"]))
     assert {key["name"].partition(":")[2] for key in desk.listed(MARY)} == {"laptop", "b"}
     for which in (other["id"], "other"):
         with pytest.raises(NotKnown):
@@ -154,8 +154,8 @@ def test_people_make_keys_of_no_more_than_their_own_roles(tmp_path: Path) -> Non
 
 
 def test_a_person_is_known_by_issuer_and_subject_and_not_by_name(tmp_path: Path) -> None:
-    desk = KeyDesk(opened(tmp_path), ())
-    mine = desk.add(MARY, WantedKey("laptop", ["write"]))
+    desk = KeyManager(opened(tmp_path), ())
+    mine = desk.add(MARY, KeyRequest("laptop", ["write"]))
     assert (mine["owner"], mine["owner_issuer"], mine["owner_subject"]) == ("mary@x", ISSUER, "sub-1")
     assert mine["owner_object_id"] == "oid-sub-1"
     strangers = [
@@ -170,10 +170,10 @@ def test_a_person_is_known_by_issuer_and_subject_and_not_by_name(tmp_path: Path)
                 desk.revoke(stranger, which)
     renamed = person("sub-1", "mary.smith@x")
     assert [key["id"] for key in desk.listed(renamed)] == [mine["id"]]
-    namesake = [desk.add(person("sub-2"), WantedKey("laptop", ["write"])) for _ in range(2)]
+    namesake = [desk.add(person("sub-2"), KeyRequest("laptop", ["write"])) for _ in range(2)]
     assert mine["name"] not in {key["name"] for key in namesake}  # nor do they count against hers
-    assert desk.add(MARY, WantedKey("laptop", ["write"]))["name"] == mine["name"]
-    assert desk.add(person("sub-3", "n" * 200), WantedKey("k" * 99, ["read"]))["name"].endswith("k" * 99)
+    assert desk.add(MARY, KeyRequest("laptop", ["write"]))["name"] == mine["name"]
+    assert desk.add(person("sub-3", "n" * 200), KeyRequest("k" * 99, ["read"]))["name"].endswith("k" * 99)
     assert [key["id"] for key in desk.revoke(renamed, mine["id"])] == [mine["id"]]
 
 
@@ -182,7 +182,7 @@ def test_a_key_made_under_a_name_works_and_is_unassigned_until_an_administrator_
     key, secret = file.add(Key(name="mary@x:laptop", sha256="0" * 64, roles=frozenset({"read"}), made_by="mary@x"))
     before = (tmp_path / "keys.json").read_text()
     assert "owner" not in before  # as older versions wrote it
-    desk, access = KeyDesk(file, [Key(name="fixed", sha256="1" * 64)], ISSUER + "/"), Access((), file)
+    desk, access = KeyManager(file, [Key(name="fixed", sha256="1" * 64)], ISSUER + "/"), Authenticator((), file)
     assert found(access, secret) == Caller("mary@x:laptop", frozenset({"read"}))
     assert desk.listed(MARY) == []
     assert [shown["owner"] for shown in desk.listed(ADMIN)] == ["unassigned"] * 2
@@ -197,7 +197,7 @@ def test_a_key_made_under_a_name_works_and_is_unassigned_until_an_administrator_
         with pytest.raises(error):
             desk.assign(which, subject)
     with pytest.raises(WrongQuestion, match="oidc_issuer"):
-        KeyDesk(file, ()).assign(key.id, "sub-1")
+        KeyManager(file, ()).assign(key.id, "sub-1")
 
 
 def test_keys_people_and_commands_have_labels_of_their_own() -> None:
@@ -217,21 +217,21 @@ def test_keys_people_and_commands_have_labels_of_their_own() -> None:
 
 def test_a_key_called_anyone_is_a_key(tmp_path: Path) -> None:
     admin = Key.model_validate({"name": "anyone", "key": "12345678", "roles": ["admin"]})
-    caller = found(Access([admin]), "12345678")
+    caller = found(Authenticator([admin]), "12345678")
     assert caller
     assert caller != ANYONE
-    assert KeyDesk(opened(tmp_path), ()).add(caller, WantedKey("a", ["read"]))["name"] == "a"
+    assert KeyManager(opened(tmp_path), ()).add(caller, KeyRequest("a", ["read"]))["name"] == "a"
 
 
 def test_keys_of_settings_are_taken_in_clear_or_as_hash(tmp_path: Path) -> None:
     clear = Key.model_validate({"name": "clear", "key": "in-clear-text"})
     hashed = Key.model_validate({"name": "hashed", "sha256": clear.digest.hex(), "expires": "2020-01-01T00:00:00Z"})
-    assert found(Access([clear]), "in-clear-text") == Caller("clear", frozenset({"write"}))
-    assert found(Access([hashed]), "in-clear-text") is None
-    kept = [key["kept"] for key in KeyDesk(opened(tmp_path), [clear, hashed]).listed(ADMIN)]
+    assert found(Authenticator([clear]), "in-clear-text") == Caller("clear", frozenset({"write"}))
+    assert found(Authenticator([hashed]), "in-clear-text") is None
+    kept = [key["kept"] for key in KeyManager(opened(tmp_path), [clear, hashed]).listed(ADMIN)]
     assert kept == ["settings, in clear", "settings"]
     with pytest.raises(WrongQuestion, match="is in the settings"):
-        KeyDesk(opened(tmp_path), [clear]).revoke(ADMIN, "clear")
+        KeyManager(opened(tmp_path), [clear]).revoke(ADMIN, "clear")
     neither: list[dict[str, Any]] = [{"name": "n"}, {"name": "n", "key": "12345678", "sha256": "0" * 64}]
     for wrong in neither:
         with pytest.raises(ValueError, match="either `key` or `sha256`"):
@@ -240,18 +240,19 @@ def test_keys_of_settings_are_taken_in_clear_or_as_hash(tmp_path: Path) -> None:
 
 def test_a_session_reads_and_changes_something_with_its_header_only() -> None:
     sessions = Sessions(b"s" * 32)
-    access = Access([Key.model_validate({"name": "k", "key": "12345678"})], sessions=sessions)
+    access = Authenticator([Key.model_validate({"name": "k", "key": "12345678"})], sessions=sessions)
     until = datetime.now(UTC).timestamp() + 60
-    cookie = f"a=b; {SESSION}={sessions.begin(MARY, until)}"
+    cookie = f"a=b; {SESSION_COOKIE}={sessions.begin(MARY, until)}"
     assert found(access, "", cookie=cookie) == MARY
     assert found(access, "", "POST", cookie=cookie) is None
     assert found(access, "", "POST", cookie=cookie, **{CSRF_HEADER: "1"}) == MARY
     forged = [
-        f"{SESSION}={Sessions(b't' * 32).begin(MARY, until)}",
-        f"{SESSION}={sessions.begin(MARY, until - 61)}",
-        f"{SESSION}={sessions.seal('another', json.dumps(['mary', ['admin'], [], until]).encode())}",
-        f"{SESSION}={sessions.begin(MARY, until)[:-1]}",
-        f"{SESSION}={sessions.seal(SESSION, json.dumps(['mary', ['admin'], [], until]).encode())}",  # without a subject
-        f"{SESSION}=", f"{SESSION}=.", f"{SESSION}=é.é", f"{SESSION}=a; ;;=,",
+        f"{SESSION_COOKIE}={Sessions(b't' * 32).begin(MARY, until)}",
+        f"{SESSION_COOKIE}={sessions.begin(MARY, until - 61)}",
+        f"{SESSION_COOKIE}={sessions.seal('another', json.dumps(['mary', ['admin'], [], until]).encode())}",
+        f"{SESSION_COOKIE}={sessions.begin(MARY, until)[:-1]}",
+        # without a subject
+        f"{SESSION_COOKIE}={sessions.seal(SESSION_COOKIE, json.dumps(['mary', ['admin'], [], until]).encode())}",
+        f"{SESSION_COOKIE}=", f"{SESSION_COOKIE}=.", f"{SESSION_COOKIE}=é.é", f"{SESSION_COOKIE}=a; ;;=,",
     ]  # fmt: skip
     assert [found(access, "", cookie=each) for each in forged] == [None] * len(forged)

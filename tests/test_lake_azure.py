@@ -70,9 +70,9 @@ def test_no_fault_of_the_storage_loses_or_doubles_anything(storage: Storage, tmp
 @pytest.mark.parametrize(
     ("place", "options", "words"),
     [
-        (None, {"account_key": KEY, "endpoint": "http://nosuchaccount.invalid"}, ["does not resolve", "`lake`"]),
+        (None, {"account_key": KEY, "endpoint": "http://nosuchaccount.invalid"}, ["cannot be resolved", "`lake`"]),
         (None, {"account_key": "d3Jvbmc="}, ["(403)", "credentials"]),
-        ("there-is-none", {"account_key": KEY}, ["no such container (404)", "Create it"]),
+        ("there-is-none", {"account_key": KEY}, ["the container does not exist (404)", "Create it"]),
     ],
     ids=["wrong account", "wrong key", "no container"],
 )
@@ -101,7 +101,7 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
     world.append(event(2))
     with pytest.raises(LakeUnavailable) as caught:
         parser.step()
-    one_line(caught.value, "the token is expired", "identity_client_id")
+    one_line(caught.value, "the token has expired", "identity_client_id")
     parser.step()
     assert world.bronze.events.query("SELECT sequence FROM t ORDER BY sequence").column("sequence").to_pylist() == [
         1,
@@ -110,7 +110,7 @@ def test_a_managed_identity_of_azure_functions_opens_the_lake(
     monkeypatch.setenv("IDENTITY_HEADER", "another")
     with pytest.raises(LakeUnavailable) as caught:
         open_bronze(world.settings).exists()
-    one_line(caught.value, "no token for the managed identity", "identity_client_id", "az login")
+    one_line(caught.value, "the managed identity did not get a token", "identity_client_id", "az login")
 
 
 @pytest.mark.parametrize("az", [None, "echo ERROR: AADSTS700082: expired >&2; exit 1"], ids=["none", "expired"])
@@ -124,7 +124,7 @@ def test_a_login_of_ones_own_that_is_not_there_is_said_with_what_to_do(
     given = {"lake": "abfss://lake@account.dfs.core.windows.net", "lake_options": {"use_azure_cli": "true"}}
     with pytest.raises(LakeUnavailable) as caught:
         open_bronze(load_settings(given, environment={})[0]).exists()
-    one_line(caught.value, "`az` gives no token", "Run `az login`")
+    one_line(caught.value, "`az` returns no token", "Run `az login`")
 
 
 def test_four_processes_write_one_table_and_no_row_is_lost_or_there_twice(storage: Storage) -> None:
@@ -209,5 +209,5 @@ def test_storage_options_come_from_the_environment_and_are_never_shown(tmp_path:
     settings: Any = load_settings({}, folder=tmp_path, environment=environment)[0]
     assert settings.lake_options["account_key"].get_secret_value() == "very-secret"
     assert "very-secret" not in repr(settings) + settings.model_dump_json()
-    with pytest.raises(WrongSetting, match="HEADWATER_LAKE_OPTIONS is no JSON object"):
+    with pytest.raises(WrongSetting, match="HEADWATER_LAKE_OPTIONS is not a JSON object"):
         load_settings({}, folder=tmp_path, environment={"HEADWATER_LAKE_OPTIONS": "very-secret"})

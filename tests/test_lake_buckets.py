@@ -15,8 +15,8 @@ from headwater.eventlog import Claims
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
-from headwater.runtime.exclusive_puts import check_exclusive_puts
-from headwater.runtime.storage import EXCLUSIVE, STORAGE_OPTIONS, open_claims
+from headwater.runtime.conditional_writes import check_conditional_writes
+from headwater.runtime.storage import CONDITIONAL_PUT, STORAGE_OPTIONS, open_claims
 from headwater.settings import load_settings
 from headwater.tables import DUPLICATES
 from tests.gcs_server import GcsServer, running_gcs
@@ -68,7 +68,7 @@ def test_the_parser_fills_a_lake_in_a_bucket_and_maintenance_keeps_it(gcs: GcsSe
     """On the quick one of the two; the way of events to S3 is in test_stations.py."""
     lake = {"lake": "gs://lake/one", "lake_options": gcs.options}
     world = World(tmp_path, **lake)
-    check_exclusive_puts(world.settings)
+    check_conditional_writes(world.settings)
     world.append(event(1), event(2, ("x",)), event(1), b"{}")
     parser = world.parser()
     parser.step()
@@ -111,7 +111,7 @@ def test_maintenance_joins_small_files_of_a_bucket_and_deletes_what_was_replaced
 
 
 def test_two_processes_write_one_table_and_no_row_is_lost_or_there_twice(bucket: Bucket, gcs: GcsServer) -> None:
-    own = EXCLUSIVE if bucket.url.startswith("s3://") else {}
+    own = CONDITIONAL_PUT if bucket.url.startswith("s3://") else {}
     found, wanted = race(f"{bucket.url}/race", {**STORAGE_OPTIONS, **own, **bucket.options}, 2, 4)
     assert found == wanted
     assert own or gcs.refused, "none was ever faster than the other: the test proves nothing"
@@ -122,13 +122,13 @@ def test_a_large_body_is_kept_and_read_and_one_that_is_gone_is_told_apart(bucket
     body = os.urandom(3 << 20)
     key = claims.put(body)
     assert (claims.get(key), claims.size(key), claims.size(b"no key")) == (body, len(body), 0)
-    with pytest.raises(GiveUp, match="is gone from"):
+    with pytest.raises(GiveUp, match="is missing in"):
         claims.get(b"0" * 32 + b"-5")
     missing = claims_at(*bucket.elsewhere())
     asks: list[Callable[[], bytes]] = [lambda: missing.put(body), lambda: missing.get(key)]
     for ask in asks:
         with pytest.raises(
-            LogUnavailable, match=r"no such bucket \(404\)\. Create it, or correct `claims_url`"
+            LogUnavailable, match=r"the bucket does not exist \(404\)\. Create it, or correct `claims_url`"
         ) as told:
             ask()
         assert "\n" not in str(told.value)
@@ -138,8 +138,8 @@ def test_a_store_that_lets_one_commit_overwrite_another_is_refused_before_anythi
     with running_gcs() as careless:
         careless.is_heeding = False
         settings = World(tmp_path, lake="gs://lake/it", lake_options=careless.options).settings
-        with pytest.raises(WrongSetting, match="two commits of a Delta table may overwrite each other"):
-            check_exclusive_puts(settings)
+        with pytest.raises(WrongSetting, match="two commits of a Delta table could overwrite each other"):
+            check_conditional_writes(settings)
         assert not careless.objects
 
 
@@ -149,11 +149,11 @@ NO_ROLE = {"aws_metadata_endpoint": "http://127.0.0.1:9", "aws_region": "eu-west
 @pytest.mark.parametrize(
     ("url", "options", "words"),
     [
-        ("s3://bucket/lake", NO_ROLE, ["there are no credentials of AWS", "IRSA", "AWS_ACCESS_KEY_ID"]),
+        ("s3://bucket/lake", NO_ROLE, ["no AWS credentials were found", "IRSA", "AWS_ACCESS_KEY_ID"]),
         (
             "gs://bucket/lake",
             {"google_service_account": "/no/such.json"},
-            ["no credentials of Google", "GOOGLE_APPLICATION"],
+            ["no Google credentials", "GOOGLE_APPLICATION"],
         ),
         ("s3://bucket/lake", {"aws_endpoint_url": "http://127.0.0.1:9"}, ["is http", "`allow_http`"]),
         ("s3://bucket/lake", {"aws_endpoint_url": "https://127.0.0.1:9"}, ["cannot be reached", "check `lake`"]),
@@ -207,7 +207,7 @@ def refusing(status: int, code: str) -> Iterator[dict[str, str]]:
     ("status", "code", "words"),
     [
         (403, "RequestTimeTooSkewed", ["clock", "NTP"]),
-        (403, "AccessDenied", ["lack the right", "`s3:PutObject`"]),
+        (403, "AccessDenied", ["lack a permission", "`s3:PutObject`"]),
         (403, "SignatureDoesNotMatch", ["secret is wrong"]),
         (301, "PermanentRedirect", ["another region", "`aws_region`"]),
         (400, "AuthorizationHeaderMalformed", ["another region", "`aws_region`"]),
@@ -236,5 +236,5 @@ def test_what_s3_refuses_is_waited_for_and_told_by_delta_and_by_our_own_files_al
 def test_a_bucket_that_is_not_there_is_waited_for(bucket: Bucket, tmp_path: Path) -> None:
     there_is_none = bucket.elsewhere()
     settings = World(tmp_path, lake=f"{there_is_none.url}/lake", lake_options=there_is_none.options).settings
-    with pytest.raises(LakeUnavailable, match=r"no such bucket \(404\)\. Create it, or correct `lake`"):
-        check_exclusive_puts(settings)
+    with pytest.raises(LakeUnavailable, match=r"the bucket does not exist \(404\)\. Create it, or correct `lake`"):
+        check_conditional_writes(settings)

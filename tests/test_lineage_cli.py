@@ -83,12 +83,12 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
     [
         (("impact", *EMAIL), 0, ("Impact of landing/customers#Email: 5 of 5, all in s3://lake", "to_gold", "masks"),
          {"column", "mode", "columns", "stops", "truncated"}),
-        (("impact", *EMAIL, "--limit", "1"), 0, ("there is more: raise --limit or --depth",), {"truncated"}),
+        (("impact", *EMAIL, "--limit", "1"), 0, ("truncated: raise --limit or --depth",), {"truncated"}),
         (("impact", *EMAIL, "--paths", "--depth", "2", "--mode", "any"), 0, ("bronze/customers",), {"columns"}),
-        (("impact", "silver/customers"), 0, ("Only lineage of whole tables goes on from: 1 of 1",), {"stops"}),
+        (("impact", "silver/customers"), 0, ("From here on, only table lineage is known: 1 of 1",), {"stops"}),
         (("upstream", "gold/mailing", "--roots"), 0, ("1 of 1", "landing/customers"), {"columns"}),
         (("upstream", ALIAS[1], "--namespace", ALIAS[0], "--as-of", at(15)), 0, ("silver/customers",), {"columns"}),
-        (("upstream", "silver/customers", "email_key"), 0, ("masked on the way", "bronze/customers"), {"columns"}),
+        (("upstream", "silver/customers", "email_key"), 0, ("masked on the path", "bronze/customers"), {"columns"}),
         (("path", *ENDS), 0, ("Path: 3 of 3",), {"reaches", "path", "stops"}),
         (("path", *reversed(ENDS)), 1, ("No path by column lineage: 0 of 0",), {"reaches", "path", "stops"}),
         (("edge", "silver/customers#email", ENDS[1]), 0, ("to_gold", "INSERT INTO gold.mailing"), {"from", "items"}),
@@ -98,7 +98,7 @@ def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         (("surface", "--since", at(100)), 0, ("0 of 0",), {"items"}),
         (("unused", "landing/customers"), 0, ("4 used, 1 unused, 0 unknown: 5 of 5", "notes"), {"items", "verdicts"}),
         (("unused", "--limit", "2"), 0, ("2 of",), {"items"}),
-        (("health",), 0, ("Nothing failed, is late or stale.",), {"items", "statuses"}),
+        (("health",), 0, ("No dataset or job has failed or is late or stale.",), {"items", "statuses"}),
         (("coverage",), 0, ("datasets.column lineage", "jobs.column lineage", "export/dump"), {"datasets", "items"}),
         (("diff", "--from", at(75), "--to", at(150)), 0, ("2 added, 0 removed, 0 changed: 2 of 2", "masks"),
          {"added"}),
@@ -160,7 +160,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
     assert "read before re-creation" in told("unused", "lives/table")
     shown = told("unused", "lives/raw")
     assert "1 used, 1 unused, 0 unknown" in shown
-    assert "Before unused columns go" in shown
+    assert "Before you drop unused columns" in shown
     assert f"notebook at {at(50)[:19]}" in shown
     strict = told("unused", "lives/raw", "--strict")
     assert "1 used, 0 unused, 1 unknown" in strict
@@ -172,7 +172,7 @@ def test_tables_show_clear_values_from_before_readers_from_before_and_mere_showi
     [
         (("impact", "silver/custmers"), ("No dataset", "Nearest: 's3://lake/silver/customers'")),
         (("impact", "silver/customers", "e_mail"), ("No column", "'email'")),
-        (("impact", "mailing"), ("may be 2 datasets", "Name the namespace")),
+        (("impact", "mailing"), ("matches 2 datasets", "Add the namespace")),
         (("impact", "gold/mailing", "--depth", "0"), ("depth=0", "between 1 and 1000")),
         (("impact", "gold/mailing", "--as-of", "now"), ("asOf='now'", "2026-03-01T12:00:00Z")),
         (("path", "nowhere#a", "gold/mailing"), ("No dataset 'nowhere'",)),
@@ -199,7 +199,7 @@ def test_what_cannot_be_answered_is_one_line_and_status_3(
 @pytest.mark.parametrize("arguments", [("impact", *EMAIL), ("run", LAST), ("coverage",), ("facets", "job", "sql")])
 def test_without_data_it_says_so(command: Command, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     outcome = command(*arguments, "--data", tmp_path / "nowhere")
-    assert (outcome.status, "No Headwater data in" in outcome.err) == (3, True)
+    assert (outcome.status, "has no Headwater data" in outcome.err) == (3, True)
 
 
 def test_odd_names_neither_style_nor_move_the_terminal(command: Command, tmp_path: Path) -> None:
@@ -244,8 +244,8 @@ def test_a_fault_is_one_line_with_a_reference_and_the_file_of_its_traceback(
     reference = file.stem.removeprefix("headwater-fault-")
     assert (told.returncode, told.stdout, told.stderr.count("\n")) == (1, "", 1)
     text = " ".join(json.loads(told.stderr)[part] for part in ("error", "fix")) if form else told.stderr
-    assert f"because of a fault of Headwater's own, reference {reference}." in text
-    assert f"Report the fault with its traceback, which is in {file}." in text
+    assert f"because of a bug in Headwater, reference {reference}." in text
+    assert f"Report the bug with its traceback, which is in {file}." in text
     assert "Traceback" not in told.stderr
     assert "no such column" in file.read_text()
     assert file.stat().st_mode & 0o077 == 0, "for its owner alone"
@@ -327,7 +327,7 @@ def test_a_file_that_holds_no_event_names_the_line(command: Command, files: Any,
     before, _ = files([mailing(CLEAR)], [])
     (tmp_path / "after.ndjson").write_text(before.read_text() + "\n{}\n")
     outcome = command("diff", before, tmp_path / "after.ndjson")
-    assert (outcome.status, "after.ndjson, line 2 is no event" in outcome.err) == (3, True)
+    assert (outcome.status, "after.ndjson, line 2 is not a valid event" in outcome.err) == (3, True)
 
 
 def test_the_reason_why_sql_is_not_read_is_shown(command: Command, data: Path) -> None:

@@ -15,19 +15,19 @@ from msgspec import to_builtins
 
 from headwater.access import Caller, Key
 from headwater.api import api_routes, identity_routes, sink_routes
-from headwater.api.refusing import answered
-from headwater.cli.wording import place, safe
+from headwater.api.error_responses import run_question
+from headwater.cli.text_format import dataset_text, escape
 from headwater.errors import NotKnown, WrongQuestion, WrongSetting
-from headwater.identity.key_desk import KeyDesk, WantedKey
 from headwater.identity.key_file import KeyFile
-from headwater.identity.private_text import PrivateText
+from headwater.identity.key_manager import KeyManager, KeyRequest
+from headwater.identity.private_file import PrivateFile
 from headwater.index.reading.run_history import RunHistory
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.paging import ListPage, RowOrder
 from headwater.questions import declared
 from headwater.questions.declaring import Question, questions_in
 from headwater.runtime.indexes import open_view_opener
-from headwater.runtime.sink_opening import open_ledger, open_sink_desk
+from headwater.runtime.sink_opening import open_ledger, open_sink_service
 from headwater.tables import SINK_FAILURES
 from tests.hostile_names import NAMES, NAMESPACE, copies
 from tests.parsing import World
@@ -98,10 +98,10 @@ class Shelf:
         self.world = world
         self.open_views: ViewOpener = open_view_opener(world.settings, world.folder)
         (world.folder / "sinks.yml").write_text("version: 1\nsinks: {out: {type: file, folder: /tmp/out}}\n")
-        self.sinks = open_sink_desk(world.settings, world.folder)
+        self.sinks = open_sink_service(world.settings, world.folder)
         self.keys = self._desk()
 
-    def _desk(self) -> KeyDesk:
+    def _desk(self) -> KeyManager:
         """Give the sink dead letters, twice where a crash wrote them again, and make keys, some in the settings."""
         ledger, rows = open_ledger(self.world.settings), []
         ledger.create()
@@ -112,14 +112,14 @@ class Shelf:
         table = ledger.tables[SINK_FAILURES.name]
         table.append_once("out", table.prepare(rows), 24)
         folder = self.world.folder
-        file = KeyFile(PrivateText(folder / "keys.json"), PrivateText(folder / "used.json"), look_every_s=0.0)
+        file = KeyFile(PrivateFile(folder / "keys.json"), PrivateFile(folder / "used.json"), reload_every_s=0.0)
         roles = (("ci", "read"), ("ci", "write"), ("spark", "write"))
         fixed = [
             Key.model_validate({"name": name, "key": f"{name} {role} key", "roles": [role]}) for name, role in roles
         ]
-        desk = KeyDesk(file, fixed)
+        desk = KeyManager(file, fixed)
         for number in range(9):
-            desk.add(ADMIN, WantedKey(f"key {number // 2}", ["read"]))
+            desk.add(ADMIN, KeyRequest(f"key {number // 2}", ["read"]))
         return desk
 
     def store(self, bodies: Sequence[bytes]) -> None:
@@ -189,14 +189,14 @@ def test_pages_are_the_whole_list_in_its_order(shelf: Shelf, name: str, sort: st
 @pytest.mark.parametrize("name", LISTS)
 def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: Shelf, name: str) -> None:
     question, asked, (sort, other, *_) = LISTS[name]
-    with pytest.raises(WrongQuestion, match=f"sort='nothing' is no order of {name}. Write one of .*{sort}"):
+    with pytest.raises(WrongQuestion, match=f"{name} cannot be sorted by 'nothing'. Use sort= with one of .*{sort}"):
         shelf.ask(question, **asked, sort="nothing")
     cursor = shelf.ask(question, **asked, sort=sort, limit=1)["next"]
     cells: list[Any] = [[], [["x"]], [1], [1 << 99, 1]]
     values = [{}, ["others", sort, [1, 2]], *([name, sort, each] for each in cells)]
     forged = [urlsafe_b64encode(json.dumps(value).encode()).decode() for value in values]
     for wrong in ("x", "é", "////", cursor[:-3], *forged):
-        with pytest.raises(WrongQuestion, match="Begin without it"):
+        with pytest.raises(WrongQuestion, match="Start without a cursor"):
             shelf.ask(question, **asked, sort=sort, cursor=wrong)
     with pytest.raises(WrongQuestion, match="the same `sort`"):
         shelf.ask(question, **asked, sort=other, cursor=cursor)
@@ -204,7 +204,7 @@ def test_a_wrong_sort_or_cursor_says_what_to_do(shelf: Shelf, name: str) -> None
 
 def test_a_forged_cell_of_another_kind_is_refused_by_the_lake(shelf: Shelf) -> None:
     cursor = urlsafe_b64encode(json.dumps(["events", "-received_at", ["' OR 1", "a", "b", 1]]).encode()).decode()
-    with pytest.raises(WrongQuestion, match="Begin without it"):
+    with pytest.raises(WrongQuestion, match="Start without a cursor"):
         shelf.ask(api_routes.events, cursor=cursor)
 
 
@@ -379,7 +379,7 @@ def test_every_name_that_is_printed_is_accepted(shelf: Shelf) -> None:
     for item in shelf.ask(declared.datasets, limit=1_000)["items"]:
         thing = {"namespace": item["namespace"], "dataset": item["name"], "column": None}
         whole = f"{item['namespace']}/{item['name']}"
-        for text in {whole, safe(whole), place(thing, whole=True), item["name"]}:
+        for text in {whole, escape(whole), dataset_text(thing, whole=True), item["name"]}:
             found = shelf.ask(declared.upstream, dataset=text)["column"]
             assert (found["namespace"], found["dataset"]) == (item["namespace"], item["name"]), text
     for text in ("file//landing/orders", "/landing/orders", "landing/orders", "…/landing/orders"):
@@ -394,9 +394,9 @@ def test_a_name_that_a_narrow_table_cuts_is_accepted_if_it_fits_one(shelf: Shelf
         found = shelf.ask(declared.upstream, dataset=text, column="a…")["column"]
         assert (found["namespace"], found["dataset"], found["column"]) == ("file", "/landing/orders", "a.b")
     assert shelf.ask(graph, job="…eeper") == shelf.ask(graph, job="keeper")
-    with pytest.raises(WrongQuestion, match=r"'…ists/t1…' may be \d+ datasets: 's3://lists/t1', 's3://lists/t10'"):
+    with pytest.raises(WrongQuestion, match=r"'…ists/t1…' matches \d+ datasets: 's3://lists/t1', 's3://lists/t10'"):
         shelf.ask(declared.upstream, dataset="…ists/t1…")
-    with pytest.raises(WrongQuestion, match=r"'job1…' may be 11 jobs: 'jobs/job1', "):
+    with pytest.raises(WrongQuestion, match=r"'job1…' matches 11 jobs: 'jobs/job1', "):
         shelf.ask(graph, job="job1…")
     with pytest.raises(NotKnown):
         shelf.ask(declared.upstream, dataset="anding/orders")
@@ -465,7 +465,7 @@ def test_a_wrong_statement_is_a_fault_with_a_reference_and_leaves_the_index(
     shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = "SELECT state FROM runs JOIN jobs ON jobs.key = runs.job_key"
-    answer = answered(lambda: shelf.open_views.now(lambda live, _: live.sql.execute(wrong)), nullcontext())
+    answer = run_question(lambda: shelf.open_views.now(lambda live, _: live.sql.execute(wrong)), nullcontext())
     body = json.loads(answer.body)
     assert answer.status_code == 500
     reference = body["error"].rpartition("reference ")[2].rstrip(".")
@@ -482,9 +482,9 @@ def test_a_wrong_setting_is_not_told_to_be_temporary() -> None:
     def ask() -> None:
         raise WrongSetting("`sinks.yml`, line 3: `url` is no URL. Correct it.")
 
-    answer = answered(ask, nullcontext())
+    answer = run_question(ask, nullcontext())
     assert answer.status_code == 500
-    assert "would fail again" in json.loads(answer.body)["fix"]
+    assert "fails again" in json.loads(answer.body)["fix"]
 
 
 def test_a_page_is_cut_alike_whatever_the_cells_are() -> None:
@@ -496,7 +496,7 @@ def test_a_page_is_cut_alike_whatever_the_cells_are() -> None:
         found: list[tuple[Any, int]] = []
         cursor: str | None = None
         while True:
-            cut = order.cut(chance.sample(rows, len(rows)), ListPage(sort=sort, cursor=cursor, limit=7))
+            cut = order.page(chance.sample(rows, len(rows)), ListPage(sort=sort, cursor=cursor, limit=7))
             found, cursor = [*found, *cut.rows], cut.next
             if cursor is None:
                 break

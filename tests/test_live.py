@@ -12,8 +12,8 @@ import httpx
 import msgspec
 import pytest
 
-from headwater.api.live_feed import Live
-from headwater.api.shapes.happenings import HAPPENINGS, RejectedHappened
+from headwater.api.live_feed import LiveFeed
+from headwater.api.shapes.live_events import LIVE_EVENTS, RejectedHappened
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed_reader import FeedReader
 from headwater.index.writing.index_follower import IndexFollower
@@ -58,8 +58,8 @@ class Listener:
             name, _, value = line.partition(": ")
             if not line and found:
                 event = (found["id"], found["event"], json.loads(found["data"]))
-                if event[1] in HAPPENINGS:
-                    msgspec.convert(event[2], HAPPENINGS[event[1]])
+                if event[1] in LIVE_EVENTS:
+                    msgspec.convert(event[2], LIVE_EVENTS[event[1]])
                 self.seen.append(event)
                 return event
             if name.strip(":"):
@@ -124,7 +124,7 @@ def test_a_client_that_goes_frees_its_place_and_others_go_on(shop: Asker, runnin
 
 
 def test_a_wrong_parameter_is_refused(shop: Asker) -> None:
-    assert "takes no parameter" in shop.refused("live", 400, since="x")["error"]
+    assert "does not take the parameter" in shop.refused("live", 400, since="x")["error"]
 
 
 def test_rejections_are_told_once(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_client_that_takes_nothing_is_let_go(tmp_path: Path) -> None:
     follower.close()
 
     async def listen() -> None:
-        live = Live(home, slow_s=0.01)
+        live = LiveFeed(home, slow_s=0.01)
         stream = await live.open(None)
         assert live.listening == 1
 

@@ -85,10 +85,10 @@ def exchange(world: World) -> None:
 CHANGES = pytest.mark.parametrize(
     ("change", "said"),
     [
-        (empty, "is gone"),
+        (empty, "is missing"),
         (restore, "ends at sequence 4"),
         (restore_and_write_with_a_release_that_did_not_count, "record 6"),
-        (exchange, "was fed by log"),
+        (exchange, "fed the lake"),
     ],
 )
 
@@ -132,7 +132,7 @@ def test_a_log_and_its_count_that_are_gone_are_missed_by_what_the_lake_kept_besi
     parser.step(1)  # seven are in the lake, which knows of eight
     empty(world)
     world.uncount()
-    with pytest.raises(WrongSetting, match="there is none"):
+    with pytest.raises(WrongSetting, match="there is no log"):
         serve(world, event("too late"))
     assert list(world.log.iterdir()) == []
     audit = world.audit()
@@ -165,7 +165,7 @@ def test_an_older_log_that_the_lake_has_not_passed_is_told_by_what_was_counted(t
     shutil.copytree(world.log, tmp_path / "copy")
     serve(world, event(2))
     restore(world)
-    with pytest.raises(LogUnavailable, match="ends at sequence 1, and had acknowledged up to 2"):
+    with pytest.raises(LogUnavailable, match="ends at sequence 1, but 2 was acknowledged"):
         serve(world, event("too late"))
     assert world.audit() | {"received": 2, "pending": 1, "lost": 1, "balanced": False} == world.audit()
 
@@ -179,7 +179,7 @@ def test_a_lake_that_cannot_be_asked_is_done_without_only_where_log_and_lake_wer
     events.write_bytes(b"in the way")
     serve(world, event("known"))
     world.uncount()
-    with pytest.raises(LogUnavailable, match="Nobody knows yet whether log and lake belong together"):
+    with pytest.raises(LogUnavailable, match="cannot check yet whether log and lake belong together"):
         serve(world, event("unknown"))
     events.unlink()
     away.rename(events)
@@ -282,7 +282,7 @@ def test_files_of_the_log_that_are_moved_or_deleted_while_it_runs_stop_it_until_
         assert answer.status_code == 200, answer.text
         audit = answer.json()
         assert (audit["lost"], audit["balanced"]) == (3, False)
-        assert "is gone" in audit["trouble"]
+        assert "is missing" in audit["trouble"]
         parser.resume()
         assert is_stopped(gateway)
         assert "was deleted, moved or replaced" in gateway.said()

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.lineage.names.canonical_names import default_rules
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.names.names_in_time import Naming
@@ -53,7 +53,7 @@ class Lake:
         things = open_search(world.settings, world.folder)
         freshness = open_freshness(world.settings, world.folder, lambda: ())
         api = MarquezApi(
-            self.open_views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None
+            self.open_views, things, world.bronze, Authenticator(()), freshness, record=lambda *_: None, writing=None
         )
         self.client = TestClient(Starlette(routes=api.routes()))
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from headwater.errors import NotKnown, WrongQuestion
-from headwater.fabric.shortcuts import place_of, shortcuts
+from headwater.fabric.shortcuts import shortcut_place, shortcuts
 from headwater.questions import declared
 from headwater.questions.composed import Between, Walk, walk_of
 from headwater.questions.declaring import read_given
@@ -313,7 +313,7 @@ def test_a_notebook_asks_with_the_parameters_of_its_question(name: str) -> None:
         ({"depth": 0}, "depth=0 is not between 1 and 1000"),
         ({"mode": "all"}, "Write value or any"),
         ({"dataset": ""}, "dataset= is missing"),
-        ({"colum": "x"}, "no parameter 'colum'. Write some of namespace, dataset, column, mode"),
+        ({"colum": "x"}, "There is no parameter 'colum'. The parameters are namespace, dataset, column, mode"),
     ],
 )
 def test_what_a_notebook_asks_with_is_read_as_over_http(given: dict[str, Any], words: str) -> None:
@@ -396,6 +396,6 @@ def test_every_placeholder_is_replaced_when_it_is_published() -> None:
 
 def test_what_a_publisher_deploys_as_lakehouse_is_the_shortcut_of_the_command() -> None:
     (found,) = json.loads((FOLDER / "Lineage.Lakehouse" / "shortcuts.metadata.json").read_text())
-    lake = next(shortcuts(place_of("abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"), {}, None))
+    lake = next(shortcuts(shortcut_place("abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"), {}, None))
     assert found["target"].pop("type") == "AdlsGen2"
     assert found == lake.body("CONNECTION_ID")

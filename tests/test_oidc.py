@@ -16,10 +16,10 @@ from prometheus_client import REGISTRY
 from headwater.access import Caller, Identity, Role
 from headwater.errors import Retry, WrongQuestion
 from headwater.identity import oidc_tokens
-from headwater.identity.callers import Access
-from headwater.identity.oidc_sign_in import Client, SignIn
-from headwater.identity.oidc_tokens import Issuer, TokenCheck
-from headwater.identity.sessions import SIGNING_IN, Sessions
+from headwater.identity.authentication import Authenticator
+from headwater.identity.oidc_sign_in import OidcClient, SignIn
+from headwater.identity.oidc_tokens import Issuer, TokenVerifier
+from headwater.identity.sessions import SIGN_IN_COOKIE, Sessions
 from tests.oidc_server import AUDIENCE, CLIENT, OidcServer, SigningKey
 
 T = TypeVar("T")
@@ -50,8 +50,8 @@ def issuer() -> Iterator[OidcServer]:
         yield server
 
 
-def check_of(issuer: OidcServer) -> TokenCheck:
-    return TokenCheck(Issuer(issuer.url, [AUDIENCE], ROLES))
+def check_of(issuer: OidcServer) -> TokenVerifier:
+    return TokenVerifier(Issuer(issuer.url, [AUDIENCE], ROLES))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_keys_of_either_kind_and_after_a_rollover(issuer: OidcServer) -> None:
         old = issuer.keys[0]
         issuer.keys = [SigningKey("second", "ES256")]
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # asked just now: the key is not known
-        check.keys._tried -= oidc_tokens.ASK_AGAIN_S + 1
+        check.keys._attempted -= oidc_tokens.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))
         found.append(bool(await check.caller(issuer.token(old, roles=["Writer"]))))  # its key is gone
         return found
@@ -161,13 +161,13 @@ def test_an_issuer_that_is_down_costs_nothing_that_is_known(issuer: OidcServer) 
         issuer.is_down = True
         found = [bool(await check.caller(issuer.token(roles=["Boss"])))]  # nothing is known yet
         issuer.is_down = False
-        check.keys._tried -= oidc_tokens.ASK_AGAIN_S + 1
+        check.keys._attempted -= oidc_tokens.FETCH_INTERVAL_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Boss"]))))
         issuer.is_down = True
-        check.keys._fetched -= oidc_tokens.KEEP_S + 1
-        check.keys._tried -= oidc_tokens.KEEP_S + 1
+        check.keys._fetched -= oidc_tokens.KEYS_FRESH_S + 1
+        check.keys._attempted -= oidc_tokens.KEYS_FRESH_S + 1
         found.append(bool(await check.caller(issuer.token(roles=["Reader"]))))  # known for a day
-        check.keys._fetched -= oidc_tokens.STALE_S
+        check.keys._fetched -= oidc_tokens.KEYS_EXPIRE_S
         found.append(bool(await check.caller(issuer.token(roles=["Writer"]))))  # no longer
         return found
 
@@ -178,7 +178,7 @@ def test_who_calls_itself_otherwise_is_not_the_issuer(issuer: OidcServer) -> Non
     issuer.said = {"issuer": "https://elsewhere.example"}
     assert run(check_of(issuer).caller(issuer.token(roles=["Boss"]))) is None
     with pytest.raises(Retry, match="elsewhere"):
-        run(check_of(issuer).keys.discovered())
+        run(check_of(issuer).keys.metadata())
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
@@ -202,7 +202,7 @@ def test_refused_tokens_are_counted_and_not_logged(issuer: OidcServer, caplog: p
 
 
 def test_keys_and_tokens_are_taken_side_by_side(issuer: OidcServer) -> None:
-    access = Access((), tokens=check_of(issuer))
+    access = Authenticator((), tokens=check_of(issuer))
     assert not access.is_open
     token = issuer.token(roles=["Reader"], appid="spark")
     assert run(access.find({"authorization": f"Bearer {token}"}, "")) == named(issuer, "spark", "read")
@@ -214,7 +214,7 @@ class Browser:
     """Follows redirects as far as ours, and keeps the cookie."""
 
     def __init__(self, issuer: OidcServer) -> None:
-        self.sign_in = SignIn(Client(CLIENT, BACK), check_of(issuer), Sessions(b"s" * 32))
+        self.sign_in = SignIn(OidcClient(CLIENT, BACK), check_of(issuer), Sessions(b"s" * 32))
 
     def begun(self, back: str = "/runs?x=1") -> tuple[dict[str, str], str]:
         url, sealed = run(self.sign_in.begin(back))
@@ -274,4 +274,4 @@ def test_a_sign_in_needs_a_good_token_of_this_sign_in_with_a_role(issuer: OidcSe
 def test_the_cookie_between_is_good_for_nothing_else(issuer: OidcServer) -> None:
     _, sealed = Browser(issuer).begun()
     assert Sessions(b"s" * 32).caller(f"headwater_session={sealed}") is None
-    assert SIGNING_IN != "headwater_session"
+    assert SIGN_IN_COOKIE != "headwater_session"

@@ -168,15 +168,15 @@ def test_reading_needs_the_role_read_and_sending_again_admin(shop: Asker, key: s
     ("question", "asked", "said"),
     [
         ("overview", {"buckets": "501"}, "not between 1 and 500"),
-        ("overview", {"from": "2026-03-02", "to": "2026-03-01"}, "longer than nothing"),
-        ("overview", {"from": "1926-03-02"}, "no longer than 366 days"),
-        ("overview", {"to": "9999-12-31T23:59:59Z"}, "behind the year"),
+        ("overview", {"from": "2026-03-02", "to": "2026-03-01"}, "is empty or"),
+        ("overview", {"from": "1926-03-02"}, "longer than 366 days"),
+        ("overview", {"to": "9999-12-31T23:59:59Z"}, "after the year"),
         ("graph", {"groups": "table"}, "Write namespace, lakehouse, schema or none"),
         ("graph", {"limit": "2001"}, "not between 1 and 2000"),
         ("timeline", {}, "dataset= is missing"),
-        ("timeline", {"dataset": "export/dump", "since": "now"}, "is no time"),
-        ("settings", {"x": "1"}, "It takes none"),
-        ("audit", {"x": "1"}, "takes no parameter 'x'"),
+        ("timeline", {"dataset": "export/dump", "since": "now"}, "is not a time"),
+        ("settings", {"x": "1"}, "It takes no parameters"),
+        ("audit", {"x": "1"}, "does not take the parameter 'x'"),
     ],
 )
 def test_what_is_out_of_form_is_refused_with_the_form(

@@ -213,6 +213,6 @@ def test_a_record_received_at_no_time_is_waited_for(tmp_path: Path, received_us:
     change(world.log, 2, f"UPDATE records SET received_us = {received_us} WHERE sequence = ?")
     parser = world.parser()
     parser.step()
-    with pytest.raises(LogUnavailable, match=f"record 2 cannot be read, it was received at {received_us}"):
+    with pytest.raises(LogUnavailable, match=f"record 2 cannot be read, its time of receipt is {received_us}"):
         parser.step()
     assert world.sequences("events") == [1]

@@ -10,14 +10,14 @@ import pytest
 from headwater.api import api_routes
 from headwater.cli.data_folder import DataFolder
 from headwater.errors import WrongQuestion, WrongSetting
-from headwater.planning.contracts_held import held_contracts
-from headwater.planning.dbt_manifest import take_manifest
-from headwater.planning.listed_changes import take_yaml
+from headwater.planning.dbt_manifest import apply_manifest
+from headwater.planning.listed_changes import apply_yaml
 from headwater.planning.plan_findings import PlanFinding, plan_findings
 from headwater.planning.plan_markdown import change_text, column_text, plan_markdown
 from headwater.planning.planned_schema import PlannedChange, PlannedSchema, PresentTable
 from headwater.planning.present_tables import PresentTables
-from headwater.planning.sql_changes import take_sql
+from headwater.planning.promised_columns import read_promised_columns
+from headwater.planning.sql_changes import apply_sql
 from tests.commanding import commanded
 from tests.migration_statements import STATEMENTS
 from tests.migration_truth import COLUMNS, TRUTH
@@ -166,7 +166,7 @@ def _said(finding: PlanFinding) -> str:
     ],
 )  # fmt: skip
 def test_sql_breaks_what_a_person_would_say(plan: Plan, dialect: str, sql: str, expected: dict[str, str]) -> None:
-    assert told(plan(lambda schema: take_sql(sql, dialect, schema, "it"), dialect)) == expected
+    assert told(plan(lambda schema: apply_sql(sql, dialect, schema, "it"), dialect)) == expected
 
 
 @pytest.mark.parametrize(
@@ -180,49 +180,49 @@ def test_sql_breaks_what_a_person_would_say(plan: Plan, dialect: str, sql: str, 
     ],
 )
 def test_a_column_that_only_sql_names_is_there(plan: Plan, change: str) -> None:
-    take = take_yaml if change.startswith("changes") else None
-    found = plan(lambda schema: take(change.encode(), schema, "x") if take else take_sql(change, "duckdb", schema, ""))
+    take = apply_yaml if change.startswith("changes") else None
+    found = plan(lambda schema: take(change.encode(), schema, "x") if take else apply_sql(change, "duckdb", schema, ""))
     assert [(each.column, _said(each)) for each in found] == [
         ("amount", "breaks: docs.main.mart_totals#total; jobs/mart_totals")
     ]
 
 
 def test_a_column_that_only_a_filter_names_is_there(plan: Plan) -> None:
-    [found] = plan(lambda schema: take_sql("ALTER TABLE main.fct_orders DROP COLUMN zip", "duckdb", schema, ""))
+    [found] = plan(lambda schema: apply_sql("ALTER TABLE main.fct_orders DROP COLUMN zip", "duckdb", schema, ""))
     assert found.outcome == "breaks"
-    [found] = plan(lambda schema: take_sql("ALTER TABLE main.fct_orders DROP COLUMN other", "duckdb", schema, ""))
+    [found] = plan(lambda schema: apply_sql("ALTER TABLE main.fct_orders DROP COLUMN other", "duckdb", schema, ""))
     assert found.outcome == "not known"
 
 
 def test_a_column_that_is_not_there_is_told_apart_from_a_table_that_is_not(plan: Plan) -> None:
     asked = "ALTER TABLE sales.orders DROP COLUMN amuont; ALTER TABLE sales.ordres DROP COLUMN amount"
-    column, table = plan(lambda schema: take_sql(asked, "spark", schema, "it"), "spark")
+    column, table = plan(lambda schema: apply_sql(asked, "spark", schema, "it"), "spark")
     assert (column.outcome, table.outcome) == (UNKNOWN, UNKNOWN)
-    assert (column.note or "").endswith("no column of this name at this point; the nearest: amount.")
-    assert (table.note or "").startswith("Nothing of this name is known")
+    assert (column.note or "").endswith("no column of this name at this point. The most similar names are amount.")
+    assert (table.note or "").startswith("Headwater does not know this table")
 
 
 @pytest.mark.parametrize("asked", ["orde_rid", "orderid", "ordre_id"])
 def test_the_nearest_column_is_named_for_a_slip_in_a_name_of_several_words(asked: str) -> None:
     table = PresentTable("db", "sales.orders", {"id": "int", "order_id": "int", "amount": "int"})
     schema = PlannedSchema(lambda _: table)
-    take_sql(f"ALTER TABLE sales.orders DROP COLUMN {asked}", "spark", schema, "it")
+    apply_sql(f"ALTER TABLE sales.orders DROP COLUMN {asked}", "spark", schema, "it")
     (change,) = schema.changes()
-    assert "the nearest: order_id" in (change.why or "")
+    assert "The most similar names are order_id" in (change.why or "")
 
 
 @pytest.mark.parametrize(("dialect", "sql", "wanted"), STATEMENTS, ids=[f"{each[0]}: {each[1]}" for each in STATEMENTS])
 def test_no_statement_of_a_migration_is_passed_over_silently(dialect: str, sql: str, wanted: str) -> None:
     columns: dict[str, str | None] = {"a": "int", "b": "int", "c": "struct<m:int>", "c.m": "int", "m": "int"}
     schema = PlannedSchema(lambda name: PresentTable("db", "t", columns) if name == "t" else None)
-    take_sql(sql, dialect, schema, "it")
+    apply_sql(sql, dialect, schema, "it")
     assert ", ".join(sorted(filter(None, map(_in_words, schema.changes())))) == wanted
 
 
 @pytest.mark.parametrize(("dialect", "sql", "wanted"), TRUTH, ids=[f"{each[0]}: {each[1]}" for each in TRUTH])
 def test_a_statement_does_what_its_dialect_documents_or_is_not_understood(dialect: str, sql: str, wanted: str) -> None:
     schema = PlannedSchema(lambda name: PresentTable("db", name, COLUMNS) if name == "sales.orders" else None)
-    take_sql(sql, dialect, schema, "it")
+    apply_sql(sql, dialect, schema, "it")
     found = {*map(_in_words, schema.changes())}
     assert found == {*filter(None, wanted.split(", "))} or "unread" in found
 
@@ -231,7 +231,7 @@ def test_most_statements_of_migrations_are_understood() -> None:
     unread = 0
     for dialect, sql, wanted in TRUTH:
         schema = PlannedSchema(lambda name: PresentTable("db", name, COLUMNS) if name == "sales.orders" else None)
-        take_sql(sql, dialect, schema, "it")
+        apply_sql(sql, dialect, schema, "it")
         unread += wanted != "unknown" and any(each.kind == "not_understood" for each in schema.changes())
     assert unread <= 23
 
@@ -239,14 +239,14 @@ def test_most_statements_of_migrations_are_understood() -> None:
 def test_a_statement_that_the_parser_refuses_hides_no_other() -> None:
     schema = PlannedSchema(lambda name: PresentTable("db", name, COLUMNS) if name == "sales.orders" else None)
     text = "ALTR TABLE sales.orders DROP note; ALTER TABLE sales.orders DROP COLUMN status; SELECT ';' FROM ("
-    take_sql(text, "postgres", schema, "it")
+    apply_sql(text, "postgres", schema, "it")
     assert [*map(_in_words, schema.changes())] == ["drop status", "unread", "unread"]
-    assert [each.called for each in schema.changes()] == ["sales.orders", "sales.orders", ""]
+    assert [each.table_name for each in schema.changes()] == ["sales.orders", "sales.orders", ""]
 
 
 def test_a_list_renames_a_field_within_its_struct() -> None:
     schema = PlannedSchema(lambda name: PresentTable("db", name, COLUMNS) if name == "sales.orders" else None)
-    take_yaml(b"changes:\n  - {table: sales.orders, rename: address.city, to: town}", schema, "it")
+    apply_yaml(b"changes:\n  - {table: sales.orders, rename: address.city, to: town}", schema, "it")
     assert [*map(_in_words, schema.changes())] == ["rename address.city address.town"]
 
 
@@ -283,14 +283,14 @@ schema:
 
 
 def test_a_list_and_a_contract_break_what_sql_would(plan: Plan) -> None:
-    assert told(plan(lambda schema: take_yaml(LIST.encode(), schema, "it"))) == {
+    assert told(plan(lambda schema: apply_yaml(LIST.encode(), schema, "it"))) == {
         "drop column sales.db/orders#amount": REVENUE,
         "rename column sales.db/orders#note to remark": SAFE,
         "change type of sales.db/orders#dead from int to string": SAFE,
         "drop table sales.db/report": "breaks; Excel: revenue",
         "rename table shop.dbo.crm to dbo.contacts": UNREAD,
     }
-    assert told(plan(lambda schema: take_yaml(CONTRACT.encode(), schema, "it"))) == {
+    assert told(plan(lambda schema: apply_yaml(CONTRACT.encode(), schema, "it"))) == {
         "change type of sales.db/orders#amount from decimal(10,2) to string": REVENUE,
         "drop column sales.db/orders#dead": SAFE,
     }
@@ -319,7 +319,7 @@ MANIFEST = {
 
 
 def test_models_of_dbt_take_the_place_of_their_tables_in_the_order_of_the_project(plan: Plan) -> None:
-    assert told(plan(lambda schema: take_manifest(MANIFEST, schema, "it"))) == {
+    assert told(plan(lambda schema: apply_manifest(MANIFEST, schema, "it"))) == {
         "drop column sales.db/orders#note": SAFE,
         "drop column sales.db/orders#dead": SAFE,
         "not understood: sales.db/report": "may break; Excel: revenue",
@@ -329,7 +329,7 @@ def test_models_of_dbt_take_the_place_of_their_tables_in_the_order_of_the_projec
 def test_a_real_project_of_dbt_breaks_what_its_new_code_no_longer_makes(plan: Plan) -> None:
     """Made by dbt 1.12 with DuckDB: a view, a model with an enforced contract, a CTE and `select *`."""
     manifest = json.loads((Path(__file__).parent / "fixtures" / "dbt" / "manifest.json").read_text())
-    assert told(plan(lambda schema: take_manifest(manifest, schema, "it"), "duckdb")) == {
+    assert told(plan(lambda schema: apply_manifest(manifest, schema, "it"), "duckdb")) == {
         "drop column shop.main.stg_orders#discount": "breaks: shop.main.daily_revenue#discount; jobs/dbt",
         "drop column shop.main.daily_revenue#discount": UNREAD,
         "change type of shop.main.customers#customer_id from varchar to bigint": UNREAD,
@@ -340,10 +340,10 @@ def test_a_contract_that_promises_a_column_downstream_is_broken_with_it(tables: 
     known, ask = tables
     report = CONTRACT.replace("sales.orders", "sales.report").replace("name: amount", "name: TOTAL")
     report = report.replace("id: orders", "id: report")
-    held = held_contracts([("orders.yml", CONTRACT.encode()), ("r.yml", report.encode()),
+    held = read_promised_columns([("orders.yml", CONTRACT.encode()), ("r.yml", report.encode()),
                            ("policy.yml", b"policies: []")], known.look)  # fmt: skip
     schema = PlannedSchema(known.look)
-    take_sql("ALTER TABLE sales.orders DROP COLUMNS (amount, dead)", "spark", schema, "it")
+    apply_sql("ALTER TABLE sales.orders DROP COLUMNS (amount, dead)", "spark", schema, "it")
     found = {
         each.column: (each.outcome, each.contracts) for each in plan_findings(schema.changes(), known, ask, held, None)
     }
@@ -353,19 +353,19 @@ def test_a_contract_that_promises_a_column_downstream_is_broken_with_it(tables: 
 @pytest.mark.parametrize(
     ("take", "said"),
     [
-        (lambda schema: take_sql("DROP TABLE 'a", "spark", schema, "a.sql"), "a.sql is no SQL of spark"),
-        (lambda schema: take_sql("DROP TABLE a /*" * 5000, "postgres", schema, "a.sql"), "a.sql is no SQL of postgres"),
-        (lambda schema: take_yaml(b"changes:\n  - {table: t, drop: a}\n  - {table: t}", schema, "a.yml"),
+        (lambda schema: apply_sql("DROP TABLE 'a", "spark", schema, "a.sql"), "is not valid SQL in the dialect spark"),
+        (lambda schema: apply_sql("DROP TABLE a /*" * 5000, "postgres", schema, "a.sql"), "in the dialect postgres"),
+        (lambda schema: apply_yaml(b"changes:\n  - {table: t, drop: a}\n  - {table: t}", schema, "a.yml"),
          "a.yml, line 3:"),
-        (lambda schema: take_yaml(b"a: 1", schema, "a.yml"), "neither a data contract"),
-        (lambda schema: take_yaml(ODCS + b"{name: t, properties: {id: {}}}]", schema, "a.yml"),
-         "`properties` of 't' is no list"),
-        (lambda schema: take_yaml(ODCS + b"7]", schema, "a.yml"), "lists no tables"),
-        (lambda schema: held_contracts([("a.yml", ODCS + b"{name: t, properties: [id]}]")], schema.look),
+        (lambda schema: apply_yaml(b"a: 1", schema, "a.yml"), "neither a data contract"),
+        (lambda schema: apply_yaml(ODCS + b"{name: t, properties: {id: {}}}]", schema, "a.yml"),
+         "`properties` of 't' is not a list"),
+        (lambda schema: apply_yaml(ODCS + b"7]", schema, "a.yml"), "does not list any table"),
+        (lambda schema: read_promised_columns([("a.yml", ODCS + b"{name: t, properties: [id]}]")], schema.look),
          "column of 't' has no `name`"),
-        (lambda schema: take_manifest({"metadata": {}, "nodes": {"m": {"resource_type": "model"}}}, schema, "it"),
-         "which table 'm' makes"),
-        (lambda schema: take_yaml(b"a: &x 1\nb: *x", schema, "a.yml"), "alias *x is not taken"),
+        (lambda schema: apply_manifest({"metadata": {}, "nodes": {"m": {"resource_type": "model"}}}, schema, "it"),
+         "does not name the table of 'm'"),
+        (lambda schema: apply_yaml(b"a: &x 1\nb: *x", schema, "a.yml"), "alias *x is not supported"),
     ],
 )  # fmt: skip
 def test_what_is_no_change_says_where_and_what_to_write(plan: Plan, take: Any, said: str) -> None:
@@ -375,7 +375,7 @@ def test_what_is_no_change_says_where_and_what_to_write(plan: Plan, take: Any, s
 
 def test_a_name_that_may_be_several_tables_asks_for_a_namespace(plan: Plan) -> None:
     with pytest.raises(WrongQuestion, match="--namespace"):
-        plan(lambda schema: take_sql("DROP TABLE users", "spark", schema, "it"))
+        plan(lambda schema: apply_sql("DROP TABLE users", "spark", schema, "it"))
 
 
 def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_path: Path) -> None:
@@ -391,18 +391,18 @@ def test_the_command_answers_with_a_status_json_and_markdown(data: Path, tmp_pat
     assert "- jobs: `jobs/to_daily`, `jobs/to_report`" in written
     (tmp_path / "deep.json").write_text("[" * 200_000)
     deep = commanded("plan", tmp_path / "deep.json", "--data", data)
-    assert (deep.returncode, "is no JSON" in deep.stderr) == (3, True)
+    assert (deep.returncode, "is not valid JSON" in deep.stderr) == (3, True)
     unread = ("plan", "ALTER TABLE ds.clicks DROP COLUMN kind", "--dialect", "bigquery", "--data", data)
     stricter = ((), ("--fail-on", "breaks"), ("--fail-on", "may-break"), ("--strict",))  # the last one is deprecated
     assert [commanded(*unread, *more, cwd=tmp_path).returncode for more in stricter] == [0, 0, 1, 1]
     shown = commanded("plan", "DO $$ BEGIN END $$", "--dialect", "postgres", "--data", data, cwd=tmp_path).stdout
     assert "Plan, 1 may break, 1 statements not understood" in shown
     gone = commanded("plan", "gone.sql", "--data", data, cwd=tmp_path)
-    assert (gone.returncode, "neither a file nor a statement" in gone.stderr) == (3, True)
+    assert (gone.returncode, "neither a file nor an SQL statement" in gone.stderr) == (3, True)
 
 
 def test_names_from_elsewhere_make_no_markup(plan: Plan) -> None:
-    finding = plan(lambda schema: take_sql("DROP TABLE sales.report", "spark", schema, "it"))[0]
+    finding = plan(lambda schema: apply_sql("DROP TABLE sales.report", "spark", schema, "it"))[0]
     hostile = "a`|<img src=x>\n@all"
     text = plan_markdown([finding._replace(dataset=hostile, jobs=[hostile])])
     shown = "`` a`\\|<img src=x> @all ``"  # as code it is text

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from headwater.eventlog import RecordKind
 from headwater.lake.admin_log import open_admin_log
-from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.lake.object_store import ObjectStore
 from headwater.local.forgetting.one_request import Forgetting
@@ -47,10 +47,10 @@ LET_GO = """
 import sys
 from pathlib import Path
 from tests.parsing import World
-from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 world = World(Path(sys.argv[1]))
-let_go(world.bronze, 30)
-remove_unnamed(world.bronze, [world.reader().source])
+delete_old_events(world.bronze, 30)
+remove_unreferenced(world.bronze, [world.reader().source])
 """
 
 
@@ -127,8 +127,8 @@ def test_amid_retention_by_age(old: Path, tmp_path: Path, places: Sequence[int])
         world = World(folder)
         world.append(event(5, ("c1",)))
         parse(world)
-        let_go(world.bronze, 30)
-        remove_unnamed(world.bronze, [world.reader().source])
+        delete_old_events(world.bronze, 30)
+        remove_unreferenced(world.bronze, [world.reader().source])
         audit = world.audit()
         assert audit | {"stored": 3, "removed": 2, "balanced": True} == audit, call
         told = {row["schema_hash"] for row in rows(folder, "schemas")}

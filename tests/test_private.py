@@ -70,7 +70,7 @@ def test_a_data_folder_that_was_open_to_others_is_closed_with_a_word_when_headwa
     with running(world.folder) as gateway:
         gateway.settled()
         assert open_to_others(world.folder) == {}
-        assert f"Other accounts had rights on {world.folder}" in gateway.said()
+        assert f"Other accounts had access to {world.folder}" in gateway.said()
     with running(world.folder) as gateway:
         assert "Other accounts" not in gateway.said()
 

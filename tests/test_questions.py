@@ -184,7 +184,7 @@ def test_a_dataset_goes_by_any_alias_and_any_unique_end(shop: Asker, asked: dict
 
 def test_an_end_that_several_datasets_have_is_refused_with_them(shop: Asker) -> None:
     refused = shop.refused("impact", 400, dataset="mailing")
-    assert "may be 2 datasets" in refused["error"]
+    assert "matches 2 datasets" in refused["error"]
     assert "s3://lake/gold/mailing" in refused["error"]
 
 
@@ -226,7 +226,7 @@ def test_an_unknown_name_is_404_with_the_nearest(
         ("impact", {"dataset": "x", "limit": "-1"}, "like 100"),
         ("impact", {"dataset": "x", "limit": "1e3"}, "like 100"),
         ("impact", {"dataset": "x", "limit": "\u0661"}, "like 100"),
-        ("impact", {"dataset": "x", "roots": "yes"}, "true nor false"),
+        ("impact", {"dataset": "x", "roots": "yes"}, "is not a boolean"),
         ("impact", {"dataset": "x", "asOf": "yesterday"}, "2026-03-01T12:00:00Z"),
         ("impact", {"dataset": "x", "asOf": "2026-03-01T12:00:00+25:00"}, "2026-03-01T12:00:00Z"),
         ("impact", {"dataset": "x", "knownAt": "2026-03-01T12:00:00 01:00"}, "%2B"),
@@ -234,17 +234,17 @@ def test_an_unknown_name_is_404_with_the_nearest(
         ("impact", {"dataset": "x", "since": at(0)}, "namespace, dataset, column, mode"),
         ("path", {"fromDataset": "x"}, "toDataset= is missing"),
         ("surface", {"since": "soon"}, "2026-03-01T12:00:00Z"),
-        ("surface", {"mode": "any"}, "no parameter 'mode'"),
+        ("surface", {"mode": "any"}, "does not take the parameter 'mode'"),
         ("diff", {}, "from=TIME"),
         ("diff", {"from": at(0), "to": "later"}, "2026-03-01T12:00:00Z"),
-        ("diff", {"from": at(0), "view": "all"}, "no parameter 'view'"),
-        ("coverage", {"dataset": "x"}, "no parameter 'dataset'"),
+        ("diff", {"from": at(0), "view": "all"}, "does not take the parameter 'view'"),
+        ("coverage", {"dataset": "x"}, "does not take the parameter 'dataset'"),
         ("facets", {"name": "sql"}, "run, job or dataset"),
         ("facets", {"entity": "job"}, "name= is missing"),
-        ("facets", {"entity": "job", "name": "sql", "run": "x"}, "no parameter 'run'"),
+        ("facets", {"entity": "job", "name": "sql", "run": "x"}, "does not take the parameter 'run'"),
         ("names", {"namespace": "s3://lake"}, "name= is missing"),
         ("names", {"name": "x", "at": "soon"}, "2026-03-01T12:00:00Z"),
-        (f"runs/{LAST}/lineage", {"limit": "1"}, "no parameter 'limit'"),
+        (f"runs/{LAST}/lineage", {"limit": "1"}, "does not take the parameter 'limit'"),
     ],
 )  # fmt: skip
 def test_a_parameter_out_of_form_is_400_with_the_form(
@@ -322,7 +322,7 @@ def test_surface_begins_with_the_tagged_columns(shop: Asker) -> None:
     first, *_ = shop.ask("surface", tag="pii")["items"]
     email = {"namespace": LAKE, "dataset": "landing/customers", "column": "Email"}
     assert first == email | {
-        "exposure": "exposed", "tagged": True, "exposed_until": None, "how": "no write of it is known to mask",
+        "exposure": "exposed", "tagged": True, "exposed_until": None, "how": "no write is known to mask this column",
         "source": email, "via": None, "earlier": False,
     }  # fmt: skip
     only = shop.ask("surface", tag="pii", exposure="tagged")
@@ -553,7 +553,7 @@ def test_a_reader_that_leaves_columns_out_is_named_with_them_in_the_reason(shop:
     shop.post(run(42, 531, made(bare, lineage, columns=""), job="bare", reads=reads))
     assert reasons()["y"] == f"{reason}: bare, wide (all of bare, At, b and 2 more)"
     (found,) = shop.ask("surface", **asked, column="y", exposure="unknown", limit="1")["items"]
-    assert (found["how"], found["via"]["job"]["name"]) == ("its job does not say what feeds this column", "bare")
+    assert (found["how"], found["via"]["job"]["name"]) == ("its job does not report what feeds this column", "bare")
 
 
 def test_a_job_known_by_its_artifact_goes_by_its_newest_name(shop: Asker) -> None:

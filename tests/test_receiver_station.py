@@ -19,7 +19,7 @@ from headwater.eventlog import LoggedRecord, RecordKind
 from headwater.eventlog.folder_claims import ClaimCheck, FolderClaims
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 from headwater.eventlog.sqlite_reader import SqliteLogReader
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.receiver import Answer, Request
 from headwater.receiver.paths import wrong_path
 from headwater.receiver.refusals import WRONG_PATHS, Refusals
@@ -73,7 +73,7 @@ def _station(folder: Path, *, min_free_bytes: int = 0) -> Iterator[Station]:
     log = SqliteLog(folder / "log", LogLimits(min_free_bytes=min_free_bytes))
     reader = until_end(SqliteLogReader(folder / "log"))
     claims = ClaimCheck(log, FolderClaims(folder / "claims"), 32 << 10)
-    receiver = Receiver(claims, Access([WRITER, READER, ADMIN, FENCED]), RequestLimits(max_body_bytes=MAX_BODY))
+    receiver = Receiver(claims, Authenticator([WRITER, READER, ADMIN, FENCED]), RequestLimits(max_body_bytes=MAX_BODY))
     yield Station(receiver, claims, log, reader)
     reader.close()
     log.close()
@@ -256,7 +256,7 @@ INCOMPLETE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_marquez_strict_answers_201_and_refuses_what_marquez_refuses(station: Station, strict: bool) -> None:
-    station.receiver = Receiver(station.claims, Access([WRITER]), marquez_strict=strict)
+    station.receiver = Receiver(station.claims, Authenticator([WRITER]), marquez_strict=strict)
     assert station.post(data=body(run_event())).status == (201 if strict else 200)
     answers = {member: station.post(data=body(run_event() | event)) for member, event in INCOMPLETE.items()}
     refusals = [None if each.status == 200 else (each.status, refused(each)["field"]) for each in answers.values()]
@@ -268,7 +268,7 @@ def test_marquez_strict_answers_201_and_refuses_what_marquez_refuses(station: St
 
 
 def test_notes_of_refusals_wait_for_a_slow_log_and_are_written_once(station: Station, tmp_path: Path) -> None:
-    station.receiver = Receiver(station.claims, Access([WRITER]), RequestLimits(deadline_s=0.05))
+    station.receiver = Receiver(station.claims, Authenticator([WRITER]), RequestLimits(deadline_s=0.05))
     (segment,) = (tmp_path / "log").glob("*.sqlite")
 
     async def post_while_the_log_is_held_up() -> None:
@@ -413,7 +413,7 @@ def test_what_is_no_json_is_read_once_although_it_holds_pairs_of_surrogates(stat
     for batch in (False, True):
         data = with_raw(run_event(), rb'["\ud83d\ude00",NaN]')
         answer = station.post(b"[" + data + b"]" if batch else data, batch=batch)
-        assert refused(answer)["error"].startswith("Not JSON")
+        assert refused(answer)["error"].startswith("The body is not valid JSON")
 
 
 GOOD: list[tuple[str, bytes]] = [
@@ -491,7 +491,7 @@ def test_a_batch_that_is_no_array_is_400_as_a_whole(station: Station, data: byte
 
 def test_a_batch_of_ten_thousand_is_taken_and_one_more_refuses_it_whole(tmp_path: Path) -> None:
     for station in _station(tmp_path):
-        station.receiver = Receiver(station.log, Access([WRITER]))
+        station.receiver = Receiver(station.log, Authenticator([WRITER]))
         items = [body(run_event()) for _ in range(10_001)]
         assert station.post(b"[" + b",".join(items) + b"]", batch=True, chunk=1 << 16).status == 400
         assert station.logged() == []

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headwater.local.foreign_requests import Doorkeeper
+from headwater.local.request_guard import RequestGuard
 from tests.gateway import Gateway, Wire, chunked, running
 from tests.lake_check import bronze_of
 from tests.made_events import SCHEMA_URL, body, dataset_event, job_event, run_event, with_raw
@@ -157,7 +157,10 @@ def test_a_page_that_is_not_ours_may_change_and_hear_nothing_while_there_are_no_
         ):  # fmt: skip
             for sent in (headers, json_type):
                 answer = client.request(method, path, headers=sent)
-                assert (answer.status_code, answer.json()["error"]) == (403, "The page that sends this is not ours.")
+                assert (answer.status_code, answer.json()["error"]) == (
+                    403,
+                    "The request comes from a page of another origin.",
+                )
         if "origin" in page:
             assert client.get("/api/headwater/v1/live", headers=headers).status_code == 403
         else:
@@ -183,7 +186,7 @@ def test_our_own_page_may_do_everything_if_it_says_that_it_sends_json(gateway: G
      "[[[::1]", "localhost@evil.example", "localhost/evil", "localhost evil", "::1", "[localhost]"],
 )  # fmt: skip
 def test_a_host_header_that_only_begins_like_an_allowed_name_is_refused(host: str) -> None:
-    door = Doorkeeper(["localhost", "::1"], is_open=lambda: True)
+    door = RequestGuard(["localhost", "::1"], is_open=lambda: True)
     refusal = door.refusal("GET", {"host": host})
     assert refusal is not None
     assert refusal.reason == "host"
@@ -199,7 +202,7 @@ def test_a_host_header_that_only_begins_like_an_allowed_name_is_refused(host: st
     ],
 )  # fmt: skip
 def test_names_and_pages_that_settings_allow_are_let_in(host: str, origin: str, is_let_in: bool) -> None:
-    door = Doorkeeper(["localhost", "::1", "Lineage.example", "http://localhost:3000"], is_open=lambda: True)
+    door = RequestGuard(["localhost", "::1", "Lineage.example", "http://localhost:3000"], is_open=lambda: True)
     assert (door.refusal("POST", {"host": host, "origin": origin}) is None) == is_let_in
 
 

@@ -13,7 +13,7 @@ from headwater.index.writing.indexer import Indexer
 from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lake.event_bodies import StoredBody
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.questions.facet_values import told_together
+from headwater.questions.facet_values import merge_facets
 from tests.reference.world_events import Json, at, event_id, facet, run_event, uuid
 
 SOURCE = Source("local", "1", "0")
@@ -41,7 +41,7 @@ class Index:
 
     def from_bodies(self, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return what is read where the index has nothing."""
-        return {run: told_together([each for of, each in self.stored if of == run], "run") for run in runs}
+        return {run: merge_facets([each for of, each in self.stored if of == run], "run") for run in runs}
 
 
 @pytest.fixture

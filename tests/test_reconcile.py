@@ -227,14 +227,14 @@ def test_wrong_settings_are_one_line_each(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     history = exported(tmp_path, [])
     for arguments, said in (
-        ((), "nothing to hold lineage against"),
-        (("--history", "yarn:x"), "is no history"),
-        (("--history", history, "--window", "soon"), "is no time"),
-        (("--history", history, "--fail-on", "all"), "is no kind"),
-        (("--tables", tmp_path / "empty"), "No Delta table at"),
+        ((), "nothing to compare the received runs with"),
+        (("--history", "yarn:x"), "is not a known history"),
+        (("--history", history, "--window", "soon"), "is not a duration"),
+        (("--history", history, "--fail-on", "all"), "is not a kind"),
+        (("--tables", tmp_path / "empty"), "There is no Delta table at"),
         (("--tables", tmp_path / "none"), "Cannot read the tables at"),
-        (("--history", history, "--save", "nightly"), "name it with --server"),
-        (("--history", history, "--server", "http://127.0.0.1:9"), "two things to ask"),
+        (("--history", history, "--save", "nightly"), "needs a running Headwater"),
+        (("--history", history, "--server", "http://127.0.0.1:9"), "exclude each other"),
     ):
         done = commanded("reconcile", "--data", tmp_path / "data", *arguments)
         assert (done.returncode, done.stdout) == (3, ""), (arguments, done)

@@ -16,7 +16,7 @@ import pytest
 from headwater.errors import Retry, WrongSetting
 from headwater.reconcile.histories import history_server
 from headwater.reconcile.histories.history_api import HistoryApi
-from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, once
+from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, deduplicate
 from headwater.reconcile.histories.history_registry import KINDS, TOKENS, read_history
 from tests.judged_server import Answered, Asked, JudgedServer
 
@@ -181,7 +181,7 @@ def test_a_folder_without_a_log_is_named_for_of_none_nobody_is_missing(tmp_path:
     (tmp_path / ".hidden").touch()
     (tmp_path / "spark-events").mkdir()
     (tmp_path / "spark-events" / "app-1").write_text("\n".join(log_lines("app-1")))
-    with pytest.raises(WrongSetting, match="No event log of Spark lies in"):
+    with pytest.raises(WrongSetting, match="contains no Spark event log"):
         read(f"eventlogs:{tmp_path}")
 
 
@@ -203,7 +203,7 @@ def test_an_execution_that_several_histories_remember_is_one(tmp_path: Path) -> 
         f"csv:{tmp_path}/jobs.csv",
     )
 
-    found = once(entry for place in places for entry in read(place))
+    found = deduplicate(entry for place in places for entry in read(place))
 
     assert [(each.id, each.state) for each in found] == [("app-1", "ENDED"), ("j", "RUNNING")]
 
@@ -214,7 +214,7 @@ def test_logs_that_were_written_before_the_span_are_not_opened_and_unreadable_co
     os.utime(old, (0, 0))
     assert read(f"eventlogs:{tmp_path}") == []
     os.utime(old)
-    with pytest.raises(WrongSetting, match=r"app-old\.snappy is compressed by a codec that cannot be read here"):
+    with pytest.raises(WrongSetting, match=r"app-old\.snappy is compressed with an unsupported codec"):
         read(f"eventlogs:{tmp_path}")
 
 
@@ -365,7 +365,7 @@ def test_airflow_is_read_by_times_in_any_order_and_tasks_that_never_ran_are_left
     turned = iter(range(1_000_000))
 
     def fits(one: dict[str, Any], query: dict[str, str]) -> bool:
-        """Compare as a database does: a time that is not there fits no bound."""
+        """Compare as a database does: a missing time matches no bound."""
         bounds = [(name.rsplit("_", 1), said) for name, said in query.items() if name.endswith(("_gte", "_lte"))]
         return query.get("state", one["state"]) == one["state"] and all(
             one[field] and (said <= one[field] if way == "gte" else one[field] <= said) for (field, way), said in bounds
@@ -444,7 +444,7 @@ def test_fabric_is_read_by_its_continuations_sessions_of_a_workspace_and_job_ins
     with JudgedServer(patient(answer)) as server:
         found = read(f"fabric:{server.url}/ws", span)
         (job,) = read(f"fabric:{server.url}/ws/item", span)
-        with pytest.raises(WrongSetting, match="is not there"):
+        with pytest.raises(WrongSetting, match="was not found"):
             read(f"fabric:{server.url}/another", span)
 
     assert [(each.id, each.state) for each in found] == [
@@ -456,7 +456,7 @@ def test_fabric_is_read_by_its_continuations_sessions_of_a_workspace_and_job_ins
 
 
 def test_a_token_goes_over_https_or_to_this_machine_alone() -> None:
-    with pytest.raises(WrongSetting, match="no token is sent there"):
+    with pytest.raises(WrongSetting, match="the token would be readable"):
         HistoryApi("http://history.example.com", TOKEN, "X")
     with pytest.raises(WrongSetting, match="without a password"):
         HistoryApi("https://user:secret@history.example.com", None, "X")
@@ -474,14 +474,14 @@ def test_a_wrong_token_an_endless_refusal_and_what_is_no_api_are_one_line_each()
         HistoryApi(server.url, "user:word", "X_TOKEN") as api,
     ):
         for path, kind, said in (
-            ("/401", WrongSetting, "Put a token that may read history into X_TOKEN"),
-            ("/503", Retry, "answered 503 5 times"),
-            ("/html", WrongSetting, "answers no JSON"),
-            ("/302", WrongSetting, "answers 302"),
+            ("/401", WrongSetting, "Set X_TOKEN to a token that can read history"),
+            ("/503", Retry, "returned 503 5 times"),
+            ("/html", WrongSetting, "did not return JSON"),
+            ("/302", WrongSetting, "returned 302"),
         ):
             with pytest.raises(kind, match=said):
                 api.get(path, {})
     assert {asked.headers["authorization"] for asked in server.asked} == {"Basic dXNlcjp3b3Jk"}
     assert len([asked for asked in server.asked if asked.path == "/503"]) == 5
-    with pytest.raises(Retry, match="No answer"), HistoryApi(server.url, None, "X_TOKEN") as gone:
+    with pytest.raises(Retry, match="did not answer"), HistoryApi(server.url, None, "X_TOKEN") as gone:
         gone.get("/", {})

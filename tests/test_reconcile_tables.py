@@ -12,16 +12,16 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from headwater.api import api_routes
-from headwater.cli.asking import asking
+from headwater.cli.answer_source import open_answer_source
 from headwater.events.rows import LONGEST_RUN_FACETS
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedRun, ReportedRuns
+from headwater.reconcile.comparison import request_reported, write_proofs
 from headwater.reconcile.finding_event import proof_events
 from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.reconcile.joining.commit_join import WriteProof
-from headwater.reconcile.joining.history_join import Patience
-from headwater.reconcile.joining.landed_runs import landed
-from headwater.reconcile.reconciling import ask_landed, write_proofs
+from headwater.reconcile.joining.history_join import WaitTimes
+from headwater.reconcile.joining.landed_runs import with_times
 from headwater.reconcile.table_commits import committed_tables
 from tests.reconciling import OTHER, SPARK, Json, land, reconcile, run_events, stamp
 
@@ -156,7 +156,7 @@ def asked(folder: Path, question: str, **parameters: str) -> Json:
     """Ask a data folder a question as HTTP has it."""
     questions = {each.path: each for each in api_routes.ROUTES}
     path = {name: parameters.pop(name) for name in ("run",) if name in parameters}
-    with asking(None, None, folder) as source:
+    with open_answer_source(None, None, folder) as source:
         answer: Json = msgspec.to_builtins(source.ask(questions[question], parameters, **path))
     return answer
 
@@ -165,18 +165,18 @@ def proofs(folder: Path, table: Path) -> list[WriteProof]:
     """Return what `reconcile --save` tells about the runs in a data folder."""
     now_us = time.time_ns() // 1000
     span = HistorySpan(now_us - 2 * HOUR_US, now_us)
-    told = ask_landed(
+    told = request_reported(
         lambda question, parameters: asked(folder, question, **parameters),
         lambda answer: msgspec.convert(answer, ReportedRuns),
         span.since_us,
     )
     tables = [(Dataset("file", str(table)), each) for each in committed_tables(str(table), {}, span)]
-    return write_proofs(tables, told, span, Patience(now_us, 0, 0, 5_000_000))
+    return write_proofs(tables, told, span, WaitTimes(now_us, 0, 0, 5_000_000))
 
 
 def proven(folder: Path, table: Path) -> dict[str, str]:
     """Return what commits prove about the write of each job."""
-    return {each.run.said.job.name: each.proves for each in proofs(folder, table)}
+    return {each.run.report.job.name: each.proves for each in proofs(folder, table)}
 
 
 def test_commits_of_delta_rs_prove_what_each_run_did_to_the_rows(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_what_a_failed_write_reports_to_have_replaced_is_upstream_again(tmp_path
 
 
 def test_proofs_of_many_runs_go_in_events_that_stay_small_and_the_same(tmp_path: Path) -> None:
-    run = landed(ReportedRun(
+    run = with_times(ReportedRun(
         id="0193a2b4-0000-7000-8000-000000000001", job=Job("jobs", "j"), producer="p", state="COMPLETE",
         streaming=False, parent=None, ids=[], started=stamp(0), ended=stamp(0), last_event=stamp(0), reads=0, writes=[],
     ))  # fmt: skip

@@ -15,7 +15,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.shown_rules import link_to, read_links, read_system
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.questions.run_details import run_details
-from headwater.questions.run_failures import RunWords
+from headwater.questions.run_failures import RunContents
 from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
 from tests.reference.small_events import CLEAR, made, run, with_schema
@@ -219,10 +219,14 @@ def test_many_files_of_one_folder_extension_and_schema_are_one_entry_with_their_
     event = run(2, 10, made(("s3://lake", "out"), {"x": [source(ORIGIN, "x", CLEAR)]}), reads=[*files, *others])
     with indexed(deliver([loaded, event]), Random(1)) as views:
         found = views.now(
-            lambda live, _: run_lineage(RunHistory(live), RunHistory(live).key(uuid(2)), RunWords({}, {}, [], []), [])
+            lambda live, _: run_lineage(
+                RunHistory(live), RunHistory(live).key(uuid(2)), RunContents({}, {}, [], []), []
+            )
         )
         wrote = views.now(
-            lambda live, _: run_lineage(RunHistory(live), RunHistory(live).key(uuid(1)), RunWords({}, {}, [], []), [])
+            lambda live, _: run_lineage(
+                RunHistory(live), RunHistory(live).key(uuid(1)), RunContents({}, {}, [], []), []
+            )
         )
     reads = [(each.dataset, each.files) for each in found.reads if each.dataset.startswith("raw/")]
     assert len(reads) == shown + 2

@@ -179,6 +179,6 @@ def test_the_command_prints_the_cause_first_and_says_how_much_it_leaves_out(data
     printed = CliRunner().invoke(app, ["run", SPARK, "--data", str(data)])
     assert printed.exit_code == 0, printed.output
     assert printed.output.index(ZERO) < printed.output.index("SparkException: Job aborted")
-    assert "more lines: --json" in printed.output
+    assert "more lines with --json" in printed.output
     assert json.loads(CliRunner().invoke(app, ["run", SPARK, "--data", str(data), "--json"]).output)["errors"]
     assert SQL in CliRunner().invoke(app, ["run", uuid(1), "--data", str(data)]).output

@@ -21,9 +21,9 @@ CHILDREN = ("serve", "parser", "index")
 CRASHES_AT_THE_END = """
 import atexit, os, sys
 from headwater import errors
-from headwater.local.child_process import child
+from headwater.local.child_process import child_process
 atexit.register(os.abort)
-with child("index", holds=False):
+with child_process("index", exclusive=False):
     print("done")
     if sys.argv[1:]:
         raise getattr(errors, sys.argv[1])("Cannot go on. Do this.")
@@ -61,7 +61,7 @@ def test_a_dead_child_starts_again(tmp_path: Path) -> None:
         for name in CHILDREN:
             before = running.wait_pid(name)
             os.kill(before, signal.SIGKILL)
-            running.wait_line(f"{name} ended with status -9")
+            running.wait_line(f"{name} exited with status -9")
             assert running.wait_pid(name, other_than=before) != before
 
 

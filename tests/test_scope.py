@@ -11,7 +11,7 @@ import pytest
 
 from headwater.access import Key
 from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.receiver import Request
 from headwater.receiver.station import Receiver
 from tests.parsing import World
@@ -46,7 +46,7 @@ def lifecycle(change: str, previous: str | None = None) -> dict[str, Any]:
 def post(world: World, *events: tuple[str, dict[str, Any]]) -> None:
     async def all_of_them() -> list[int]:
         log = SqliteLog(world.log, LogLimits(min_free_bytes=0))
-        receiver = Receiver(log, Access([Key.model_validate(key) for key in KEYS]))
+        receiver = Receiver(log, Authenticator([Key.model_validate(key) for key in KEYS]))
         try:
             return [
                 (await receiver.one(Request("POST", _headers(key), "", json.dumps(event).encode()))).status

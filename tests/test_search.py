@@ -96,9 +96,9 @@ def test_kinds_limit_and_count(shop: Asker) -> None:
         ({"q": "  "}, "q= is missing"),
         ({"q": "x" * 201}, "Search for 200 at most"),
         ({"q": "a", "limit": "0"}, "not between 1 and 60"),
-        ({"q": "a", "limit": "many"}, "is no number"),
+        ({"q": "a", "limit": "many"}, "is not a whole number"),
         ({"q": "a", "kinds": "table"}, "Write some of job,dataset"),
-        ({"q": "a", "query": "a"}, "takes no parameter"),
+        ({"q": "a", "query": "a"}, "does not take the parameter"),
     ],
 )
 def test_what_is_out_of_form_is_refused_with_the_form(shop: Asker, asked: dict[str, str], said: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
+from headwater.environment import NON_SETTINGS, variable_name
 from headwater.errors import WrongSetting
 from headwater.settings import Settings, load_settings
 from headwater.storage_options import option_seconds
-from headwater.variables import OTHERS, variable_of
 
 ROOT = Path(__file__).parents[1]
 VARIABLE = re.compile(r"\bHEADWATER_[A-Z]+(?:_[A-Z]+)*\b")
@@ -72,8 +72,8 @@ def test_no_setting_takes_a_number_that_nothing_can_hold(tmp_path: Path, value: 
     numbers = [name for name, field in Settings.model_fields.items() if {int, float} & {*_kinds(field.annotation)}]
     assert len(numbers) > 12
     for name in numbers:
-        with pytest.raises(WrongSetting, match=f"Setting '{name}' from {variable_of(name)}"):
-            loaded(tmp_path, env={variable_of(name): value})
+        with pytest.raises(WrongSetting, match=f"Setting '{name}' from {variable_name(name)}"):
+            loaded(tmp_path, env={variable_name(name): value})
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
@@ -88,11 +88,15 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
         ("port = 99999", {}, ["'port'", "65535"]),
         ("port = ", {}, ["Cannot read", "headwater.toml"]),
         ("", {"HEADWATER_TICK_S": "soon"}, ["'tick_s' from HEADWATER_TICK_S", "number"]),
-        ("", {"HEADWATER_KEYS": "secret"}, ["HEADWATER_KEYS is no JSON list"]),
-        ("", {"HEADWATER_KEYS": '{"name": "secret"}'}, ["HEADWATER_KEYS is no JSON list: it begins with {"]),
-        ("", {"HEADWATER_LAKE_OPTIONS": '["secret"]'}, ["HEADWATER_LAKE_OPTIONS is no JSON object: it begins with ["]),
+        ("", {"HEADWATER_KEYS": "secret"}, ["HEADWATER_KEYS is not a JSON list"]),
+        ("", {"HEADWATER_KEYS": '{"name": "secret"}'}, ["HEADWATER_KEYS is not a JSON list: it starts with {"]),
+        (
+            "",
+            {"HEADWATER_LAKE_OPTIONS": '["secret"]'},
+            ["HEADWATER_LAKE_OPTIONS is not a JSON object: it starts with ["],
+        ),
         ("", {"HEADWATER_KEYS": '[{"name": "x", "key": "short"}]'}, ["'keys.0.key'", "8"]),
-        ("host = '0.0.0.0'", {}, ["can be reached by others", "HEADWATER_KEYS"]),
+        ("host = '0.0.0.0'", {}, ["Other machines can reach host", "HEADWATER_KEYS"]),
         ("", {"HEADWATER_PROT": "1"}, ["HEADWATER_PROT;", "nearest known one is HEADWATER_PORT.", "Rename it"]),
         ("", {"HEADWATER_KAFKA_SERVER": "a:1"}, ["HEADWATER_KAFKA_SERVER;", "HEADWATER_KAFKA_SERVERS."]),
         ("", {"HEADWATER_": "1"}, ["Unknown variable HEADWATER_;"]),
@@ -110,21 +114,21 @@ def test_a_wrong_setting_is_named_with_its_source_and_the_fix(
 
 
 def test_variables_that_something_else_reads_are_no_settings_and_no_mistakes(tmp_path: Path) -> None:
-    others = [*OTHERS, "HEADWATER_HUB__fullyQualifiedNamespace", "HEADWATERS", "APPSETTING_HEADWATER_X"]
+    others = [*NON_SETTINGS, "HEADWATER_HUB__fullyQualifiedNamespace", "HEADWATERS", "APPSETTING_HEADWATER_X"]
     assert loaded(tmp_path, env=dict.fromkeys(others, "x")) == loaded(tmp_path)
 
 
 def test_every_variable_that_this_repository_uses_is_known_and_every_known_one_is_used() -> None:
     used = {name for path in sources_of_variables() for name in VARIABLE.findall(path.read_text())}
-    settings = set(map(variable_of, Settings.model_fields))
-    assert used - settings == OTHERS
+    settings = set(map(variable_name, Settings.model_fields))
+    assert used - settings == NON_SETTINGS
 
 
 def sources_of_variables() -> Iterator[Path]:
-    """Yield what reads or sets variables; `headwater/variables.py` only names them."""
+    """Yield what reads or sets variables; `headwater/environment.py` only names them."""
     for folder in ("headwater", "functions", "demo", "bench", "notebooks", "infra/bicep", "web/src", "web/bench"):
         for path in (ROOT / folder).rglob("*.*"):
-            if path.suffix in (".py", ".yml", ".bicep", ".ts", ".tsx") and path.name != "variables.py":
+            if path.suffix in (".py", ".yml", ".bicep", ".ts", ".tsx") and path.name != "environment.py":
                 yield path
     yield ROOT / "web/vite.config.ts"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headwater.events.position import Source
-from headwater.lake.settling import Attempt, Settled, attempts_so_far, lowest_unsettled
+from headwater.lake.settling import Attempt, SettledAttempts, attempts_so_far, lowest_unsettled
 from headwater.tables import DUPLICATES, REJECTED
 from tests.few_of_many import few_of
 
@@ -41,7 +41,7 @@ class Lake:
 
     def parser(self, draw: random.Random) -> Generator[None]:
         """Settle, judge a batch, commit to `rejected`, commit to `events`, take back; others act at each `yield`."""
-        settled, decided = Settled(0, {}, is_sure=False), set[int]()
+        settled, decided = SettledAttempts(0, {}, is_sure=False), set[int]()
         while True:
             watermark = self.watermark()
             if not settled.is_sure or watermark != settled.watermark:
@@ -76,14 +76,14 @@ class Lake:
             table.rows |= fresh
             table.marks |= {SOURCE.app_id: max(last, done), **dict(moved)}
 
-    def settle(self, watermark: int) -> Generator[None, None, Settled]:
+    def settle(self, watermark: int) -> Generator[None, None, SettledAttempts]:
         attempts = attempts_so_far(self.tables, SOURCE)  # type: ignore[arg-type]
         yield
         lowest = lowest_unsettled(self.tables, self.events, SOURCE, attempts)  # type: ignore[arg-type]
         yield
         if lowest is not None:
             self.take_back(lowest - 1, watermark)
-        return Settled(watermark, attempts)
+        return SettledAttempts(watermark, attempts)
 
     def take_back(self, after: int, last: int) -> None:
         self.rejected.rows -= {each for each in self.events.rows if after < each <= last}

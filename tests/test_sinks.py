@@ -14,9 +14,9 @@ from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.local.log_epochs import begin_epoch
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.operating.sink_operations import paused, position, preview, redrive, reset
-from headwater.sinks.running.delivery import AT_ONCE
-from headwater.sinks.running.sink_runner import Runner
+from headwater.sinks.operating.sink_operations import parse_position, preview, redrive, reset, set_paused
+from headwater.sinks.running.delivery import MAX_BATCH_EVENTS
+from headwater.sinks.running.sink_runner import SinkRunner
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, eventually, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, runs, sink
@@ -29,7 +29,7 @@ def refuse(*refused: str, status: int = 500, **said: Any) -> Any:
     return lambda asked: Said(status, **said) if {*runs(asked.events)} & {*refused} else Said()
 
 
-def says(runner: Runner, word: str) -> bool:
+def says(runner: SinkRunner, word: str) -> bool:
     return word in (runner.status.trouble or "")
 
 
@@ -134,7 +134,7 @@ def test_an_address_where_nobody_listens_and_a_certificate_that_is_wrong_are_nam
     world.store(*bodies(events(1)))
     nowhere = "http://nowhere.invalid"
     https = server.url.replace("http:", "https:")
-    for url, word in (("http://127.0.0.1:1", "refused"), (https, "SSL"), (nowhere, f"No answer from {nowhere}")):
+    for url, word in (("http://127.0.0.1:1", "refused"), (https, "SSL"), (nowhere, f"No response from {nowhere}")):
         with world.running(sink(type="openlineage", url=url)) as runner:
             eventually(partial(says, runner, word))
     assert world.ledger.counts("out") == (0, 0, 0)
@@ -151,7 +151,7 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
     world.settle(out)
     assert server.taken == [event for event in made if event["run"]["runId"] not in (bad, poison)]
     assert world.dead()[bad] == "status 422: no such thing"
-    assert "while it takes another one: status 500" in world.dead()[poison]
+    assert "although it accepts another one: status 500" in world.dead()[poison]
     assert world.ledger.counts("out") == (4, 2, 0)
 
     server.answer = refuse(bad, status=422)
@@ -160,7 +160,7 @@ def test_what_is_refused_for_good_is_kept_with_its_reason_and_redriven(world: Si
         assert [*world.dead()] == [bad]
         server.answer = lambda _: Said()
         assert redrive(world.bronze, world.ledger, out, target) == {"delivered": 1, "refused": 0, "gone": 0}
-    assert (world.dead(), world.ledger.failed("out")) == ({}, 0)
+    assert (world.dead(), world.ledger.failure_count("out")) == ({}, 0)
     assert sorted(runs(server.taken)) == sorted(runs(made))
 
 
@@ -234,11 +234,11 @@ def test_a_paused_sink_stands_still_also_while_it_waits_for_its_target(world: Si
     server.answer = lambda _: Said(503, headers={"retry-after": "3000"})
     with world.running(sink(type="openlineage", url=server.url)) as runner:
         server.wait(lambda: len(server.asked) == 1)
-        paused(world.ledger, "out", is_paused=True)
+        set_paused(world.ledger, "out", is_paused=True)
         eventually(lambda: runner.status.state == "paused")
         server.answer = lambda _: Said()
         asked = len(server.asked)
-        paused(world.ledger, "out", is_paused=False)
+        set_paused(world.ledger, "out", is_paused=False)
         server.wait(lambda: len(server.taken) == 3)
         assert len(server.asked) == asked + 3
 
@@ -267,7 +267,7 @@ def test_a_reset_sink_sends_again_from_there_and_counts_go_on(world: SinkWorld, 
     out = sink(type="openlineage", url=server.url)
     world.settle(out)
     (source,) = sources_ahead(world.bronze, {})
-    reset(world.ledger, "out", position(world.bronze, world.ledger, "out", f"{source.partition}:4"))
+    reset(world.ledger, "out", parse_position(world.bronze, world.ledger, "out", f"{source.partition}:4"))
     world.settle(out)
     assert server.taken == made + made[4:]
     reset(world.ledger, "out", sources_before(world.bronze, 0))
@@ -339,7 +339,7 @@ def test_large_bodies_and_odd_names_go_through(world: SinkWorld, server: SinkSer
 @pytest.mark.slow
 def test_what_stands_behind_a_wide_gap_of_the_log_is_found(world: SinkWorld, server: SinkServer) -> None:
     first, last = events(2)
-    world.store(*[body(first)] * (AT_ONCE + 100), body(last))
+    world.store(*[body(first)] * (MAX_BATCH_EVENTS + 100), body(last))
     world.settle(sink(type="openlineage", url=server.url))
     assert server.taken == [first, last]
 

@@ -94,7 +94,7 @@ def test_a_preview_and_a_check_over_http(asker: Asker, server: SinkServer) -> No
     eventually(lambda: runs([made])[0] in str(server.taken))
     (item,) = ask(asker, "GET", "sinks/out/preview", of=runs([made])[0])["items"]
     assert json.loads(item["payload"]) == made
-    assert "takes our credentials" in ask(asker, "POST", "sinks/out/check")["found"]
+    assert "accepts the credentials" in ask(asker, "POST", "sinks/out/check")["found"]
     ask(asker, "GET", "sinks/out/preview", 404, of="nothing")
     lost = ask(asker, "GET", "sinks/out/losses", run=runs([made])[0])
     assert (lost["events"], lost["items"]) == (1, [])
@@ -104,7 +104,7 @@ def test_a_preview_and_a_check_over_http(asker: Asker, server: SinkServer) -> No
 def test_what_is_not_named_or_out_of_form_is_refused(asker: Asker) -> None:
     answer = asker.client.post(f"{API}/sinks/outt/pause")
     assert (answer.status_code, answer.json()["nearest"]) == (404, ["out"])
-    assert "is neither `start`" in ask(asker, "POST", "sinks/out/reset", 400, to="0:x")["error"]
+    assert "is not `start`" in ask(asker, "POST", "sinks/out/reset", 400, to="0:x")["error"]
     assert "to= is missing" in ask(asker, "POST", "sinks/out/reset", 400)["error"]
     assert asker.client.get(f"{API}/sinks/out/pause").status_code == 405
 

@@ -91,7 +91,7 @@ def test_without_credentials_nothing_is_sent(
         out = sink(type="openlineage", url=server.url, path=PATH, aws={"region": "eu-west-1"})
         with (
             closing(open_sink(out, Secrets(no_token, {}).reveal)) as target,
-            pytest.raises(WrongSetting, match="No credentials of AWS"),
+            pytest.raises(WrongSetting, match="Found no AWS credentials"),
         ):
             target.check()
         assert server.asked == []
@@ -122,7 +122,7 @@ def test_google_gets_a_token_of_its_default_credentials(tmp_path: Path, monkeypa
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
         with (
             closing(open_sink(out, Secrets(no_token, {}).reveal)) as target,
-            pytest.raises(WrongSetting, match="No credentials of Google"),
+            pytest.raises(WrongSetting, match="Found no Google credentials"),
         ):
             target.check()
 

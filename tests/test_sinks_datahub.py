@@ -542,7 +542,7 @@ def test_a_run_that_is_refused_holds_no_other_one_up_and_goes_when_it_is_redrive
 
 def test_a_check_tells_datahub_from_its_page_and_a_key_that_may_not_write() -> None:
     cases = [
-        (Said(200, b'{"noCode": "true"}'), Said(200), "it answers as DataHub does"),
+        (Said(200, b'{"noCode": "true"}'), Said(200), "the server responds like DataHub"),
         (Said(200, b"<html>"), Said(200), "/api/gms"), (Said(200, b'{"noCode": "true"}'), Said(401), "Correct `key`"),
     ]  # fmt: skip
     with sink_server() as server, closing(open_sink(sink(**PLAIN | {"url": server.url}), no_token)) as target:  # type: ignore[arg-type]
@@ -561,14 +561,14 @@ def test_what_is_too_large_for_datahub_is_not_sent() -> None:
     many = [{"name": f"column-{place:06d}-{'x' * 200}"} for place in range(70_000)]
     with closing(open_sink(sink(**PLAIN | DATASETS), no_token)) as target:  # type: ignore[arg-type]
         (payload,) = target.convert(stored([body(run(outputs=[dataset("o", schema={"fields": many})]))]))
-    assert "DataHub takes 15000000" in str(payload.unfit)
+    assert "DataHub accepts at most 15000000" in str(payload.unfit)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"metadata.dataset.env": "MINE"}, "metadata.dataset.env"), ({"file_partition_regexp": "("}, "no regular"),
-        ({"path_specs": "s3://a/b"}, "no path spec"), ({"domains": "x"}, "domains"),
+        ({"metadata.dataset.env": "MINE"}, "metadata.dataset.env"), ({"file_partition_regexp": "("}, "invalid regular"),
+        ({"path_specs": "s3://a/b"}, "not a path spec"), ({"domains": "x"}, "domains"),
         ({"dataset_env": "DEV"}, "metadata.dataset.env"),
     ],
 )  # fmt: skip

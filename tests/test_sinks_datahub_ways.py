@@ -101,7 +101,7 @@ def test_a_file_that_is_taken_away_comes_anew_and_a_strange_one_is_left_alone(tm
     path.write_text("something of somebody else")
     world.store(*bodies([run()]))
     with world.running(to_file(path)) as runner:
-        eventually(lambda: "no file of proposals" in (runner.status.trouble or ""))
+        eventually(lambda: "not a file of proposals" in (runner.status.trouble or ""))
         assert path.read_text() == "something of somebody else"
         path.unlink()
         eventually(lambda: world.ledger.counts("out").delivered == 1)
@@ -204,4 +204,7 @@ def test_a_registry_that_is_away_or_no_registry_is_waited_for(tmp_path: Path, ka
             other.answer = made.answer
             eventually(lambda: world.ledger.counts("out").delivered == 1)
         with closing(open_sink(to_topic(kafka, topic, url), no_token)) as target:  # type: ignore[arg-type]
-            assert target.check() == f"topic {topic} has 1 partitions; the schema registry answers 200 for {SUBJECT}"
+            assert (
+                target.check()
+                == f"topic {topic} has 1 partitions; the schema registry responds with status 200 for {SUBJECT}"
+            )

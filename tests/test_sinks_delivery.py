@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from headwater.sinks.connecting.http_post import retry_after
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, verbatim, whole_again
-from headwater.sinks.running.delivery import LARGEST_BYTES, TRIES, Delivery
-from headwater.sinks.running.retry_pace import LONGEST_WISH_S, MOST_S, OPEN_AFTER, Pace
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, retry_all, unchanged_payloads
+from headwater.sinks.running.delivery import ATTEMPT_BYTES, MAX_TRIES, Delivery
+from headwater.sinks.running.retry_pace import CIRCUIT_OPEN_AFTER, MAX_RETRY_AFTER_S, MAX_WAIT_S, Pace
 from tests.sinking import payloads
 
 Answers = Callable[[list[str]], Outcome]
@@ -23,7 +23,7 @@ class Scripted:
         self._answers = answers
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        return verbatim(events)
+        return unchanged_payloads(events)
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         self.attempts.append([payload.event.head.event_id for payload in payloads])
@@ -52,7 +52,7 @@ def refused(delivery: Delivery) -> list[str]:
 
 def poisoned(poison: str) -> Answers:
     """Fail at every attempt with one of these, as a server that answers 500 does."""
-    return lambda names: whole_again(len(names), "status 500", blames_event=True) if {*names} & {*poison} else Outcome()
+    return lambda names: retry_all(len(names), "status 500", blames_event=True) if {*names} & {*poison} else Outcome()
 
 
 def test_what_goes_through_goes_once_and_in_order() -> None:
@@ -84,7 +84,7 @@ def test_what_a_target_fails_at_is_found_by_halves_and_given_up_only_beside_othe
 
 def test_a_target_that_fails_at_everything_is_waited_for_and_nothing_is_given_up() -> None:
     broken = True
-    target = Scripted(lambda names: whole_again(len(names), "status 500", blames_event=True) if broken else Outcome())
+    target = Scripted(lambda names: retry_all(len(names), "status 500", blames_event=True) if broken else Outcome())
     delivery = Delivery(target, Pace())
     delivery.add(payloads("abcd"))
     for _ in range(200):
@@ -100,23 +100,23 @@ def test_a_target_that_fails_at_everything_is_waited_for_and_nothing_is_given_up
 def test_the_last_payloads_are_never_given_up_for_a_failure_but_ask_for_another_one(last: str) -> None:
     target = Scripted(poisoned(last))
     delivery, _ = deliver(target, last, most=50)
-    assert (delivery.refused, delivery.needs_another) == ([], True)
+    assert (delivery.refused, delivery.needs_probe) == ([], True)
     delivery.add(payloads("yz"))
     while not delivery.is_done:
         delivery.attempt()
     assert (refused(delivery), delivery.delivered) == ([*last], 2)
-    assert delivery.refused[0].attempts >= TRIES
+    assert delivery.refused[0].attempts >= MAX_TRIES
     assert "status 500" in delivery.refused[0].reason
 
 
 def test_a_target_that_is_away_is_waited_for_ever_longer_and_asked_with_one_payload_alone() -> None:
-    away = Scripted(lambda names: whole_again(len(names), "no answer"), largest=8)
+    away = Scripted(lambda names: retry_all(len(names), "no answer"), largest=8)
     delivery, waits = deliver(away, "abcdefgh", most=20)
     assert delivery.refused == []
-    assert [len(names) for names in away.attempts[OPEN_AFTER:]] == [1] * (20 - OPEN_AFTER)
+    assert [len(names) for names in away.attempts[CIRCUIT_OPEN_AFTER:]] == [1] * (20 - CIRCUIT_OPEN_AFTER)
     assert all(names[0] == "a" for names in away.attempts)
     assert all(later > earlier / 2 for earlier, later in pairwise(waits))
-    assert MOST_S / 2 <= waits[-1] <= MOST_S
+    assert MAX_WAIT_S / 2 <= waits[-1] <= MAX_WAIT_S
 
 
 def test_sinks_that_failed_together_do_not_come_back_together() -> None:
@@ -125,7 +125,7 @@ def test_sinks_that_failed_together_do_not_come_back_together() -> None:
 
 def test_a_targets_wish_is_granted_but_not_for_ever() -> None:
     assert Pace().after_fault(120.0) == 120.0
-    assert Pace().after_fault(1e9) == LONGEST_WISH_S
+    assert Pace().after_fault(1e9) == MAX_RETRY_AFTER_S
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_only_what_a_batchs_answer_names_is_sent_again() -> None:
 def test_an_attempt_is_no_larger_than_a_target_can_be_asked_to_take_at_once() -> None:
     target = Scripted(lambda _: Outcome(), largest=100)
     delivery = Delivery(target, Pace())
-    delivery.add(payloads("abcde", size=LARGEST_BYTES // 2))
-    delivery.add(payloads("f", size=LARGEST_BYTES * 3))
+    delivery.add(payloads("abcde", size=ATTEMPT_BYTES // 2))
+    delivery.add(payloads("f", size=ATTEMPT_BYTES * 3))
     while not delivery.is_done:
         delivery.attempt()
     assert target.attempts == [["a", "b"], ["c", "d"], ["e"], ["f"]]

@@ -132,7 +132,7 @@ def test_a_table_that_cannot_be_written_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_check_makes_the_table_with_the_columns_of_the_documentation(tmp_path: Path) -> None:
     with closing(open_sink(delta(tmp_path / "runs"), no_token)) as target:  # type: ignore[arg-type]
-        assert target.check() == "the table is there, at version 0"
+        assert target.check() == "the table exists, at version 0"
     names = [field.name for field in DeltaTable(str(tmp_path / "runs")).schema().fields]
     section = (Path(__file__).parents[1] / "docs" / "sinks.md").read_text().split("## Delta table")[1].split("\n## ")[0]
     assert set(names) == {*SENT_RUNS.columns}

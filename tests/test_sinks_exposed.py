@@ -11,11 +11,11 @@ import pytest
 
 from headwater.errors import WrongSetting
 from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_holdings import holding_of
+from headwater.sinks.contract.item_support import support_for
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import redrive, reset
-from headwater.sinks.running.sink_runner import Runner
-from headwater.sinks.targets.webhook.webhook_target import holdings
+from headwater.sinks.running.sink_runner import SinkRunner
+from headwater.sinks.targets.webhook.target import support_table
 from tests.made_events import body, run_event
 from tests.reference.small_events import CLEAR, HASHED, made, run
 from tests.reference.world_events import Json, dataset, facet, schema, source
@@ -100,7 +100,7 @@ def hook(server: SinkServer, asked: str, **options: Any) -> Any:
     return hook_to(server.url, **{"headwater": where} | options)
 
 
-def looked(world: SinkWorld, runner: Runner, door: Door) -> None:
+def looked(world: SinkWorld, runner: SinkRunner, door: Door) -> None:
     """Let a minute pass, and wait until the sink has looked and has nothing to do."""
     before = len(door.server.asked)
     world.later_us += 60_000_000
@@ -108,7 +108,7 @@ def looked(world: SinkWorld, runner: Runner, door: Door) -> None:
     eventually(lambda: runner.status.state == "caught up")
 
 
-def in_trouble(runner: Runner, words: str) -> None:
+def in_trouble(runner: SinkRunner, words: str) -> None:
     eventually(lambda: words in (runner.status.trouble or ""))
 
 
@@ -161,7 +161,7 @@ def test_a_column_that_has_the_tag_itself_is_never_told(headwater: Running, tmp_
         asker.post(wrote(20, copy, HASHED, "copy"))
         door.is_older = True
         world.settle(out, ENVIRONMENT)
-        kept = world.ledger.watched("out")
+        kept = world.ledger.poll_state("out")
         door.is_older = False
         with world.running(out, ENVIRONMENT) as runner:
             looked(world, runner, door)
@@ -171,7 +171,7 @@ def test_a_column_that_has_the_tag_itself_is_never_told(headwater: Running, tmp_
                 ("exposed", name) for name in (RAW[1], "exposed/own/0", "exposed/opaque")
             }
             looked(world, runner, door)
-            assert world.ledger.watched("out") == kept
+            assert world.ledger.poll_state("out") == kept
             asker.post(wrote(22, copy, CLEAR, "copy"))
             looked(world, runner, door)
             server.wait(lambda: len(server.taken) == 1)
@@ -185,13 +185,13 @@ def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headw
         out = hook(server, door.url)
         asker.post(wrote(10, names[0], CLEAR, "whole0"), wrote(11, names[1], CLEAR, "whole1"))
         world.settle(out, ENVIRONMENT)
-        kept = world.ledger.watched("out")
+        kept = world.ledger.poll_state("out")
         with world.running(out, ENVIRONMENT) as runner:
             for fault, words in (
                 (Said(503, BEHIND), "status 503"), (Said(404, b'{"error": "no such route"}'), "status 404"),
-                (Said(401), "status 401"), (Said(hang_up=True), "No answer"),
+                (Said(401), "status 401"), (Said(hang_up=True), "No response"),
                 (Said(200, b"<html>log in</html>"), "log in"),
-                (Said(200, b'{"items": [', {"content-length": "1000"}), "No answer"),
+                (Said(200, b'{"items": [', {"content-length": "1000"}), "No response"),
             ):  # fmt: skip
                 door.fails = fault
                 looked(world, runner, door)
@@ -203,7 +203,7 @@ def test_an_answer_that_is_not_whole_changes_nothing_and_holds_no_event_up(headw
             in_trouble(runner, "more than 10000")
             world.store(body(run_event(eventType="FAIL")))
             server.wait(lambda: [each["type"] for each in server.taken] == ["run.failed"])
-            assert world.ledger.watched("out") == kept
+            assert world.ledger.poll_state("out") == kept
             asker.post(wrote(12, names[2], CLEAR, "whole2"))
             door.most = None
             looked(world, runner, door)
@@ -242,10 +242,10 @@ def test_a_kill_before_a_look_is_kept_repeats_its_notices_with_their_ids(headwat
         out = hook(server, headwater.url)
         asker.post(wrote(20, SHARED, CLEAR, "share"))
         world.settle(out, ENVIRONMENT)
-        before = world.ledger.watched("out")
+        before = world.ledger.poll_state("out")
         asker.post(wrote(21, name, CLEAR, "killed"))
         world.settle(out, ENVIRONMENT)
-        world.ledger.watch("out", before)  # as a kill leaves it behind the delivery
+        world.ledger.set_poll_state("out", before)  # as a kill leaves it behind the delivery
         world.settle(out, ENVIRONMENT)
         world.settle(out, ENVIRONMENT)
     first, again = server.taken
@@ -273,11 +273,11 @@ def test_a_tag_that_nobody_knows_yet_has_an_empty_baseline_and_only_keeps_back_j
         out = hook(server, "", headwater=where, only={"jobs": ["want*"]}, notices=["column.exposed"])
         asker.post(wrote(30, SHARED, CLEAR, "share"))
         with world.running(out, ENVIRONMENT):
-            eventually(lambda: world.ledger.watched("out").turn)
+            eventually(lambda: world.ledger.poll_state("out").turn)
         asker.post(*events)
         world.settle(out, ENVIRONMENT)
     assert [each["data"]["dataset"] for each in server.taken] == [names[0][1]]
-    assert len(world.ledger.watched("out").seen["salary"]) == 2
+    assert len(world.ledger.poll_state("out").seen["salary"]) == 2
 
 
 def test_a_refused_notice_is_a_dead_letter_and_is_redriven_while_the_column_is_exposed(
@@ -304,8 +304,8 @@ def test_a_refused_notice_is_a_dead_letter_and_is_redriven_while_the_column_is_e
 def test_what_notices_hold_of_lineage_depends_on_whether_headwater_is_asked() -> None:
     asked = hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1"})
     for out, held in ((asked, "part"), (hook_to("http://127.0.0.1:1"), "not")):
-        declared = holdings(out.options)
-        assert {holding_of(declared, *thing).held for thing in (("value edge", ""), ("dataset facet", "tags"))} == {
+        declared = support_table(out.options)
+        assert {support_for(declared, *thing).held for thing in (("value edge", ""), ("dataset facet", "tags"))} == {
             held
         }
 
@@ -315,7 +315,7 @@ def test_whom_to_ask_is_named_and_checked(headwater: Running) -> None:
         hook_to("http://127.0.0.1:1", notices=["column.exposed"])
     with pytest.raises(WrongSetting, match=r"every.*1"):
         hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1", "every": "1ms"})
-    with pytest.raises(WrongSetting, match=r"a secret is not written into this file"):
+    with pytest.raises(WrongSetting, match=r"the file must not contain a secret"):
         hook_to("http://127.0.0.1:1", headwater={"url": "http://127.0.0.1:1", "key": "bare"})
     with Asker(headwater.url) as asker, sink_server() as server:
         asker.post(wrote(50, SHARED, CLEAR, "share"))

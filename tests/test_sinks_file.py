@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import WrongSetting
-from headwater.sinks.contract.sinks_file import FileOnDisk, SinksFile, read_sinks
+from headwater.sinks.contract.sinks_file import LocalSinksFile, SinksFile, read_sinks
 from tests.sinking import sink
 
 GOOD = "version: 1\nsinks:\n  out: {type: openlineage, url: 'https://one.example.org'}\n"
@@ -27,11 +27,11 @@ def wrong(text: str) -> str:
         ("  out: {type: marqez}", 3, ["'marqez'", "known types: openlineage, marquez"]),
         ("  out: {type: file}", 3, ["folder is missing"]),
         ("  out:\n    type: file\n    foldr: x", 5, ["unknown key 'foldr'", "folder"]),
-        ("  out:\n    type: file\n    folder: x\n    every: soon", 6, ["every", "'soon' is no time"]),
+        ("  out:\n    type: file\n    folder: x\n    every: soon", 6, ["every", "'soon' is not a duration"]),
         ("  out:\n    type: file\n    folder: x\n    only:\n      states: [DONE]", 7, ["only.states.0", "COMPLETE"]),
         (LINE + "key: abc123secret}", 3, ["key", "{env: VARIABLE}"]),
-        (LINE + "key: {env: HEADWATER_KEY}}", 3, ["HEADWATER_…", "are settings"]),
-        (LINE + "key: {env: A, vault: B}}", 3, ["one place of the secret"]),
+        (LINE + "key: {env: HEADWATER_KEY}}", 3, ["HEADWATER_…", "are reserved for settings"]),
+        (LINE + "key: {env: A, vault: B}}", 3, ["exactly one source"]),
         (LINE + "key: {vault: 'http://vault/secrets/x'}}", 3, ["key.vault"]),
         (LINE + "headers: {x: {env: [1]}}}", 3, ["headers"]),
         (LINE + "batch: 0}", 3, ["batch", "greater than or equal to 1"]),
@@ -79,7 +79,7 @@ def test_the_examples_of_the_documentation_can_be_read() -> None:
 
 
 def test_a_change_is_seen_and_a_broken_file_leaves_the_last_good_sinks(tmp_path: Path) -> None:
-    file = SinksFile(FileOnDisk(tmp_path / "sinks.yml"))
+    file = SinksFile(LocalSinksFile(tmp_path / "sinks.yml"))
     assert (file.current(), file.problem) == ({}, None)
     (tmp_path / "sinks.yml").write_text(GOOD)
     good = file.current()
@@ -99,7 +99,7 @@ def test_a_pause_of_nothing_is_taken_as_documented() -> None:
     for kind in ({"type": "marquez", "url": "http://h"}, {"type": "datahub", "url": "http://h"}):
         assert sink(**kind, every="0s").options.every == 0.0
     assert sink(type="file", folder="out", every=0).options.every == 0.0
-    with pytest.raises(WrongSetting, match="no time"):
+    with pytest.raises(WrongSetting, match="is not a duration"):
         sink(type="marquez", url="http://h", timeout="0s")
 
 
@@ -111,7 +111,7 @@ def test_a_value_that_yaml_cannot_read_is_an_error_of_its_line(value: str) -> No
     options = f"    type: openlineage\n    url: 'https://a.example'\n    batch: {value}\n"
     said = wrong(f"version: 1\nsinks:\n  out:\n{options}")
     assert said.startswith("sinks.yml, line 6, "), said
-    assert "cannot be read as" in said
+    assert "is not a valid" in said
     assert len(said) < 400
 
 

@@ -15,8 +15,8 @@ import pytest
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.connecting.bounded_calls import BoundedCalls
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.kept_connection import KeptConnection
-from headwater.sinks.contract.guarding import convert_guarded, deliver_guarded, place
+from headwater.sinks.connecting.persistent_connection import PersistentConnection
+from headwater.sinks.contract.error_isolation import convert_guarded, deliver_guarded, event_position
 from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.targets.blob_folder import BlobFolder
@@ -121,7 +121,7 @@ def test_nothing_is_sent_twice_by_itself() -> None:
 
     with sink_server() as server, closing(poster(server.url)) as out:
         server.answer = hang_up
-        with pytest.raises(Retry, match="No answer from http://127"):
+        with pytest.raises(Retry, match="No response from http://127"):
             out.ask("POST", "/", b"{}")
         assert len(asked) == 1
 
@@ -191,7 +191,7 @@ def test_a_silence_ends_after_its_timeout_and_the_next_request_is_answered() -> 
 
     with speaking(keep_silent, answer_once) as url:
         context = httpx.create_ssl_context()
-        with closing(KeptConnection(url, timeout_s=1.0, context=context)) as connection:
+        with closing(PersistentConnection(url, timeout_s=1.0, context=context)) as connection:
             with pytest.raises(Retry, match="timed out"):
                 connection.ask("POST", "/", b"{}", {})
             silent.set()
@@ -261,7 +261,7 @@ def test_storage_that_answers_byte_by_byte_holds_no_request_beyond_its_deadline(
     """Their clients limit the time of each read alone."""
     gone = threading.Event()
     with speaking(trickling(gone, b"HTTP/1.1 200 OK\r\nx-slow: ")) as url, closing(opened(url)) as folder:
-        with pytest.raises(Retry, match=r"Cannot write .* No whole answer within 3 s"):
+        with pytest.raises(Retry, match=r"Cannot write .* No complete response within 3 s"):
             folder.write("a.ndjson", [b"{}"])
         gone.set()
 
@@ -284,7 +284,7 @@ def test_requests_that_are_left_behind_are_few() -> None:
     gone = threading.Event()
     calls = BoundedCalls(0.01)
     for _ in range(4):
-        with pytest.raises(Retry, match="No whole answer within"):
+        with pytest.raises(Retry, match="No complete response within"):
             calls.run(gone.wait)
     with pytest.raises(Retry, match="4 earlier requests"):
         calls.run(gone.wait)
@@ -318,7 +318,7 @@ class _Forging:
 def test_words_of_a_target_forge_no_lines_of_a_traceback_and_no_reasons(caplog: pytest.LogCaptureFixture) -> None:
     """Each message of the traceback is one line, its frames are as Python writes them."""
     made = payloads(["a"])
-    (unfit,) = convert_guarded(_Forging().convert, [made[0].event], place, str)
+    (unfit,) = convert_guarded(_Forging().convert, [made[0].event], event_position, str)
     outcome = deliver_guarded(_Forging(), made, str)
     for said in (unfit.unfit or "", outcome.trouble):
         assert said.isprintable()

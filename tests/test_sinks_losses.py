@@ -22,21 +22,21 @@ from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.finding_event import finding_event
 from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.runtime.storage import open_bronze
-from headwater.sinks.contract.sink_holdings import DEEP, LONG_TEXT, MANY, Holding, holding_of
+from headwater.sinks.contract.item_support import DEEP, LONG_TEXT, MANY, ItemSupport, support_for
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import SinkEvent, Target, run_of
 from headwater.sinks.contract.target_registry import TARGETS, open_sink, target_module
-from headwater.sinks.losses.sink_loss_report import Looked, loss_report
+from headwater.sinks.losses.reported_items import leaves, reported_items
+from headwater.sinks.losses.sink_loss_report import LossSelection, loss_report
 from headwater.sinks.losses.sink_losses import losses_of
-from headwater.sinks.losses.sink_things import leaves, things_of
-from headwater.sinks.merging.earlier_events import TakesSchemaChanges
+from headwater.sinks.merging.earlier_events import ConvertsSchemaChanges
 from tests.made_events import body, dataset_event, job_event, run_event
 from tests.samples import EVENTS, sample_lines
 from tests.sinking import SinkWorld, bodies, sink
 
 Event = dict[str, Any]
 Changed = tuple[str, str, str, Callable[[], list[Event]]]
-"""Part, name, what of it (equal ones need not be looked at often), and what makes the events without it."""
+"""ConfigModel, name, what of it (equal ones need not be looked at often), and what makes the events without it."""
 
 URL = "http://127.0.0.1:1"
 DATAHUB = {"type": "datahub", "url": URL, "coalesce_jobs": False, "metadata.dataset.materialize": True}
@@ -170,7 +170,7 @@ def all_new(events: Sequence[SinkEvent]) -> dict[str, list[SchemaChange]]:
 def image(target: Target, events: Sequence[Event]) -> Any:
     """Return what a target ends with: of what replaces one another the last."""
     given = stored(map(body, events))
-    if isinstance(target, TakesSchemaChanges):
+    if isinstance(target, ConvertsSchemaChanges):
         payloads = target.convert_changes(given, partial(all_new, given))
         return [{**json.loads(each.body), "id": None} for each in payloads]  # it follows from the event's
     sent = [json.loads(each.body) for each in target.convert(given) if each.unfit is None]
@@ -241,7 +241,7 @@ def other(value: Any, *, is_long: bool) -> Any:
 
 def edges_changed(events: Sequence[Event]) -> Iterator[Changed]:
     """Yield runs with one kind of thing changed on all edges."""
-    parts = {(thing.part, thing.name) for thing in things_of(stored(map(body, events)))}
+    parts = {(thing.part, thing.name) for thing in reported_items(stored(map(body, events)))}
     for part, name in parts:
         for what, edit in EDITS.get(part, {}).items():
             yield part, name, what, partial(edited, events, partial(_walk, edit=partial(edit, name)))
@@ -338,15 +338,15 @@ def changes(events: Sequence[Event]) -> Iterator[Changed]:
 def test_a_declaration_is_what_payloads_hold(name: str) -> None:
     """Change one thing: where it is `not` held nothing changes, where it is held `whole` something always does."""
     of = SINKS[name]
-    holdings = target_module(of.options.type).holdings(of.options)
-    seen: dict[Holding, set[bool]] = defaultdict(set)
+    support_table = target_module(of.options.type).support_table(of.options)
+    seen: dict[ItemSupport, set[bool]] = defaultdict(set)
     looked: dict[tuple[str, str, str], int] = defaultdict(int)
     wrong: set[tuple[str, ...]] = set()
     with closing(open_sink(of, lambda _: KEY)) as target:
         for events in samples():
             before = image(target, events)
             kind = kind_of(events[0])
-            held = holding_of(holdings, "event", kind).held
+            held = support_for(support_table, "event", kind).held
             is_over = kind != "RUN" or {event.get("eventType") for event in events} & {"COMPLETE", "FAIL", "ABORT"}
             is_sent = held != "not"
             assert bool(before) or held != "whole" or not is_over
@@ -354,7 +354,7 @@ def test_a_declaration_is_what_payloads_hold(name: str) -> None:
                 continue
             for part, called, what, change in changes(events):
                 key = part, called, what
-                holding = holding_of(holdings, part, called)
+                holding = support_for(support_table, part, called)
                 is_known = looked[key] >= OFTEN and (holding.held != "part" or True in seen[holding])
                 if is_known or not (is_sent or part == "event") or (changed := change()) == events:
                     continue
@@ -364,17 +364,17 @@ def test_a_declaration_is_what_payloads_hold(name: str) -> None:
                 if (holding.held == "not" and differs) or (holding.held == "whole" and not differs):
                     wrong.add((holding.held, *key, str(differs)))
     assert wrong == set()
-    assert [each[:2] for each in holdings if each not in seen and each.part not in NO_VALUE] == []
-    assert [each[:2] for each in holdings if each.held == "part" and True not in seen[each]] == []
+    assert [each[:2] for each in support_table if each not in seen and each.part not in NO_VALUE] == []
+    assert [each[:2] for each in support_table if each.held == "part" and True not in seen[each]] == []
 
 
 def test_every_target_declares_what_it_holds() -> None:
     assert {each.options.type for each in SINKS.values()} == TARGETS.keys()
 
 
-def lost(sink_: Sink, world: SinkWorld, looked: Looked | None = None) -> dict[tuple[str, str], tuple[int, int]]:
+def lost(sink_: Sink, world: SinkWorld, looked: LossSelection | None = None) -> dict[tuple[str, str], tuple[int, int]]:
     """Return how many things of which name are lost, in how many runs."""
-    items = loss_report(open_bronze(world.settings), sink_, looked or Looked())["items"]
+    items = loss_report(open_bronze(world.settings), sink_, looked or LossSelection())["items"]
     return {(each["part"], each["name"]): (each["things"], each["runs"]) for each in items if each["things"]}
 
 
@@ -394,7 +394,7 @@ def test_what_is_lost_is_counted_once_a_run(tmp_path: Path) -> None:
     assert of["nested column", ""] == (4, 2)
     assert of["output facet", "outputStatistics"] == (2, 2)
     assert ("value edge", "") not in of
-    only_failed = lost(SINKS["purview"], world, Looked(run=failed[0]["run"]["runId"]))
+    only_failed = lost(SINKS["purview"], world, LossSelection(run=failed[0]["run"]["runId"]))
     assert ("masked column", "") not in only_failed
     assert only_failed["run facet", "nominalTime"] == (1, 1)
     assert lost(SINKS["file"], world) == {}
@@ -416,7 +416,9 @@ def test_runs_whose_inputs_cannot_be_filled_are_losses_of_merged_runs(tmp_path: 
 
 def test_an_event_of_which_nothing_is_sent_is_one_loss() -> None:
     event = stored([body(dataset_event(dataset=table("out", schema=SCHEMA, tags=TAGS)))])
-    met = [each for each in losses_of(event, target_module("datahub").holdings(SINKS["datahub"].options)) if each.runs]
+    met = [
+        each for each in losses_of(event, target_module("datahub").support_table(SINKS["datahub"].options)) if each.runs
+    ]
     assert [(each.part, each.name, each.things) for each in met] == [("event", "DATASET", 1)]
 
 
@@ -425,12 +427,12 @@ def test_the_newest_events_of_a_span_that_the_filter_lets_by(tmp_path: Path) -> 
     world.store(*bodies([run_event(job={"namespace": name, "name": "j"}) for name in ("prod", "test", "prod")]))
     of = sink(type="purview", url=URL, key={"env": "KEY"}, only={"namespaces": ["prod"]})
     bronze = open_bronze(world.settings)
-    found = loss_report(bronze, of, Looked())
+    found = loss_report(bronze, of, LossSelection())
     assert (found["events"], found["left_out"], found["truncated"]) == (2, 1, False)
-    found = loss_report(bronze, of, Looked(limit=1))
+    found = loss_report(bronze, of, LossSelection(limit=1))
     assert (found["events"], found["truncated"]) == (1, True)
-    assert loss_report(bronze, of, Looked(since_us=4_000_000_000_000_000))["events"] == 0
-    assert loss_report(bronze, of, Looked(until_us=1))["events"] == 0
+    assert loss_report(bronze, of, LossSelection(since_us=4_000_000_000_000_000))["events"] == 0
+    assert loss_report(bronze, of, LossSelection(until_us=1))["events"] == 0
 
 
 def test_words_of_events_forge_no_lines_of_losses_and_no_labels_of_metrics(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from headwater.sinks.contract.sinks_file import read_sinks
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview, redrive, reset
 from headwater.sinks.running.sink_feed import SinkFeed
-from headwater.sinks.targets.purview.purview_names import QualifiedNames
-from headwater.sinks.targets.purview.purview_target import qualified_names
-from headwater.sinks.targets.purview.purview_types import type_definitions
+from headwater.sinks.targets.purview.entity_types import type_definitions
+from headwater.sinks.targets.purview.names import QualifiedNames
+from headwater.sinks.targets.purview.target import qualified_names
 from tests.atlas_golden import GOLDEN
 from tests.atlas_server import Atlas
 from tests.hostile_names import NAMES, copies
@@ -152,10 +152,10 @@ def test_a_sinks_own_rules_come_first_and_what_is_wrong_in_them_has_a_line() -> 
     assert (found["rule"], found["shown"]) == ("unity", "orders")
     text = "version: 1\nsinks:\n  p:\n    type: purview\n    url: http://localhost\n    names:\n      - id: a\n{}"
     wrong = {
-        "        namespace: x\n        type: t\n": r"line 7.*belong together",
+        "        namespace: x\n        type: t\n": r"line 7.*need each other",
         "        namespace: '{a}{b}'\n        type: t\n        qualified_name: q\n": r"line 7.*nothing tells where",
         "        namespace: '{a}'\n        type: t\n        qualified_name: '{b}'\n": r"line 7.*no hole of the pattern",
-        "        namespace: '{name}'\n        name: '{name}'\n": r"line 7.*share the hole",
+        "        namespace: '{name}'\n        name: '{name}'\n": r"line 7.*use the hole",
         "        namespace: x\n        typ: t\n": r"line 9.*unknown key 'typ'",
         "        why: y\n": r"line 7.*namespace is missing",
     }
@@ -176,7 +176,7 @@ def test_names_mean_what_they_mean_in_the_folder_of_rules(tmp_path: Path) -> Non
     (tmp_path / "names.yaml").write_text("version: 2\n")
     with pytest.raises(WrongSetting, match=r"names\.yaml, line 1"):
         qualified_names(purview("http://localhost", rules=str(tmp_path)).options)
-    with pytest.raises(WrongSetting, match="No folder"):
+    with pytest.raises(WrongSetting, match="does not exist"):
         qualified_names(purview("http://localhost", rules=str(tmp_path / "nowhere")).options)
 
 
@@ -373,7 +373,7 @@ def test_an_asset_that_was_deleted_meanwhile_is_made_again(tmp_path: Path) -> No
     world = SinkWorld(tmp_path)
     with account() as (atlas, _, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
         world.store(body(run_event(inputs=[table("a")], outputs=[table("b")])))
-        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next({})
+        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next_batch({})
         assert batch
         (payload,) = target.convert(batch.events)
         assert not target.deliver([payload]).again
@@ -388,7 +388,7 @@ def test_no_event_goes_through_without_a_question_to_the_target(tmp_path: Path) 
     world = SinkWorld(tmp_path)
     world.store(body(dataset_event(dataset=table("a"))))
     with account() as (_, server, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
-        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next({})
+        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next_batch({})
         assert batch
         payloads = target.convert(batch.events)
         assert not target.deliver(payloads).again
@@ -676,7 +676,7 @@ def test_loss_6_throttling_and_faults_are_waited_for_and_nothing_is_lost(tmp_pat
 def test_a_check_says_who_answers_and_which_types_are_not_there() -> None:
     with account() as (atlas, server, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
         found = target.check()
-        assert "answers as Purview does" in found
+        assert "responds like Purview" in found
         assert "azure_mysql_table" in found
         assert "hive_table" not in found
         assert "openlineage_process" not in atlas.types

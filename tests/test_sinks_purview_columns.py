@@ -145,7 +145,7 @@ def test_one_connection_asks_about_a_schema_once(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
     with account() as (atlas, server, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
         world.store(*(written(orders("a", "b"), minute=minute) for minute in range(4)))
-        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next({})
+        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next_batch({})
         assert batch
         made, *again = target.convert(batch.events)
         assert not target.deliver([made]).again
@@ -256,7 +256,7 @@ def test_a_table_that_was_deleted_meanwhile_is_made_again_with_its_columns(tmp_p
     world = SinkWorld(tmp_path)
     with account() as (atlas, _, out), closing(open_sink(out, Secrets(no_token, SECRET).reveal)) as target:
         world.store(written(orders("a")), written(orders("a", "b"), minute=1))
-        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next({})
+        batch = SinkFeed(open_bronze(world.settings), lambda _: True).next_batch({})
         assert batch
         first, second = target.convert(batch.events)
         assert not target.deliver([first]).again
@@ -343,7 +343,7 @@ def test_a_sinks_own_rule_names_type_relation_and_attributes(tmp_path: Path) -> 
         ({"type": "azure_sql_column", "relation": "owner"}, "must have the relation table"),
         ({"type": "azure_sql_column", "data_type": "comment"}, "mandatory attribute"),
         ({"type": "azure_sql_column", "description": "text"}, "has no attributes"),
-        ({"type": "unheard_of"}, "It does not know the type unheard_of"),
+        ({"type": "unheard_of"}, "Purview does not know the type unheard_of"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_and_the_reason_is_told(
@@ -391,7 +391,7 @@ def test_what_is_wrong_in_columns_of_a_rule_has_a_line() -> None:
         "        namespace: x\n        columns: {type: c}\n": r"line 7.*`columns` needs `type`",
         typed + "{type: c, qualified_name: '{b}'}\n": r"line 7.*no hole of the pattern",
         typed + "{relation: r}\n": r"line 11.*type is missing",
-        typed.replace("{a}", "{column}") + "{type: c}\n": r"line 7.*a meaning of its own",
+        typed.replace("{a}", "{column}") + "{type: c}\n": r"line 7.*is reserved",
     }
     for lines, words in wrong.items():
         with pytest.raises(WrongSetting, match=words):

@@ -7,9 +7,9 @@ import pytest
 
 from headwater.lineage.names.canonical_names import NameRules, default_rules
 from headwater.lineage.names.name_metadata import MetadataRow
-from headwater.sinks.targets.purview.purview_entities import EntityBuilder
-from headwater.sinks.targets.purview.purview_names import QualifiedNames
-from headwater.sinks.targets.purview.purview_target import qualified_names
+from headwater.sinks.targets.purview.entities import EntityBuilder
+from headwater.sinks.targets.purview.names import QualifiedNames
+from headwater.sinks.targets.purview.target import qualified_names
 from tests.made_events import body, run_event
 from tests.sinking import SinkWorld, bodies, stored
 from tests.test_sinks_purview import SECRET, account, lineages, purview, table

@@ -94,7 +94,7 @@ def test_events_that_arrive_late_are_selected_by_their_own_time_and_sent_in_its_
         world.store(*bodies([each]))
     since, until = (int(datetime.fromisoformat(f"2026-03-0{day}T00:00:00+00:00").timestamp() * 1e6) for day in (1, 5))
     replay = opened(world, server.url, ReplaySpan(since, until))
-    looked = replay.look()
+    looked = replay.preview()
     assert (replay.total, looked["selected_by"], looked["order"]) == (3, "event time", "event time")
     assert (looked["first"], looked["last"]) == ("2026-03-01T00:00:00.000Z", "2026-03-03T00:00:00.000Z")
     found = replay.run(lambda *_: None)
@@ -128,7 +128,7 @@ def test_a_mix_of_event_times_and_receipt_is_refused(tmp_path: Path) -> None:
     given = ["--since", "2026-03-01", "--received-until", "2026-04-01", "--data", str(tmp_path / "data")]
     done = headwater("replay", "--to", "http://127.0.0.1:1", *given, cwd=tmp_path)
     assert done.returncode != 0
-    assert "selects by one of them" in " ".join(done.stderr.split())
+    assert "can use only one of them" in " ".join(done.stderr.split())
 
 
 def test_one_that_was_broken_off_begins_anew_where_events_were_removed(world: SinkWorld, server: SinkServer) -> None:
@@ -187,7 +187,7 @@ def test_a_list_of_events_is_read_by_pages_and_moments_are_not_divided(world: Si
 def test_a_look_counts_and_sends_nothing(world: SinkWorld, server: SinkServer) -> None:
     made = events(3)
     world.store(*bodies(made))
-    found = opened(world, server.url, ReplaySpan(runs=runs(made[:2]))).look()
+    found = opened(world, server.url, ReplaySpan(runs=runs(made[:2]))).preview()
     sent = sum(len(body) for body in bodies(made[:2]))
     assert (found["would_send"], found["bytes"], found["left_out"], found["goes_on"]) == (2, sent, 1, False)
     assert found["first"] <= found["last"]
@@ -210,20 +210,20 @@ def test_a_marquez_at_an_address_is_recognised_and_no_run_stays_open_there(
     found = opened(world, server.url).run(lambda *_: None)
     assert (found["target"], server.taken[-1]["eventType"]) == ("marquez", "COMPLETE")
     own["/health/live"] = Said(401)
-    assert opened(world, server.url).look()["target"] == "openlineage"
+    assert opened(world, server.url).preview()["target"] == "openlineage"
     for said in (Said(200, b'{"namespaces": 1}'), Said(302, headers={"location": f"{server.url}/elsewhere"})):
         own["/api/v1/namespaces?limit=1"] = said
-        assert opened(world, server.url).look()["target"] == "openlineage"
+        assert opened(world, server.url).preview()["target"] == "openlineage"
     assert "/elsewhere" not in {asked.path for asked in server.asked}
 
 
 def test_an_address_is_asked_again_while_its_server_starts(world: SinkWorld, server: SinkServer) -> None:
     answers = iter([Said(503), Said(429), Said(hang_up=True)])
     server.answer = lambda asked: next(answers, Said(404)) if asked.method == "GET" else Said(201)
-    assert opened(world, server.url).look()["target"] == "openlineage"
+    assert opened(world, server.url).preview()["target"] == "openlineage"
     assert next(answers, None) is None
     server.answer = lambda _: Said(503)
-    with pytest.raises(Retry, match=r"is a Marquez server.*answers 503.*Start the replay again"):
+    with pytest.raises(Retry, match=r"is a Marquez server.*returned status 503.*Start the replay again"):
         open_replay(world.settings, world.folder, ReplaySpan(), server.url, rate=None, batch=1, key=None, patience_s=0)
 
 
@@ -328,7 +328,7 @@ def test_a_look_sees_what_a_replay_sends_of_whole_runs(world: SinkWorld, server:
     (world.folder / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": {"out": out}}))
     ended = [row for row in rows(world.folder, "events", ["event_type", "received_at"]) if row["event_type"] != "START"]
     span = ReplaySpan(int(ended[0]["received_at"].timestamp() * 1e6), by="receipt")
-    looked = opened(world, "out", span).look()
+    looked = opened(world, "out", span).preview()
     assert run(opened(world, "out", span)) == (1, 0, 0)
     (sent,) = server.taken
     assert [each["name"] for each in sent["inputs"]] == ["i"]

@@ -42,7 +42,7 @@ def test_a_folder_is_waited_for_and_then_holds_every_event_in_whole_files(tmp_pa
         out = sink(type="file", folder=address, options=late.options({"env": "KEY"}), every="10ms")
         with world.running(out, KNOWN) as runner:
             eventually(lambda: runner.status.trouble)
-            assert "it cannot be reached, or did not answer in time" in (runner.status.trouble or "")
+            assert "the store cannot be reached, or did not answer in time" in (runner.status.trouble or "")
             late.start().client().create_bucket(
                 Bucket="lineage", CreateBucketConfiguration={"LocationConstraint": REGION}
             )
@@ -62,10 +62,10 @@ def test_a_folder_is_checked_and_mistakes_are_named(s3: S3Server, monkeypatch: p
         assert [*s3.files(bucket).values()] == [b"xx\n"]
     with opened(type="file", folder="s3://no-such-bucket/a", options=options) as target:
         outcome = target.deliver(payloads(["a"]))
-        assert (outcome.again, "there is no such bucket (404)" in outcome.trouble) == (range(1), True)
+        assert (outcome.again, "the bucket does not exist (404)" in outcome.trouble) == (range(1), True)
         with pytest.raises(Retry, match="Create it, or correct `folder`"):
             target.check()
-    with pytest.raises(WrongSetting, match=r"Unknown option 'region' of s3://b\. Take aws_region"):
+    with pytest.raises(WrongSetting, match=r"Unknown option 'region' of s3://b\. Known options: aws_region"):
         opened(type="file", folder="s3://b", options={"region": REGION})
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, "/nowhere")
@@ -73,7 +73,7 @@ def test_a_folder_is_checked_and_mistakes_are_named(s3: S3Server, monkeypatch: p
     bare = {"aws_region": REGION, "aws_endpoint_url": s3.url}
     with (
         opened(type="file", folder=f"s3://{bucket}", options=bare) as target,
-        pytest.raises(Retry, match="there are no credentials of AWS"),
+        pytest.raises(Retry, match="no AWS credentials were found"),
     ):
         target.check()
 

@@ -10,7 +10,7 @@ import pytest
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.sink_shape import CLOCK
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.merging.silence import MOST_AT_ONCE
+from headwater.sinks.merging.silence import MAX_PAYLOADS
 from headwater.sinks.operating.sink_operations import redrive
 from tests.made_events import body, run_event
 from tests.sink_server import Said, SinkServer, eventually, sink_server
@@ -90,7 +90,7 @@ def test_what_has_ended_elsewhere_or_is_not_wanted_is_not_told(tmp_path: Path) -
 
 def test_a_sink_that_begins_now_tells_nothing_of_before_and_one_from_the_start_all(tmp_path: Path) -> None:
     world = SinkWorld(tmp_path)
-    made = [begun(30 + number + (100 * 24 if number < 5 else 0)) for number in range(MOST_AT_ONCE + 50)]
+    made = [begun(30 + number + (100 * 24 if number < 5 else 0)) for number in range(MAX_PAYLOADS + 50)]
     world.append(*bodies(made[:5]))
     world.age(100)
     for first in range(5, len(made), 60):
@@ -139,7 +139,7 @@ def test_one_notice_that_fails_for_ever_holds_up_no_event_that_comes(tmp_path: P
             world.store(body(failed))
             eventually(world.dead)
         assert [each["data"]["runId"] for each in server.taken] == runs([failed])
-    assert "while it takes another one" in world.dead()[run["run"]["runId"]]
+    assert "although it accepts another one" in world.dead()[run["run"]["runId"]]
     assert world.ledger.counts("out") == (1, 1, 0)
 
 

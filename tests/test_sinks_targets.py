@@ -15,9 +15,9 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.errors import Retry, WrongSetting
 from headwater.runtime.storage import open_bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.sink_options import Reference
+from headwater.sinks.contract.sink_options import SecretLocation
 from headwater.sinks.contract.target_registry import TARGETS, open_sink
-from headwater.sinks.operating.sink_operations import listed, reset
+from headwater.sinks.operating.sink_operations import list_sinks, reset
 from tests.azurite import ACCOUNT, KEY, Storage
 from tests.kafka_broker import PASSWORD, USER, Broker
 from tests.made_events import job_event, run_event
@@ -141,7 +141,7 @@ def test_marquez_gets_a_runs_end_again_behind_an_event_that_reopens_it(tmp_path:
         reset(world.ledger, "out", {})
         world.settle(some)
         assert end not in filtered.taken
-    assert world.ledger.failed("out") == 0
+    assert world.ledger.failure_count("out") == 0
 
 
 def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_pa
             assert asked.wait(60)
             assert runner.status.state == "delivering"
             told = {"out": {"state": "caught up", "trouble": None, "next_try_us": None}}
-            (row,) = listed({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
+            (row,) = list_sinks({"out": "openlineage"}, open_bronze(world.settings), world.ledger, told, 1)
             assert (row["state"], row["behind"]["events"]) == ("delivering", 3)
             answer.set()
             eventually(lambda: runner.status.state == "caught up")
@@ -169,11 +169,11 @@ def test_a_target_that_takes_a_request_and_never_answers_is_not_caught_up(tmp_pa
 
 def test_a_check_says_what_answers_and_what_is_missing() -> None:
     cases: list[tuple[str, Said, str]] = [
-        ("openlineage", Said(400), "refuses what is no event"), ("openlineage", Said(401), "Correct `key`"),
-        ("openlineage", Said(404), "Correct `url` and `path`"), ("openlineage", Said(200), "may not look"),
-        ("marquez", Said(200, b'{"namespaces": []}'), "as Marquez does"),
+        ("openlineage", Said(400), "rejects an invalid event"), ("openlineage", Said(401), "Correct `key`"),
+        ("openlineage", Said(404), "Correct `url` and `path`"), ("openlineage", Said(200), "may not validate"),
+        ("marquez", Said(200, b'{"namespaces": []}'), "like Marquez"),
         ("marquez", Said(200, b"<p>"), "not a Marquez"),
-        ("marquez", Said(hang_up=True), "No answer"),
+        ("marquez", Said(hang_up=True), "No response"),
     ]  # fmt: skip
     with sink_server() as server:
         for kind, said, words in cases:
@@ -203,12 +203,12 @@ def test_client_credentials_are_changed_for_a_token_which_is_kept_while_it_holds
 def test_a_vault_is_asked_with_a_token_for_its_secret() -> None:
     with sink_server() as vault:
         vault.answer = lambda _: Said(200, b'{"value": "from-the-vault"}')
-        reference = Reference.model_construct(env=None, vault=f"{vault.url}/secrets/key")
+        reference = SecretLocation.model_construct(env=None, vault=f"{vault.url}/secrets/key")
         secrets = Secrets(lambda scope: f"token-for-{scope}", {})
         assert secrets.reveal(reference) == "from-the-vault"
         assert vault.asked[0].path == "/secrets/key?api-version=7.4"
         assert vault.asked[0].headers["authorization"] == "Bearer token-for-https://vault.azure.net/.default"
-        assert secrets.hide("it was from-the-vault") == "it was ***"
+        assert secrets.mask("it was from-the-vault") == "it was ***"
         vault.answer = lambda _: Said(403, b'{"error": {}}')
         with pytest.raises(WrongSetting, match=r"403.*Key Vault Secrets User"):
             secrets.reveal(reference)
@@ -288,7 +288,7 @@ def test_a_check_of_a_topic_says_that_it_is_not_there_or_that_we_are_not_known(k
 def test_the_catalog_that_contributing_md_adds_is_one_module_and_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text()
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
     section = text.split("### A sink for a new catalog")[1]
     (tmp_path / "mycatalog.py").write_text(textwrap.dedent(section.split("```python\n")[1].split("```")[0]))
     monkeypatch.syspath_prepend(tmp_path)

@@ -52,8 +52,10 @@ def test_an_event_that_a_target_dies_of_is_given_up_and_all_others_arrive(
         assert server.taken == [sent[place] for place in (0, 2, 4, 6)]
     dead = world.dead()
     assert {*dead} == {runs(sent)[place] for place in (1, 3, 5)}
-    assert dead[runs(sent)[1]] == "Converting failed at KeyError: 'unreadable ***'"
-    assert "while it takes another one: Delivering failed at KeyError: 'undeliverable ***'" in dead[runs(sent)[3]]
+    assert dead[runs(sent)[1]] == "Converting failed with KeyError: 'unreadable ***'"
+    assert (
+        "although it accepts another one: Delivering failed with KeyError: 'undeliverable ***'" in dead[runs(sent)[3]]
+    )
     assert world.ledger.counts("out") == (4, 3, 0)
     assert "Traceback (most recent call last)" in caplog.text
     assert KEY["FAILING_KEY"] not in caplog.text + str(dead)
@@ -81,7 +83,7 @@ def test_one_event_that_cannot_be_delivered_waits_for_another_one_and_holds_it_u
     with sink_server() as server:
         world.store(*bodies([of("undeliverable")]))
         with world.running(failing_sink(server), KEY) as runner:
-            eventually(lambda: "Delivering failed at KeyError" in (runner.status.trouble or ""))
+            eventually(lambda: "Delivering failed with KeyError" in (runner.status.trouble or ""))
             world.store(*bodies([good := of("good")]))
             server.wait(lambda: server.taken == [good])
             eventually(lambda: runner.status.state == "caught up")
@@ -97,8 +99,8 @@ def test_redriven_and_previewed_it_stays_what_it_is_without_its_secret(tmp_path:
         out = failing_sink(server)
         world.settle(out, KEY)
         with closing(open_sink(out, secrets.reveal)) as target:
-            outcome = redrive(world.bronze, world.ledger, out, target, hide=secrets.hide)
-            shown = preview(world.bronze, target, runs(sent)[1], secrets.hide)
+            outcome = redrive(world.bronze, world.ledger, out, target, mask_secrets=secrets.mask)
+            shown = preview(world.bronze, target, runs(sent)[1], secrets.mask)
     assert outcome == {"delivered": 0, "refused": 3, "gone": 0}
     assert "KeyError" in shown[0]["unfit"]
     assert KEY["FAILING_KEY"] not in json.dumps(shown)

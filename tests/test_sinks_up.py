@@ -113,7 +113,7 @@ def test_a_kill_repeats_one_batch_at_most(data: Path, server: SinkServer, point:
         post(running, made[:3])
         server.wait(lambda: len(server.taken) == 3)
         post(running, made[3:])
-        running.wait_line("sinks ended with status -9")
+        running.wait_line("sinks exited with status -9")
         server.wait(lambda: len(server.taken) >= 6)
         eventually(lambda: delivered(data) == 6)
         assert shown(data)["out"]["behind"] == {"events": 0, "seconds": 0.0}
@@ -130,7 +130,7 @@ def test_a_kill_repeats_nothing_in_a_delta_table(data: Path, tmp_path: Path, poi
         post(running, made[:3])
         eventually(lambda: delivered(data) == 3)
         post(running, made[3:])
-        running.wait_line("sinks ended with status -9")
+        running.wait_line("sinks exited with status -9")
         eventually(lambda: delivered(data) >= 6)
         eventually(lambda: shown(data)["out"]["behind"] == {"events": 0, "seconds": 0.0})
     assert sorted(DeltaTable(table).to_pyarrow_table().column("run_id").to_pylist()) == sorted(runs(made))

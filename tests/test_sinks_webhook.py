@@ -15,7 +15,7 @@ from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.sinks.connecting.sink_secrets import Secrets
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.operating.sink_operations import preview
-from headwater.sinks.targets.webhook.webhook_signing import signed_with
+from headwater.sinks.targets.webhook.signing import sign_notices
 from tests.made_events import body, dataset_event, run_event
 from tests.sink_server import Asked, Said, SinkServer, sink_server
 from tests.sinking import SinkWorld, bodies, events, no_token, sink
@@ -209,7 +209,7 @@ def test_the_signature_is_that_of_the_specification() -> None:
     import base64
 
     text = b'{"id":"msg_p5jXN8AQM9LWM0D4loKWxJek","test": 2432232314}'
-    headers = signed_with(base64.b64decode(SECRET.removeprefix("whsec_")))("POST", "https://x", text)
+    headers = sign_notices(base64.b64decode(SECRET.removeprefix("whsec_")))("POST", "https://x", text)
     assert headers == signed_at(text, int(headers["webhook-timestamp"]))
 
 
@@ -225,7 +225,7 @@ def test_a_notice_that_is_refused_is_a_dead_letter_and_a_bad_gateway_is_waited_f
 
 
 def test_a_secret_that_is_none_and_options_that_fit_nothing_are_named() -> None:
-    with pytest.raises(WrongSetting, match=r"whsec_.*Make one") as error:
+    with pytest.raises(WrongSetting, match=r"whsec_.*Create one") as error:
         open_sink(hook("http://127.0.0.1:1"), Secrets(no_token, {"HOOK": "whsec_short"}).reveal)
     assert "whsec_short" not in str(error.value)
     with pytest.raises(WrongSetting, match=r"compress: Input should be False"):
@@ -239,7 +239,7 @@ def test_a_check_sends_a_signed_ping() -> None:
         sink_server() as server,
         closing(open_sink(hook(server.url), Secrets(no_token, ENVIRONMENT).reveal)) as target,
     ):
-        assert target.check() == "it answers 200 to a signed ping"
+        assert target.check() == "it responds with status 200 to a signed ping"
         assert sent(server).headers["webhook-signature"].startswith("v1,")
         server.answer = lambda _: Said(401)
         with pytest.raises(WrongSetting, match="401"):

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.events.times import iso
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lineage.walks.column_verdicts import NO_READER, UNUSED
 from headwater.spark.delta.arrow_rows import map_groups
 from headwater.tables import (
@@ -145,7 +145,7 @@ def test_layers_that_were_not_refreshed_until_events_were_removed_prove_nothing_
     lake.store([lost])
     lake.world.append(new)
     lake.parse()
-    let_go(lake.world.bronze, 3)
+    delete_old_events(lake.world.bronze, 3)
     (Path(lake.uri) / REFRESH_FOLDER / NOTE_NAME).write_text("damaged, so that it proves nothing")
     lake.build()
     before_us = lake.world.bronze.removed_before_us()

@@ -167,7 +167,7 @@ def test_everything_the_listener_sent_is_stored_and_the_audit_balances(landed: L
 def test_the_demo_prints_where_the_address_is_readable_what_the_metric_is_made_of_and_what_nobody_reads(
     landed: Landed,
 ) -> None:
-    for expected in ("exposed", "masked", "Where does", "What is", "unused"):
+    for expected in ("exposed", "masked", "Where does", "Which columns does", "unused"):
         assert expected in landed.report
 
 

@@ -121,7 +121,7 @@ def test_a_span_is_cut_as_for_one_process(spark: "SparkSession", world: SinkWorl
         server.taken.clear()
         ours = opened(spark, world, server.url, span, streams=1)
         looked, sent = ours.look(), ours.run()
-        theirs = open_replay(world.settings, world.folder, span, server.url, rate=None, batch=1, key=None).look()
+        theirs = open_replay(world.settings, world.folder, span, server.url, rate=None, batch=1, key=None).preview()
         assert (server.taken, sent["left_out"]) == (expected, left_out), span
         assert looked | {"first": 0, "last": 0} == theirs | {"first": 0, "last": 0}, span
     looked = opened(spark, world, server.url, ReplaySpan(since, until, by="receipt")).look()
@@ -140,7 +140,7 @@ def test_events_that_arrive_late_are_sent_by_tasks_in_the_order_of_their_own_tim
     assert (looked["first"], looked["last"]) == ("2026-03-01T00:00:00.000Z", "2026-03-03T00:00:00.000Z")
     assert replay([lake(world), *given, "--until", "2026-03-05"])["delivered"] == 3
     assert server.taken == [made[2], made[3], made[0]]
-    with pytest.raises(WrongSetting, match="selects by one of them"):
+    with pytest.raises(WrongSetting, match="can use only one of them"):
         replay([lake(world), *given, "--received-until", "2026-03-05"])
 
 
@@ -201,7 +201,7 @@ def test_what_is_refused_or_fails_for_ever_is_named_and_left_behind(
     assert (outcome["delivered"], outcome["refused"]) == (4, 2)
     (first, last) = (reason.partition(": ")[2] for reason in outcome["reasons"])
     assert first == "status 422: no"
-    assert last.startswith("The target fails at this event while it takes another one")
+    assert last.startswith("The target fails at this event although it accepts another one")
 
 
 def test_the_job_takes_a_sink_of_a_file_and_its_secret_where_the_task_runs(

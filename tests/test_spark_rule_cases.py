@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.lineage.names.dataset_name import Name
-from headwater.questions.exposure import look_for
+from headwater.questions.exposure import find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import dataset_verdicts
@@ -105,7 +105,7 @@ class Seen:
     def _rows(self, tag: str) -> list[Any]:
         """Return the rows of a surface by newest executions: gold's own end with the window of the whole lake."""
         if tag not in self._surfaces:
-            found = look_for(self.now, RULES, self.now.counted(), tag=tag, source=None)
+            found = find_surface(self.now, RULES, self.now.counted(), tag=tag, source=None)
             rows = (dict(zip(SURFACED, row, strict=True)) for row in surfaced_rows(self.now, found))
             self._surfaces[tag] = [SimpleNamespace(**row) for row in rows]
         return self._surfaces[tag]

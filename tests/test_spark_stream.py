@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.api.operation_lists import audit
+from headwater.api.log_audit import audit
 from headwater.errors import WrongSetting
 from headwater.eventlog import Record, RecordKind
 from headwater.eventlog.folder_claims import FolderClaims

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from headwater.api import api_routes
 from headwater.cli.agents import AgentTools
-from headwater.cli.server_answers import ServerAnswers
+from headwater.cli.server_client import ServerClient
 from headwater.errors import HeadwaterError
 from headwater.planning.present_tables import PresentTables
 from headwater.questions import declared
@@ -52,7 +52,7 @@ class Lake(Asker):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.answers = ServerAnswers(url, None)
+        self.answers = ServerClient(url, None)
 
     def close(self) -> None:
         self.answers.close()

@@ -32,9 +32,9 @@ def test_stations_run_apart_where_log_lake_and_large_bodies_are_shared(stations:
 @pytest.mark.parametrize(
     ("stations", "given", "words"),
     [
-        ([], APART, ["names none", "receiver, parser, api, sinks"]),
-        (["receiver"], {}, ["leaves parser and api to others", "log on this disk", 'log = "kafka"']),
-        (["parser"], KAFKA, ["lake in this data folder", "Set `lake` to an address"]),
+        ([], APART, ["stations is empty", "receiver, parser, api, sinks"]),
+        (["receiver"], {}, ["leaves parser and api to other machines", "log on this disk", 'log = "kafka"']),
+        (["parser"], KAFKA, ["lake in this data folder", "Set `lake` to a URL"]),
         (["receiver"], KAFKA, ["large bodies in this data folder", "`claims_url`", "would be lost"]),
         (["reciever"], APART, ["'stations.0'", "receiver"]),
     ],

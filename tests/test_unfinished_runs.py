@@ -17,7 +17,7 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.paging import ListPage
 from headwater.questions.answers.lineage_answers import Reach
-from headwater.questions.exposure import exposures, look_for
+from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
@@ -51,7 +51,7 @@ def stops(seen: LineageWorld, name: tuple[str, str], *, forward: bool) -> list[t
 
 
 def surface(seen: LineageWorld) -> dict[str, str]:
-    looked = look_for(seen.scene, RULES, seen.counted, tag="pii", source=None)
+    looked = find_surface(seen.scene, RULES, seen.counted, tag="pii", source=None)
     items = exposures(seen.scene, looked, tag="pii", page=ListPage()).items
     return {f"{each.dataset}.{each.column}": each.exposure for each in items}
 
@@ -158,8 +158,8 @@ def test_command_and_agents_name_the_run_and_what_to_do(capsys: pytest.CaptureFi
         asked(world(DONE, begun(2, 2, with_schema(C, "z"), job="nightly")), A, forward=True)
     )
     assert agent_answers.reach(found, ()).stops == [
-        f"s3://lake/a: run {uuid(2)} of nightly is RUNNING and does not say what it did; "
-        "wait for its end, or run the job again"
+        f"s3://lake/a: run {uuid(2)} of nightly is RUNNING and reports no lineage; "
+        "wait until it ends, or run the job again"
     ]
     lineage_commands._show_stops(found, as_json=False)
     printed = capsys.readouterr().out

@@ -163,20 +163,20 @@ def test_a_log_whose_newest_segment_cannot_be_opened_refuses_and_goes_on_by_itse
 
 def test_records_in_the_side_file_of_a_segment_that_was_cut_to_nothing_are_not_deleted(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path / "log", LogLimits(min_free_bytes=0))
-    asyncio.run(log.append([Record(RecordKind.EVENT, b"only in the side file")], timeout_s=10))
+    asyncio.run(log.append([Record(RecordKind.EVENT, b"only in the wal` file")], timeout_s=10))
     shutil.copytree(tmp_path / "log", tmp_path / "copy")
     log.close()
     (segment,) = (tmp_path / "copy").glob("*.sqlite")
     before = Path(f"{segment}-wal").read_bytes()
     with emptied(segment):
         again = SqliteLog(tmp_path / "copy", LogLimits(min_free_bytes=0))
-        assert "side file" in (again.trouble() or "")
+        assert "wal` file" in (again.trouble() or "")
         again.close()
-        with pytest.raises(LogUnavailable, match="side file"):
+        with pytest.raises(LogUnavailable, match="wal` file"):
             until_end(SqliteLogReader(tmp_path / "copy")).tail()
         assert Path(f"{segment}-wal").read_bytes() == before
     found = until_end(SqliteLogReader(tmp_path / "copy")).read(0, limit=9, max_bytes=99)
-    assert [record.body for record in found] == [b"only in the side file"]
+    assert [record.body for record in found] == [b"only in the wal` file"]
 
 
 def test_a_log_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_large_bodies_whose_folder_vanished_are_waited_for(tmp_path: Path) -> No
     claims = FolderClaims(tmp_path / "claims")
     key = claims.put(b"L")
     away = (tmp_path / "claims").rename(tmp_path / "away")
-    with pytest.raises(LogUnavailable, match="tried again"):
+    with pytest.raises(LogUnavailable, match="retries automatically"):
         claims.get(key)
     away.rename(tmp_path / "claims")
     assert claims.get(key) == b"L"
@@ -251,7 +251,7 @@ def test_headwater_started_beside_a_locked_segment_takes_events_says_what_to_do_
             assert client.post("/api/v1/lineage", content=body(run_event())).status_code == 200
             ready = wait_ready(gateway, first.name)
             assert ready["ready"], "what arrives can be acknowledged"
-            assert "Another program has locked" in ready["components"]["lake"]
+            assert "has locked the log segment" in ready["components"]["lake"]
         assert large.exists()
         assert world.placed() == []
         wait_said(gateway, first.name)

@@ -17,9 +17,9 @@ from headwater.index.rules_files import RulesFiles
 from headwater.index.stored.database import open_for_reading
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.index.writing.index_follower import AT_ONCE, IndexFollower
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lineage.names.canonical_names import default_rules
-from headwater.questions.run_failures import RunWords
+from headwater.questions.run_failures import RunContents
 from headwater.questions.run_lineage import run_lineage
 from tests.asking import ask
 from tests.fixtures import RELEASED, unpack_before_verdicts, unpack_released
@@ -91,7 +91,7 @@ def test_the_old_index_answers_until_the_new_one_is_built_beside_it(
 
 def test_runs_of_an_old_index_go_by_their_keys_as_if_these_were_numbers(open_views: ViewOpener) -> None:
     to_bronze, to_silver, to_gold = (f"0195c000-0000-7000-8000-{number:012d}" for number in (1, 2, 3))
-    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver, RunWords({}, {}, [], []), []))
+    found = open_views.now(lambda live, _: run_lineage(RunHistory(live), to_silver, RunContents({}, {}, [], []), []))
     assert found.run.job.name == "to_silver"
     assert [each.written_by.id for each in found.reads if each.written_by] == [to_bronze]
     assert to_gold in {reader.id for each in found.writes for reader in each.read_by}
@@ -231,7 +231,7 @@ def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
     released: World, answer: ViewOpener
 ) -> None:
     assert verdicts(answer, "bronze/customers")["email"] == "used"
-    let_go(parsed(released, SINCE).bronze, 3)
+    delete_old_events(parsed(released, SINCE).bronze, 3)
     assert len(released.sequences("events")) == len(SINCE)
     assert verdicts(answer, "bronze/customers")["email"] == "used", "the older index took what was removed"
     follower = IndexFollower(IndexHome(released.folder / "index"), released.bronze)
@@ -251,7 +251,7 @@ def test_what_retention_removed_before_the_rebuild_is_unknown_and_not_unused(
     surface = ask(answer, "surface", {"dataset": "lives/raw", "column": "email"})
     assert [(each["dataset"], each["exposure"]) for each in surface["items"]] == [("lives/masked", "unknown")]
     assert surface["events_removed_before"] == day
-    with pytest.raises(NotKnown, match=f"Retention removed the events before {day}"):
+    with pytest.raises(NotKnown, match=f"Retention removed all events before {day}"):
         ask(answer, "impact", {"dataset": "landing/customers"})
 
 
@@ -260,7 +260,7 @@ def test_an_index_that_took_what_retention_removed_goes_on_proving_it(released: 
     while follower.step(default_rules()):
         pass
     before = answers(answer)
-    let_go(released.bronze, 3)
+    delete_old_events(released.bronze, 3)
     while follower.step(default_rules()):
         pass
     follower.close()

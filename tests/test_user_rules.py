@@ -406,6 +406,6 @@ def test_headwater_names_shows_which_rule_fired(tmp_path: Path) -> None:
     assert "object-path" in shown.stdout
     assert "tags.yaml, line 1" in shown.stderr
     wrong = commanded(*ask, "--at", "soon", cwd=tmp_path)
-    assert (wrong.returncode, "at='soon' is no time" in wrong.stderr) == (3, True)
+    assert (wrong.returncode, "at='soon' is not a time" in wrong.stderr) == (3, True)
     lost = commanded(*ask, environment={"HEADWATER_RULES": str(tmp_path / "lost")}, cwd=tmp_path)
     assert (lost.returncode, "setting `rules`" in lost.stderr) == (3, True)

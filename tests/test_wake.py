@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from headwater.events.position import Source
 from headwater.index.reading.served import served_progress
 from headwater.index.writing.index_follower import IndexFollower
-from headwater.local.parser_process import Loop
-from headwater.local.wake import Wake, reached, reached_note
+from headwater.local.notification_pipe import NotificationPipe, decode_positions, encode_position
+from headwater.local.parser_process import ParserLoop
 from headwater.runtime.indexes import open_index_home, open_rules
 from tests.parsing import World, event
 from tests.reference.small_events import CLEAR, made, run
@@ -34,20 +34,20 @@ def lineage(number: int) -> Json:
 
 
 def test_a_wake_waits_for_who_is_to_be_woken_and_one_look_answers_any_number() -> None:
-    wake = Wake.make()
+    wake = NotificationPipe.make()
     for number in range(20_000):  # more than the pipe holds
-        wake.ring(reached_note(SOURCE, number))
+        wake.notify(encode_position(SOURCE, number))
     wake.wait(NEVER_S)
-    assert reached(wake.take()).keys() == {SOURCE}
+    assert decode_positions(wake.take()).keys() == {SOURCE}
     assert wake.take() == []
 
 
 def test_who_waits_is_woken_by_another_thread() -> None:
-    wake = Wake.make()
-    ringing = threading.Thread(target=wake.ring)
+    wake = NotificationPipe.make()
+    ringing = threading.Thread(target=wake.notify)
     ringing.start()
     wake.wait(NEVER_S)
-    assert reached(wake.take()) == {}
+    assert decode_positions(wake.take()) == {}
     ringing.join()
 
 
@@ -56,29 +56,29 @@ class Woken:
 
     def __init__(self, folder: Path, tick_s: float) -> None:
         self.world = World(folder, tick_s=tick_s)
-        self.wake, self.index = Wake.make(), Wake.make()
+        self.wake, self.index = NotificationPipe.make(), NotificationPipe.make()
 
     def post(self, *bodies: bytes) -> None:
         self.world.append(*bodies)
-        self.wake.ring()
+        self.wake.notify()
 
     def reached(self) -> int:
         """Wait for the next commit that the index is told of; returns up to which record it goes."""
         self.index.wait(TIMEOUT_S)
-        (last,) = reached(self.index.take()).values()
+        (last,) = decode_positions(self.index.take()).values()
         return last
 
     @contextmanager
     def parsing(self) -> Iterator[None]:
         stop = threading.Event()
-        loop = Loop(self.world.settings, self.world.folder, stop, self.wake, self.index)
+        loop = ParserLoop(self.world.settings, self.world.folder, stop, self.wake, self.index)
         thread = threading.Thread(target=loop.run)
         thread.start()
         try:
             yield
         finally:
             stop.set()
-            self.wake.ring()
+            self.wake.notify()
             thread.join(TIMEOUT_S)
             assert not thread.is_alive()
 
@@ -128,7 +128,7 @@ def test_a_process_killed_before_it_wakes_the_next_costs_a_tick_and_nothing_else
     with Running(tmp_path, environment=environment) as running, Asker(running.url) as asker:
         with suppress(httpx.TransportError):  # `serve` may be what dies, once the event is on disk
             asker.client.post("/api/v1/lineage", json=lineage(1))
-        running.wait_line("ended with status -9")
+        running.wait_line("exited with status -9")
         asker.wait_for("upstream", namespace=LAKE, dataset="out/1")
         audit = json.loads(headwater("audit", "--json", "--data", tmp_path).stdout)
     assert audit | {"received": 1, "stored": 1, "pending": 0, "balanced": True} == audit

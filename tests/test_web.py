@@ -62,7 +62,7 @@ def test_what_is_no_page_is_still_not_found(
     shop_to_read: Asker, method: str, path: str, headers: dict[str, str]
 ) -> None:
     answer = shop_to_read.client.request(method, path, headers=headers)
-    assert (answer.status_code, answer.json()["fix"]) == (404, "See /docs for what there is.")
+    assert (answer.status_code, answer.json()["fix"]) == (404, "See /docs for all paths.")
 
 
 def test_the_page_is_public_where_the_api_asks_for_a_key(keyed_to_read: str) -> None:

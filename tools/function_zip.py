@@ -48,7 +48,7 @@ SHIPPED = (
     "headwater/receiver/*.py",
     "headwater/runtime/*.py",
     "headwater/sinks/**/*.py",
-    "headwater/sinks/targets/purview/purview_names.yaml",
+    "headwater/sinks/targets/purview/names.yaml",
     "headwater/spark/**/*.py",  # never imported there: the version of the rules is a hash over these, too
     "headwater/tables/*.py",
     "headwater/web/*.py",

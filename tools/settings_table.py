@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from headwater.environment import variable_name
 from headwater.settings import Settings
-from headwater.variables import variable_of
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
         default = field.default
         value = str(default) if isinstance(default, Path) else repr(default).replace("'", '"')
         shown = "" if default is None else f"`{value}`"
-        print(f"| `{name}` | `{variable_of(name)}` | {shown} | {field.description} |")
+        print(f"| `{name}` | `{variable_name(name)}` | {shown} | {field.description} |")
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ export default ts.config(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       'no-restricted-syntax': ['error', {
-        selector: "ImportExpression:not(CallExpression[callee.name='loaded'] > ArrowFunctionExpression > ImportExpression)",
-        message: 'Load a part with `loaded(() => import(…))`: it waits while Headwater is away.',
+        selector: "ImportExpression:not(CallExpression[callee.name='loadWithRetry'] > ArrowFunctionExpression > ImportExpression)",
+        message: 'Use `loadWithRetry(() => import(…))`: it tries again while Headwater does not respond.',
       }],
       'react-hooks/incompatible-library': 'off', // TanStack's hooks return functions that the compiler would not memoise
     },

@@ -4,23 +4,23 @@ import { URL, URLSearchParams } from 'node:url';
 import { cleanup } from '@testing-library/react';
 import { afterEach, vi } from 'vitest';
 
-import { drafting, type Wanted } from './src/graph/drafting';
+import { createLayoutPipeline, type LayoutRequest } from './src/graph/layoutPipeline';
 
 const WINDOW_PX = 2_700; // eighty rows of a table are in sight
 const ROW_PX = 34;
 
 /** The layout's worker without a thread. */
 class LayoutWorker extends EventTarget {
-  private readonly draft = drafting();
-  postMessage(wanted: Wanted): void {
-    queueMicrotask(() => this.dispatchEvent(new MessageEvent('message', { data: this.draft(wanted) })));
+  private readonly pipeline = createLayoutPipeline();
+  postMessage(request: LayoutRequest): void {
+    queueMicrotask(() => this.dispatchEvent(new MessageEvent('message', { data: this.pipeline(request) })));
   }
 }
 
 class Observer {
-  constructor(private readonly told: (entries: { target: Element; contentRect: { width: number; height: number } }[]) => void) {}
+  constructor(private readonly callback: (entries: { target: Element; contentRect: { width: number; height: number } }[]) => void) {}
   observe(target: Element): void {
-    this.told([{ target, contentRect: { width: WINDOW_PX, height: WINDOW_PX } }]);
+    this.callback([{ target, contentRect: { width: WINDOW_PX, height: WINDOW_PX } }]);
   }
   unobserve = () => undefined;
   disconnect = () => undefined;

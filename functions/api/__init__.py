@@ -1,4 +1,4 @@
-"""Triggers of reading API and dashboard: one route, answered by the application of a laptop, and a timer beside it."""
+"""Triggers of reading API and dashboard: one route, answered by the same application as locally, and a timer."""
 
 import logging
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers; the first request begins this instance's index."""
+    """Build the triggers. The first request starts this instance's index."""
     bp = func.Blueprint()
     middleware = func.AsgiMiddleware(Instance(settings))
     intake = intake_of(settings) if "receiver" in settings.triggers else None
@@ -29,10 +29,10 @@ def blueprint(settings: Settings) -> func.Blueprint:
 
     @bp.function_name("snapshot")
     @bp.timer_trigger(arg_name="timer", schedule="0 35 * * * *")
-    def let_instances_begin_with_a_young_index(timer: func.TimerRequest) -> None:
+    def make_index_snapshot(timer: func.TimerRequest) -> None:
         try:
             snapshot_once(settings, prepare_folder(settings))
-        except Exception as error:  # the invocation fails, too: the host counts it
+        except Exception as error:  # raised again, so that the host counts a failed invocation
             log.error("No snapshot of the index was made: %s", error)
             raise
 

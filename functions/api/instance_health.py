@@ -1,4 +1,4 @@
-"""Health and metrics of one instance of the API: whether it can answer, and how long its disk holds the index."""
+"""Health and metrics of one instance of the API: whether it can answer, and when the index fills its disk."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.answer_headers import ANSWER_HEADERS
-from headwater.api.refusing import json_response
+from headwater.api.error_responses import json_response
 from headwater.errors import HeadwaterError
 from headwater.index.reading.index_growth import IndexGrowth, index_growth
 from headwater.lake.bronze_tables import Bronze
@@ -30,15 +30,15 @@ _MEASURE_EVERY_S = 600.0
 
 
 class InstanceHealth:
-    """Answers readiness and scrapes of one instance, without a key."""
+    """Answers readiness checks and scrapes of one instance, without a key."""
 
     def __init__(self, settings: Settings, folder: Path, bronze: Bronze, troubles: Callable[[], Mapping[str, str]]):
-        """Open nothing. bronze: asked only whether it exists; troubles: returns what stops stations."""
+        """Open nothing yet. bronze: only checked for existence; troubles: returns why services are stopped."""
         self._bronze, self._troubles = bronze, troubles
         self._home = open_index_home(folder)
         self._limit_bytes = settings.index_disk_bytes
         self._room_bytes = settings.index_disk_bytes / (2 if settings.lake else 1)
-        """Snapshots, which only a lake with an address has, are made of a copy of the index on the same disk."""
+        """Half of the disk if the lake has an address: its snapshots are made from a copy of the index on this disk."""
         self._one_at_a_time = threading.Lock()
         self._measured_at = -_MEASURE_EVERY_S
         self._bytes_per_day: float | None = None
@@ -48,7 +48,7 @@ class InstanceHealth:
         return [Route("/health/ready", self._ready), Route("/metrics", self._metrics)]
 
     async def _ready(self, _: Request) -> Response:
-        """Answer 200 if questions can be answered, or there is nothing to ask about; else 503 with the reason."""
+        """Answer 200 if questions can be answered or there is no lake yet; otherwise 503 with the reason."""
         troubles = await asyncio.to_thread(self._troubles)
         growth = await asyncio.to_thread(self._growth)
         waits = "" if self._home.is_published() else await asyncio.to_thread(self._why_unpublished)
@@ -77,7 +77,7 @@ class InstanceHealth:
         return Response(generate_latest(REGISTRY), headers=ANSWER_HEADERS, media_type=CONTENT_TYPE_LATEST)
 
     def _growth(self) -> IndexGrowth:
-        """Measure the size at each call, and the rate every ten minutes: that reads one row for each event."""
+        """Measure the size at each call, but the rate every ten minutes, because it reads one row for each event."""
         with self._one_at_a_time:
             is_due = time.monotonic() >= self._measured_at + _MEASURE_EVERY_S
             found = index_growth(self._home, time.time_ns() // 1000, with_rate=is_due)

@@ -1,6 +1,6 @@
-"""API and dashboard of one instance, over an index on its own disk that a thread builds from bronze.
+"""API and dashboard of one instance, with an index on its own disk that a thread builds from bronze.
 
-A change is an event in the log, appended as the receiver of this app appends one.
+A change is appended to the log as an event, in the same way as by this app's receiver.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from functions import open_readers
 from functions.api.instance_health import InstanceHealth
 from functions.receiver.intake import intake_of
 from headwater.access import Caller
-from headwater.api.index_news import IndexNews
-from headwater.api.marquez.marquez_writing import Writing
+from headwater.api.index_waiter import IndexWaiter
+from headwater.api.marquez.changes import ChangeBackend
 from headwater.errors import HeadwaterError
 from headwater.runtime.folders import prepare_folder
-from headwater.runtime.indexes import keep_index
+from headwater.runtime.indexes import maintain_index
 from headwater.runtime.lake_troubles import LakeTroubles, is_shared
 from headwater.runtime.read_side import ReadSide
 from headwater.runtime.station_troubles import station_troubles
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str, str]]:
-    """Return what tells which stations cannot go on: those of this instance, and the parser on all others."""
+    """Return a function that lists the services that are stopped: of this instance, and the parser of all instances."""
     if not is_shared(settings):
         return partial(station_troubles, folder)
     in_lake = LakeTroubles(settings)
@@ -38,22 +38,22 @@ def open_troubles(settings: Settings, folder: Path) -> Callable[[], Mapping[str,
 
 
 class Instance:
-    """The ASGI application; questions about lineage get 503 until the index has caught up for the first time."""
+    """The ASGI application. Questions about lineage get 503 until the index has caught up for the first time."""
 
     def __init__(self, settings: Settings):
-        """Open nothing that answers over the network yet."""
+        """Connect to nothing yet."""
         self._settings = settings
         self._folder = prepare_folder(settings)
         troubles = open_troubles(settings, self._folder)
         side = ReadSide(settings, self._folder, partial(open_readers, settings, self._folder), troubles)
-        self._news = IndexNews(side.freshness)
+        self._index_waiter = IndexWaiter(side.freshness)
         health = InstanceHealth(settings, self._folder, side.bronze, troubles)
-        self._app = side.app(writing=Writing(self._post, self._news), more=health.routes())
+        self._app = side.app(writing=ChangeBackend(self._post, self._index_waiter), more=health.routes())
         self._index: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and see to it that the index is being kept."""
+        """Answer a request, and start the thread of the index if it does not run."""
         self._loop = asyncio.get_running_loop()
         if self._index is None or not self._index.is_alive():
             self._index = threading.Thread(target=self._keep_index, name="index", daemon=True)
@@ -61,7 +61,7 @@ class Instance:
         await self._app(scope, receive, send)
 
     async def _post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
-        """Append an event that a change comes to; the first one connects to the log, which others only read."""
+        """Append the event of a change. The first one connects to the log for writing."""
         try:
             intake = intake_of(self._settings)
         except HeadwaterError as error:
@@ -69,13 +69,13 @@ class Instance:
         return await intake.post(body, headers, caller)
 
     def _tell(self) -> None:
-        """Wake who waits for the index: in the loop that requests come in, from the thread that keeps it."""
+        """Notify requests that wait for the index, from the index's thread in the loop of the requests."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._news.tell)
+            self._loop.call_soon_threadsafe(self._index_waiter.notify)
 
     def _keep_index(self) -> None:
-        """Follow bronze as long as the process lives; of several processes of an instance one does."""
+        """Follow bronze until the process ends. Only one of several processes of an instance does so."""
         try:
-            keep_index(self._settings, self._folder, threading.Event(), tell=self._tell)
+            maintain_index(self._settings, self._folder, threading.Event(), on_change=self._tell)
         except HeadwaterError as error:
-            log.critical("The index is not kept: %s", error)
+            log.critical("The index is no longer updated: %s", error)

@@ -1,4 +1,4 @@
-"""The trigger that takes files in: a timer, on one instance at a time."""
+"""The trigger that ingests files: a timer, on one instance at a time."""
 
 import azure.functions as func
 
@@ -6,17 +6,17 @@ from headwater.settings import Settings
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the trigger, where folders are named; its first run opens them."""
+    """Build the trigger if folders are configured. Its first run opens them."""
     bp = func.Blueprint()
     if not settings.ingest:
         return bp
-    from functions.ingest.file_shift import FileShift  # noqa: PLC0415 - an app that takes no files starts without it
+    from functions.ingest.file_ingest import FileIngest  # noqa: PLC0415 - only for apps that ingest files
 
-    shift = FileShift(settings)
+    ingest = FileIngest(settings)
 
     @bp.function_name("ingest")
     @bp.timer_trigger(arg_name="timer", schedule="15 * * * * *")
     def take_files(timer: func.TimerRequest) -> None:
-        shift.run()
+        ingest.run()
 
     return bp

@@ -1,4 +1,4 @@
-"""The parser's triggers: batches of the event hub, tried again without end, and a second look at the log."""
+"""The parser's triggers: batches of the event hub, retried without limit, and a timer for missed deliveries."""
 
 import azure.functions as func
 
@@ -9,11 +9,11 @@ from headwater.runtime.folders import prepare_folder
 from headwater.settings import Settings
 
 OVERDUE_S = 300
-"""A delivery that waits longer than this in the log has been missed, or the trigger is far behind: both are helped."""
+"""Records that wait longer in the log were missed, or the trigger is far behind. The timer parses them."""
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers; log and lake are opened by the first of either, and shared by both."""
+    """Build the triggers. Both share log and lake, which the first run opens."""
     bp = func.Blueprint()
     readers, partitions = open_readers(settings, prepare_folder(settings)), open_partitions(settings)
 

@@ -1,4 +1,4 @@
-"""A delivery of the Event Hubs trigger, decoded here: azure-functions' own decoder dies of some hubs' offsets.
+"""Decodes a delivery of the Event Hubs trigger: azure-functions' own decoder fails on the offsets of some hubs.
 
 It reads the offset as a number; with geo-replication an offset is a text such as "1:1000:12" (azure-functions 1.26.0
 and 2.3.0 raise ValueError for the whole batch). Headwater never uses the offset.
@@ -22,22 +22,22 @@ class Delivery(NamedTuple):
 
 
 class DeliveryConverter(meta.InConverter, binding="headwaterDelivery", trigger="eventHubTrigger"):
-    """Takes the place of the library's converter for this trigger: a class registers itself by its definition."""
+    """Replaces the library's converter for this trigger. Defining the class registers it."""
 
     @classmethod
     def check_input_type_annotation(cls, pytype: type) -> bool:
-        """Tell whether a function's parameter may have this type."""
+        """Return whether a function's parameter may have this type."""
         return pytype is Delivery
 
     @classmethod
     def decode(cls, data: meta.Datum, *, trigger_metadata: Mapping[str, meta.Datum]) -> Delivery:
-        """Join the bodies with what the trigger says about each; as many of everything, or ValueError."""
-        said = {name: datum.python_value for name, datum in trigger_metadata.items()}
-        columns = [said[name] for name in ("SequenceNumberArray", "EnqueuedTimeUtcArray", "PropertiesArray")]
+        """Join the bodies with the trigger's metadata of each. Raises ValueError if their numbers differ."""
+        metadata = {name: datum.python_value for name, datum in trigger_metadata.items()}
+        columns = [metadata[name] for name in ("SequenceNumberArray", "EnqueuedTimeUtcArray", "PropertiesArray")]
         records = [_record(body, *about) for body, *about in zip(data.python_value, *columns, strict=True)]
-        return Delivery(said["PartitionContext"]["PartitionId"], records)
+        return Delivery(metadata["PartitionContext"]["PartitionId"], records)
 
 
 def _record(body: bytes, sequence: int, enqueued: str, properties: Mapping[str, Any]) -> LoggedRecord:
-    moment = datetime.fromisoformat(enqueued)  # UTC, whether the host says so or not
+    moment = datetime.fromisoformat(enqueued)  # UTC, even if the host omits the time zone
     return logged_record(sequence, moment if moment.tzinfo else moment.replace(tzinfo=UTC), body, properties)

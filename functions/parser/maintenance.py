@@ -1,8 +1,8 @@
-"""The lake's maintenance on timers."""
+"""Timers of the lake's maintenance."""
 
 import azure.functions as func
 
-from headwater.lake.bronze_retention import let_go
+from headwater.lake.bronze_retention import delete_old_events
 from headwater.lake.lake_maintenance import compact, vacuum
 from headwater.runtime.storage import open_bronze
 from headwater.settings import Settings
@@ -21,7 +21,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     @bp.function_name("vacuum")
     @bp.timer_trigger(arg_name="timer", schedule="0 5 * * * *")
     def delete_unused_files(timer: func.TimerRequest) -> None:
-        let_go(bronze, settings.bronze_keep_days)
+        delete_old_events(bronze, settings.bronze_keep_days)
         vacuum(bronze, settings.vacuum_hours)
 
     return bp

@@ -1,4 +1,4 @@
-"""What the parser's triggers work on: the hub's partitions, each with its parser into one lake."""
+"""Opens the hub's partitions, each with its parser; all write into one lake."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ OWNER = ROUTES["function"]
 
 
 def open_partitions(settings: Settings) -> Partitions:
-    """Open nothing yet; the lake's handles are shared by all partitions, which take turns."""
+    """Open nothing yet. All partitions share the lake's handles and take turns."""
     folder = prepare_folder(settings)
     bronze, claims, readers = open_bronze(settings), open_claims(settings), open_readers(settings, folder)
 
@@ -37,6 +37,6 @@ def _partition_of(readers: Sequence[LogReader], name: str, hub: str) -> LogReade
     if name not in found:
         raise WrongSetting(
             f"The trigger delivers partition {name!r}, hub {hub!r} has {', '.join(sorted(found))}. "
-            "Let HEADWATER_HUB__fullyQualifiedNamespace and HEADWATER_HUB_NAMESPACE name the same namespace."
+            "Set HEADWATER_HUB__fullyQualifiedNamespace and HEADWATER_HUB_NAMESPACE to the same namespace."
         )
     return found[name]

@@ -1,4 +1,4 @@
-"""The receiver's triggers: plain routes, anonymous for the host, so that 401 and 405 are the station's own answers."""
+"""The receiver's triggers: plain routes, anonymous for the host, so that 401 and 405 are the receiver's own answers."""
 
 import azure.functions as func
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
@@ -11,7 +11,7 @@ ANONYMOUS = func.AuthLevel.ANONYMOUS
 
 
 def blueprint(settings: Settings) -> func.Blueprint:
-    """Build the triggers; the first request connects to the log."""
+    """Build the triggers. The first request connects to the log."""
     bp = func.Blueprint()
     intake = intake_of(settings)
 
@@ -25,7 +25,7 @@ def blueprint(settings: Settings) -> func.Blueprint:
     async def lineage_batch(req: func.HttpRequest) -> func.HttpResponse:
         return await intake.batch(req)
 
-    if "api" not in settings.triggers:  # its route has every other path
+    if "api" not in settings.triggers:  # the API's route has every other path
 
         @bp.function_name("other_paths")
         @bp.route("{*path}", methods=["POST"], auth_level=ANONYMOUS)

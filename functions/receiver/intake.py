@@ -1,4 +1,4 @@
-"""A request of the Functions host to the receiver's station and back; whatever goes wrong, nothing but 503."""
+"""Passes a request of the Functions host to the receiver and returns its answer; every failure becomes a 503."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from headwater.answer_headers import ANSWER_HEADERS
 from headwater.eventlog import Log
 from headwater.eventlog.folder_claims import ClaimCheck
 from headwater.receiver import Answer, Refusal, Request
-from headwater.receiver.paths import is_wrong, meant
+from headwater.receiver.paths import is_wrong_path, resolve_path
 from headwater.receiver.station import Receiver, RequestLimits
 from headwater.runtime.folders import prepare_folder
 from headwater.runtime.identities import open_access
@@ -35,7 +35,7 @@ _OPENED: dict[int, "Intake"] = {}
 
 
 def intake_of(settings: Settings) -> "Intake":
-    """Return the one receiver of an app's worker process, whichever of its triggers asks first; raises as `Intake`."""
+    """Return the one receiver of an app's worker process; the first call opens it. Raises as `Intake`."""
     if id(settings) not in _OPENED:
         _OPENED[id(settings)] = Intake(settings)
     return _OPENED[id(settings)]
@@ -45,7 +45,7 @@ class Intake:
     """The one receiver of a worker process."""
 
     def __init__(self, settings: Settings):
-        """Connect to nothing; raises WrongSetting, which the host reports as an app that does not start."""
+        """Connect to nothing yet. Raises WrongSetting, which the host reports as an app that does not start."""
         self._settings = settings
         self._folder = prepare_folder(settings)
         self._claims = open_claims(settings)
@@ -53,15 +53,15 @@ class Intake:
         import_log(settings)
 
     async def one(self, req: func.HttpRequest) -> func.HttpResponse:
-        """Take one event."""
+        """Accept one event."""
         return await self._answer(req, Receiver.one)
 
     async def batch(self, req: func.HttpRequest) -> func.HttpResponse:
-        """Take a JSON array of events."""
+        """Accept a JSON array of events."""
         return await self._answer(req, Receiver.batch)
 
     async def other(self, req: func.HttpRequest) -> func.HttpResponse:
-        """Accept or refuse a POST to a path that no route has."""
+        """Accept or refuse a POST to a path without a route."""
         path = _path(req)
 
         async def take(receiver: Receiver, request: Request) -> Answer:
@@ -73,30 +73,30 @@ class Intake:
     async def inexact(self, req: func.HttpRequest) -> func.HttpResponse | None:
         """Accept or refuse a POST as `other` does; None if the reading API answers the path."""
         path = _path(req)
-        is_ours = meant(path) or is_wrong(path, req.headers.get("content-type", ""))
+        is_ours = resolve_path(path) or is_wrong_path(path, req.headers.get("content-type", ""))
         return await self.other(req) if is_ours else None
 
     async def post(self, body: bytes, headers: Mapping[str, str], caller: Caller) -> tuple[int, bytes]:
-        """Accept an event that the reading API makes of a change, in the name of its authenticated caller."""
+        """Accept the event of a change that the reading API made, in the name of its authenticated caller."""
         try:
             answer = await self._receiver.one(Request("POST", headers, "", body), caller)
         except Exception:
-            log.exception("A change could not be appended: nothing of it was acknowledged. Report this.")
+            log.exception("A change could not be appended and was not acknowledged. Report this.")
             answer = _FAULT.answer()
         return answer.status, answer.body
 
     async def live(self) -> func.HttpResponse:
-        """Answer that this process runs."""
+        """Answer 200: this process runs."""
         return _json(200, {"live": True})
 
     async def ready(self) -> func.HttpResponse:
-        """Answer 200 if events can be acknowledged, else 503 with the reason; the first one connects to the log."""
+        """Answer 200 if events can be acknowledged, otherwise 503 with the reason. The first call opens the log."""
         trouble = self._log.trouble()
         return _json(503 if trouble else 200, {"ready": not trouble, "components": {"log": trouble or "ok"}})
 
     @cached_property
     def _log(self) -> Log:
-        """The log's client belongs to the event loop of the worker, which the first request brings."""
+        """The log's client belongs to the event loop of the worker, so the first request opens it."""
         return open_log(self._settings, self._folder, self._claims)
 
     @cached_property
@@ -108,23 +108,23 @@ class Intake:
     async def _answer(
         self, req: func.HttpRequest, take: Callable[[Receiver, Request], Awaitable[Answer]]
     ) -> func.HttpResponse:
-        """Let the station take a request; an exception would become a 500, which loses the event of a Java producer."""
+        """Let the receiver answer a request. An exception would be a 500, on which Java producers drop the event."""
         try:
             answer = await take(self._receiver, _request(req))
         except Exception:
-            log.exception("A request could not be answered: nothing of it was acknowledged. Report this.")
+            log.exception("A request could not be answered, so nothing was acknowledged. Report this.")
             answer = _FAULT.answer()
         if answer.status != 204 and answer.body != b"{}":
             self._flush_soon()
         return _response(answer)
 
     def _flush_soon(self) -> None:
-        """Send notes of refusals together, half a second after the first."""
+        """Append notes about refused requests together, half a second after the first."""
         if self._flush is None or self._flush.done():
             self._flush = asyncio.create_task(self._flush_while_waiting())
 
     async def _flush_while_waiting(self) -> None:
-        """Flush until no note waits; if the worker's event loop ends, write also what waits for its interval."""
+        """Flush until no note waits. If the worker's event loop ends, also write notes that wait for their interval."""
         try:
             while self._receiver.refusals.is_waiting():
                 await asyncio.sleep(FLUSH_REFUSALS_S)
@@ -145,9 +145,9 @@ def _request(req: func.HttpRequest) -> Request:
 
 
 async def _dropped_body() -> AsyncIterator[bytes]:
-    """Refuse, once the station comes to the body: the host hands on no body without Content-Length."""
-    what = "Azure Functions hands on no body that comes without Content-Length (chunked)."
-    fix = "Turn compression off in the OpenLineage client: it then states the length."
+    """Refuse the request when the receiver reads the body: the host drops a body without Content-Length."""
+    what = "Azure Functions does not pass on a body without Content-Length (chunked)."
+    fix = "Turn compression off in the OpenLineage client: it then sends the length."
     raise Refusal(411, "no_length", what, fix)
     yield b""
 

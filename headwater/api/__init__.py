@@ -1,1 +1,1 @@
-"""HTTP for reading: what the lake and the log can answer."""
+"""The reading API: answer questions over HTTP from lake, index and log."""

@@ -1,4 +1,4 @@
-"""The routes of the reading API: the questions about lineage, and what is asked of log and lake, declared here."""
+"""The routes of the reading API. Questions about log and lake are declared here, others in their packages."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 import msgspec
 
 from headwater.access import Caller
-from headwater.api import contract_routes, identity_routes, operation_lists, sink_routes
+from headwater.api import contract_routes, identity_routes, log_audit, sink_routes
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.overview import overview_of, window_of
 from headwater.api.shapes import operations
@@ -18,7 +18,7 @@ from headwater.events.position import Source
 from headwater.events.times import iso
 from headwater.index.stored.set_aside import SetAside
 from headwater.lake.row_lists import list_rows
-from headwater.paging import Cut, ListPage, RowOrder
+from headwater.paging import ListPage, ResultPage, RowOrder
 from headwater.questions import declared
 from headwater.questions import parameters as p
 from headwater.questions.answers import list_answers
@@ -33,15 +33,15 @@ _A = TypeVar("_A", list_answers.Events, list_answers.RejectedEvents, list_answer
 
 
 class OperationSources(declared.QuestionSources, Protocol):
-    """What is asked of log and lake is asked of these, too."""
+    """Sources of answers about log and lake, in addition to those about lineage."""
 
     @property
     def readers(self) -> Readers:
-        """The log."""
+        """Readers of the event log, one for each partition."""
 
     @property
     def freshness(self) -> FreshnessMeter:
-        """What questions cannot see yet."""
+        """Measures how far answers are behind."""
 
     @property
     def caller(self) -> Caller:
@@ -49,14 +49,14 @@ class OperationSources(declared.QuestionSources, Protocol):
 
     @property
     def settings(self) -> Sequence[Mapping[str, Any]]:
-        """The settings as they are shown."""
+        """The settings for display, without secrets."""
 
 
-From = Annotated[Microseconds | None, Help("From this moment on; one hour before `to` without it.")]
-Buckets = Annotated[int, Help("Into so many parts of equal length the window is cut.", most=500)]
-Job = Annotated[str | None, Help("A job's name, or namespace/name.")]
+From = Annotated[Microseconds | None, Help("Start of the window; default one hour before `to`.")]
+Buckets = Annotated[int, Help("Number of equal parts of the window.", most=500)]
+Job = Annotated[str | None, Help("Name of a job, or namespace/name.")]
 Resume = Annotated[
-    str | None, Help("Go on behind the event of this id; the header Last-Event-ID goes before.", longest=40)
+    str | None, Help("Continue after the event with this id. The header Last-Event-ID takes precedence.", longest=40)
 ]
 
 
@@ -64,7 +64,7 @@ Resume = Annotated[
 def overview(
     sources: OperationSources, *, from_: From = None, to: p.To = None, buckets: Buckets = 60
 ) -> operations.Overview:
-    """Tell what came in, what lags, how runs fare."""
+    """Summarize a window of time: received events, delays, and the states of runs."""
     now_us = time.time_ns() // 1000
     window = window_of(from_, to, buckets, now_us)
     return overview_of(
@@ -74,15 +74,15 @@ def overview(
 
 @question("audit", reads_lake=True)
 def audit(sources: OperationSources) -> operations.Audit:
-    """Hold the log against the lake, and tell whether every acknowledged event is in exactly one table."""
+    """Compare the log with the lake, and check that every acknowledged event is in exactly one table."""
     why = sources.freshness.troubles().get("parser")
-    stopped = f"The parser cannot go on: {why}" if why else ""
+    stopped = f"The parser has stopped: {why}" if why else ""
     try:
-        found = operation_lists.audit(sources.readers(), sources.bronze)
-    except LakeUnavailable as error:  # it may read the same file that stops a station
+        found = log_audit.audit(sources.readers(), sources.bronze)
+    except LakeUnavailable as error:  # the audit may read the same file that stopped the parser
         raise LakeUnavailable(stopped or str(error)) from error
     if found.trouble:
-        return found  # what waits for the index nobody can tell without the log
+        return found  # without a usable log, the lag of the index is unknown
     if found.pending and stopped:
         return msgspec.structs.replace(found, balanced=False, trouble=stopped)  # the index reads the same lake
     return msgspec.structs.replace(found, index=sources.freshness.index_lag())
@@ -90,7 +90,7 @@ def audit(sources: OperationSources) -> operations.Audit:
 
 @question("freshness", reads_lake=True)
 def freshness(sources: OperationSources) -> operations.Freshness:
-    """Tell the age of the oldest acknowledged event that questions cannot see yet."""
+    """Return the age of the oldest acknowledged event that answers do not include yet."""
     return sources.freshness.answer()
 
 
@@ -104,14 +104,14 @@ def events(
 
 @question("rejected", reads_lake=True)
 def rejected(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.RejectedEvents:
-    """List what was acknowledged but could not be stored, and why."""
+    """List acknowledged events that could not be stored, with reasons."""
     return _rejected(sources, since, page)
 
 
 @question("rejected/index", called=None)
 def set_aside(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.SetAsideEvents:
-    """List stored events that the index could not take, so that no question about lineage knows them, and why."""
-    found = _SET_ASIDE.cut(sources.freshness.set_aside(since or 0), page)
+    """List stored events that the index could not process, with reasons. Lineage does not include them."""
+    found = _SET_ASIDE.page(sources.freshness.set_aside(since or 0), page)
     items = [
         list_answers.SetAsideEvent(
             each.event_id, source.epoch, source.partition, each.sequence, iso(each.received_us) or "",
@@ -119,7 +119,7 @@ def set_aside(sources: OperationSources, *, since: p.Since = None, page: NewestP
         )
         for source, each in found.rows
     ]  # fmt: skip
-    return list_answers.SetAsideEvents(items, **found.told)
+    return list_answers.SetAsideEvents(items, **found.info)
 
 
 _SET_ASIDE = RowOrder[tuple[Source, SetAside]](
@@ -143,18 +143,18 @@ def retried(sources: OperationSources, *, since: p.Since = None, limit: p.Listed
 
 @question("refused", reads_lake=True)
 def refused(sources: OperationSources, *, since: p.Since = None, page: NewestPage) -> list_answers.RefusedRequests:
-    """List requests and items that were not taken, counted by reason."""
+    """List refused requests and batch items, counted by reason."""
     return _listed(list_answers.RefusedRequests, list_rows(sources.bronze, REFUSED, page, since_us=since))
 
 
 @question("live", called=None)
 def live(_: OperationSources, *, last_event_id: Resume = None) -> None:
-    """Tell what happens now, as server-sent events: runs, edges, rejections."""
+    """Stream live events as server-sent events: run states, edges, rejected events."""
 
 
 @question("settings", called=None)
 def settings(sources: OperationSources) -> operations.SettingsAnswer:
-    """Show the effective settings, without secrets; keys and their names to administrators alone."""
+    """List the effective settings without secrets. Only administrators see the names of keys."""
     shown = [
         {**each, "value": "***"}
         if each["setting"] == "keys" and each["value"] and not sources.caller.may("admin")
@@ -171,7 +171,7 @@ def _rejected(sources: OperationSources, since_us: int | None, page: ListPage) -
 
 
 def _origin(http: str | None) -> str | None:
-    """Return the file and line that who took files in has named."""
+    """Return the file and line of an event that was ingested from a file."""
     try:
         return msgspec.json.decode(http or "{}", type=_Origin).origin
     except msgspec.MsgspecError:
@@ -182,14 +182,14 @@ class _Origin(msgspec.Struct):
     origin: str | None = None
 
 
-def _listed(shape: type[_A], found: Cut[dict[str, Any]]) -> _A:
-    """Return rows as an answer."""
+def _listed(shape: type[_A], found: ResultPage[dict[str, Any]]) -> _A:
+    """Return a page of rows as an answer."""
     items = [{name: _shown(cell) for name, cell in row.items()} for row in found.rows]
-    return msgspec.convert({"items": items, **found.told}, shape)
+    return msgspec.convert({"items": items, **found.info}, shape)
 
 
 def _shown(cell: Any) -> Any:
-    """Return a time as text, to the microsecond."""
+    """Return a cell for JSON; times are in ISO 8601 with microseconds."""
     return cell.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(cell, datetime) else cell
 
 

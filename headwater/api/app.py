@@ -1,4 +1,4 @@
-"""Serves the routes of the reading API; each answer is made on a thread, lake reads one at a time."""
+"""The ASGI application of the reading API. Questions run in threads; only one at a time reads the lake."""
 
 import asyncio
 import threading
@@ -16,18 +16,18 @@ from starlette.routing import Route as HttpRoute
 from headwater.access import ANYONE, Caller
 from headwater.answer_headers import ANSWER_HEADERS
 from headwater.api import api_routes
-from headwater.api.acts import Recorder, actor_of, outcome_of
+from headwater.api.admin_actions import Recorder, actor_of, outcome_of
 from headwater.api.api_routes import BASE, IDENTITY_ROUTES, ROUTES, SINK_ROUTES
 from headwater.api.docs import Docs
+from headwater.api.error_responses import authorization_error, authorize, error_response, json_response, run_question
 from headwater.api.freshness import FreshnessMeter
-from headwater.api.live_feed import MAX_CLIENTS, Live, LiveStream, last_id
-from headwater.api.refusing import admitted, answered, error_response, json_response, refuse
+from headwater.api.live_feed import MAX_CLIENTS, LiveFeed, LiveStream, last_id
 from headwater.api.shapes.contract_shapes import ContractText
 from headwater.api.shapes.operations import SentAgain
 from headwater.errors import LakeUnavailable
 from headwater.eventlog import Readers
-from headwater.identity.callers import Access
-from headwater.identity.key_desk import KeyDesk
+from headwater.identity.authentication import Authenticator
+from headwater.identity.key_manager import KeyManager
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import RulesInForce, ViewOpener
 from headwater.lake.bronze_tables import Bronze
@@ -36,32 +36,33 @@ from headwater.questions.answers.list_answers import RejectedEvents
 from headwater.questions.declaring import Question
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_service import SinkService
 
-SendAgain = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
-"""Accepts bodies in the name of an authenticated caller; returns for each body None, or why it was refused."""
+ResendEvents = Callable[[Sequence[bytes], Mapping[str, str], Caller], Awaitable[Sequence[str | None]]]
+"""Accepts bodies on behalf of an authenticated caller. Returns None, or the reason of the refusal, for each body."""
 
 
-class ReadFrom(NamedTuple):
-    """What the API answers from, and for whom; settings are shown as they are.
+class ApiSources(NamedTuple):
+    """The sources of answers, and the caller of a request.
 
-    record: writes down who changed what; send_again, live, sinks: only where one process serves.
+    settings: for display, without secrets; record: adds a row to the admin log; send_again, live, sinks: None in a
+    Function App, which has several processes.
     """
 
     readers: Readers
     bronze: Bronze
-    access: Access
+    access: Authenticator
     open_views: ViewOpener
     search: Search
     freshness: FreshnessMeter
     settings: Sequence[Mapping[str, Any]]
     record: Recorder
     admin_log: LakeTable
-    keys: KeyDesk | None
+    keys: KeyManager | None
     contracts: Path
-    send_again: SendAgain | None = None
-    live: Live | None = None
-    sinks: "SinkDesk | None" = None
+    send_again: ResendEvents | None = None
+    live: LiveFeed | None = None
+    sinks: "SinkService | None" = None
     caller: Caller = ANYONE
 
     def rules(self) -> RulesInForce:
@@ -70,82 +71,82 @@ class ReadFrom(NamedTuple):
 
 
 class ReadApi:
-    """Answers from one log, one lake and one index."""
+    """The reading API over one log, one lake and one index."""
 
-    def __init__(self, reading: ReadFrom):
-        """Open nothing: log, lake and index may not be there yet."""
-        self._from = reading
-        self._one_at_a_time = threading.Lock()
+    def __init__(self, sources: ApiSources):
+        """Log, lake and index may not exist yet."""
+        self._sources = sources
+        self._lake_lock = threading.Lock()
 
     def app(self) -> Starlette:
         """Build the ASGI application."""
         served = [
             HttpRoute(
                 f"{BASE}/{route.path.replace('{run}', '{run:path}')}",
-                self._listen if route.name == "live" else partial(self._endpoint, route),
+                self._live_stream if route.name == "live" else partial(self._endpoint, route),
                 methods=[route.method],
             )
             for route in self.routes()
         ]
-        served += Docs(self._from.access, self.routes()).routes()
+        served += Docs(self._sources.access, self.routes()).routes()
         return Starlette(routes=served, exception_handlers={404: _not_found, 405: _wrong_method})
 
     def routes(self) -> list[Question]:
         """Return the routes that this process serves."""
-        served: dict[str, object] = {"rejected-retry": self._from.send_again, "live": self._from.live}
-        served |= {route.name: self._from.sinks for route in SINK_ROUTES}
-        served |= {route.name: self._from.keys for route in IDENTITY_ROUTES if route.name != "admin-log"}
+        served: dict[str, object] = {"rejected-retry": self._sources.send_again, "live": self._sources.live}
+        served |= {route.name: self._sources.sinks for route in SINK_ROUTES}
+        served |= {route.name: self._sources.keys for route in IDENTITY_ROUTES if route.name != "admin-log"}
         return [route for route in ROUTES if served.get(route.name, True)]
 
     async def _endpoint(self, route: Question, request: Request) -> Response:
-        caller = await admitted(self._from.access, request, route.role)
+        caller = await authorize(self._sources.access, request, route.role)
         if isinstance(caller, Response):
             if route.method != "GET":
                 await self._record(route, request, None, caller)
             return caller
-        turn: AbstractContextManager[Any] = self._one_at_a_time if route.reads_lake else nullcontext()
-        found = await asyncio.to_thread(answered, partial(self._ask, route, request, caller), turn)
-        if route.name == "rejected-retry" and self._from.send_again and not isinstance(found, Response):
-            found = await _sent_again(self._from.send_again, found, request, caller)
+        lock: AbstractContextManager[Any] = self._lake_lock if route.reads_lake else nullcontext()
+        found = await asyncio.to_thread(run_question, partial(self._ask, route, request, caller), lock)
+        if route.name == "rejected-retry" and self._sources.send_again and not isinstance(found, Response):
+            found = await _sent_again(self._sources.send_again, found, request, caller)
         answer = found if isinstance(found, Response) else _response(found)
         if route.method != "GET":
             await self._record(route, request, caller, answer)
         return answer
 
     async def _record(self, route: Question, request: Request, caller: Caller | None, answer: Response) -> None:
-        """Write down what was ordered: by its path and parameters, which hold no secret."""
+        """Record an action in the admin log, with its path and parameters, which contain no secrets."""
         outcome = outcome_of(answer.status_code)
-        said = {
+        ordered = {
             **request.path_params,
             **{name: value for name, value in request.query_params.items() if name != "code"},
         }
-        detail = " ".join(f"{name}={value}" for name, value in said.items())
-        subject = next(iter(said.values()), "")
+        detail = " ".join(f"{name}={value}" for name, value in ordered.items())
+        subject = next(iter(ordered.values()), "")
         actor = actor_of(request, caller)
-        await asyncio.to_thread(self._from.record, actor, route.name.replace("-", " "), subject, outcome, detail)
+        await asyncio.to_thread(self._sources.record, actor, route.name.replace("-", " "), subject, outcome, detail)
 
     def _ask(self, route: Question, request: Request, caller: Caller) -> Any:
-        sources = self._from._replace(caller=caller)
+        sources = self._sources._replace(caller=caller)
         asked = {name: request.query_params.getlist(name) for name in request.query_params}
-        return self._from.freshness.certain(lambda: route.ask(sources, asked, **request.path_params))
+        return self._sources.freshness.ask_with_certainty(lambda: route.ask(sources, asked, **request.path_params))
 
-    async def _listen(self, request: Request) -> Response | LiveStream:
-        live = self._from.live
-        refusal = await refuse(self._from.access, request, api_routes.live.role)
+    async def _live_stream(self, request: Request) -> Response | LiveStream:
+        live = self._sources.live
+        refusal = await authorization_error(self._sources.access, request, api_routes.live.role)
         if refusal is not None or live is None:
             return refusal or await _not_found(request, LookupError())
-        found = answered(partial(api_routes.live.ask, self._from, request.query_params), nullcontext())
+        found = run_question(partial(api_routes.live.ask, self._sources, request.query_params), nullcontext())
         if isinstance(found, Response):
             return found
         if live.listening >= MAX_CLIENTS:
-            return error_response(503, f"{MAX_CLIENTS} listen already.", "Come again later.")
+            return error_response(503, f"There are already {MAX_CLIENTS} listeners.", "Try again later.")
         try:
             return await live.open(last_id(request))
         except LakeUnavailable as error:
             return error_response(503, str(error), "Ask again in a moment.")
 
 
-async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request, caller: Caller) -> SentAgain:
+async def _sent_again(send: ResendEvents, found: RejectedEvents, request: Request, caller: Caller) -> SentAgain:
     bodies = [item.body.encode() for item in found.items if item.body]
     reasons = [reason for reason in await send(bodies, dict(request.headers), caller) if reason]
     sent, refused = len(bodies), len(reasons)
@@ -153,7 +154,7 @@ async def _sent_again(send: SendAgain, found: RejectedEvents, request: Request, 
 
 
 def _response(found: Any) -> Response:
-    """Return an answer as JSON; a contract as the file that it is."""
+    """Return an answer as JSON, a contract as a YAML file."""
     if isinstance(found, ContractText):
         named = {**ANSWER_HEADERS, "content-disposition": f'attachment; filename="{found.file}"'}
         return Response(found.text, 200, named, media_type="application/yaml")
@@ -161,11 +162,13 @@ def _response(found: Any) -> Response:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return error_response(404, f"There is nothing at {request.url.path[:200]!r}.", "See /docs for what there is.")
+    return error_response(404, f"The path {request.url.path[:200]!r} does not exist.", "See /docs for all paths.")
 
 
 async def _wrong_method(request: Request, error: Exception) -> Response:
     allowed = getattr(error, "headers", None) or {}
-    answer = error_response(405, f"{request.method} is not taken here.", f"Use {allowed.get('Allow', 'GET')}.")
+    answer = error_response(
+        405, f"{request.method} is not allowed for this path.", f"Use {allowed.get('Allow', 'GET')}."
+    )
     answer.headers.update(allowed)
     return answer

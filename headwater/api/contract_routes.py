@@ -1,4 +1,4 @@
-"""What is asked of contracts beside the facts they are made of: one as YAML, and whether those of a folder are kept."""
+"""Questions about contracts: the contract of a dataset as YAML, and the state of the contracts in a folder."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from headwater.api.shapes.contract_shapes import ContractBreak, Contracts, ContractState, ContractText
 from headwater.contracts.check_reports import CheckedFile
-from headwater.contracts.checking import check_contract, check_policies, policies_beside
+from headwater.contracts.checking import check_contract, check_policies, policy_files
 from headwater.contracts.contract_files import contract_paths, read_contract
 from headwater.contracts.observed_answers import ObservedAnswers
 from headwater.contracts.odcs_document import document_of
@@ -21,36 +21,36 @@ from headwater.questions import parameters as p
 from headwater.questions.declared import QuestionSources
 from headwater.questions.declared.contract_questions import facts_of
 from headwater.questions.declaring import question
-from headwater.questions.resolved_moments import resolved_after
+from headwater.questions.resolved_moments import resolve_after
 from headwater.questions.subjects import Subject
 
 
 class ContractSources(QuestionSources, Protocol):
-    """What contracts are asked of."""
+    """Sources of answers about contracts."""
 
     @property
     def contracts(self) -> Path:
-        """Their folder, there or not."""
+        """The folder of contracts; it may not exist."""
 
 
 @question("contract.yml", called=None, reads_lake=True)
 def contract_yaml(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, against: p.Against = None
 ) -> ContractText:  # fmt: skip
-    """Write the contract of a dataset, by the Open Data Contract Standard."""
-    at_us = sources.open_views.now(lambda live, _: resolved_after(live, against))
+    """Return the contract of a dataset as YAML of the Open Data Contract Standard."""
+    at_us = sources.open_views.now(lambda live, _: resolve_after(live, against))
     document = document_of(facts_of(sources, [Subject(namespace, dataset)], at_us)[0])
     return ContractText(yaml_of(document), f"{re.sub(r'[^A-Za-z0-9._-]+', '_', document['name'])[-100:]}.yml")
 
 
 @question("contracts", reads_lake=True)
 def contracts(sources: ContractSources, *, page: ListPage) -> Contracts:
-    """List the contracts and policies of the folder: which are kept, and what breaks the others, by which run."""
+    """List contracts and policies with their state, and for broken ones the reasons and the responsible runs."""
     observed = ObservedAnswers(lambda asked, given: to_builtins(asked.ask(sources, given)))
     found = [*_states(sources.contracts, observed)]
-    cut = _ORDER.cut(found, page)
+    cut = _ORDER.page(found, page)
     states = Counter(each.state for each in found)
-    return Contracts(folder=str(sources.contracts), items=list(cut.rows), states=dict(states), **cut.told)
+    return Contracts(folder=str(sources.contracts), items=list(cut.rows), states=dict(states), **cut.info)
 
 
 _RANK = {"broken": 0, "unreadable": 1, "kept": 2}
@@ -80,7 +80,7 @@ def _states(folder: Path, observed: ObservedAnswers) -> Iterator[ContractState]:
             continue
         alone = file.promises[0] if len(file.promises) == 1 else None
         yield _state(name, checked, alone.asked.text if alone else None, file.promises[0].version)
-    for path in policies_beside([folder]):
+    for path in policy_files([folder]):
         try:
             yield _state(path.name, check_policies(path, observed), None, None)
         except GiveUp as error:

@@ -1,4 +1,4 @@
-"""`/openapi.json` and the page `/docs` that shows it; nothing on the page comes from another host."""
+"""`/openapi.json`, and the page `/docs`, which shows it without resources of other hosts."""
 
 import base64
 import hashlib
@@ -11,17 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
+from headwater.api.error_responses import authorization_error
 from headwater.api.openapi import document
-from headwater.api.refusing import refuse
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.questions.declaring import Question
 
 
 class Docs:
-    """The document and its page, each made once."""
+    """The OpenAPI document and its page. Both are built once."""
 
-    def __init__(self, access: Access, routes: Sequence[Question]):
-        """Make nothing yet. routes: the ones that are served."""
+    def __init__(self, access: Authenticator, routes: Sequence[Question]):
+        """routes: the questions that this process serves."""
         self._access = access
         self._routes = routes
 
@@ -30,11 +30,11 @@ class Docs:
         return [HttpRoute("/openapi.json", self._json), HttpRoute("/docs", self._page)]
 
     async def _json(self, request: Request) -> Response:
-        refusal = await refuse(self._access, request, "read")
+        refusal = await authorization_error(self._access, request, "read")
         return refusal or Response(self._document, media_type="application/json")
 
     async def _page(self, _: Request) -> Response:
-        """Answer the page to a browser; it is public, and asks for the key that the document needs."""
+        """Serve the page. It is public, and asks the user for the key to load the document."""
         return Response(self._html, media_type="text/html", headers=self._headers)
 
     @cached_property
@@ -60,6 +60,6 @@ class Docs:
 
 
 def _digest(page: str, element: str) -> str:
-    """Return what the policy calls the page's one style or script: nothing else runs."""
+    """Return the hash of the page's style or script for the content security policy, which allows nothing else."""
     text = page.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""How old the oldest acknowledged event is that questions cannot see yet, and what an unknown name means until then."""
+"""Measure how far answers are behind the acknowledged events, and decide whether an unknown name is really unknown."""
 
 import threading
 import time
@@ -19,14 +19,14 @@ from headwater.lake.gold_pass import Gold
 
 T = TypeVar("T")
 
-_LOOK_S = 1.0
-_NOT_BUILT = "Nothing can be answered yet: the index of the lake is still being built."
-_LEAST_S = 0.001
-"""Age of what waits although the clock of who received it is ahead of ours: 0 is kept for nothing waits."""
+_MEASURE_INTERVAL_S = 1.0
+_NOT_BUILT = "There are no answers yet: the index of the lake is still being built."
+_MIN_AGE_S = 0.001
+"""Minimum age of a waiting event. The clock of the receiver may be ahead of ours, and 0 means that no event waits."""
 
 
 class WaitingEvents(NamedTuple):
-    """What waits in the log for bronze, and in bronze for the index: how many events, age of the oldest (s)."""
+    """Events that wait in the log for bronze, and in bronze for the index: their number and the age of the oldest."""
 
     log_s: float = 0.0
     bronze_s: float = 0.0
@@ -35,17 +35,17 @@ class WaitingEvents(NamedTuple):
 
     @property
     def worst_s(self) -> float:
-        """Age of the oldest event that questions cannot see."""
+        """Age of the oldest event that answers do not include (s)."""
         return max(self.log_s, self.bronze_s)
 
     @property
     def events(self) -> int:
-        """How many events questions cannot see."""
+        """Number of events that answers do not include."""
         return self.log_events + self.bronze_events
 
 
 class FreshnessMeter:
-    """Looks at log, lake and index; may be asked from any thread."""
+    """Measures delays between log, lake and index. Thread-safe."""
 
     def __init__(
         self,
@@ -55,58 +55,58 @@ class FreshnessMeter:
         gold: Gold,
         troubles: Callable[[], Mapping[str, str]] = dict,
     ):
-        """Open nothing. readers, bronze and gold: used by nobody else, for they are not for two threads at once.
+        """readers, bronze, gold: not shared with other code, because they are not thread-safe.
 
-        troubles: tells what is wrong with each station of this machine that cannot go on.
+        troubles: returns the errors of the stations on this machine that have stopped, by station.
         """
         self.troubles = troubles
         self._readers = readers
         self._bronze = bronze
         self._home = home
         self._gold = gold
-        self._one_at_a_time = threading.Lock()
-        self._built_look, self._unbuilt_s = -_LOOK_S, 0.0
+        self._lock = threading.Lock()
+        self._build_measured, self._unbuilt_s = -_MEASURE_INTERVAL_S, 0.0
 
     def waiting(self) -> WaitingEvents:
-        """Tell what waits: an event that was acknowledged before is counted, or questions from now on see it.
+        """Count the waiting events. Every event acknowledged before the call is counted or visible in answers.
 
-        The stations are looked at in the order of the data's way, so that what moves on meanwhile is met at the next.
-        Raises LogUnavailable or LakeUnavailable.
+        It checks log, bronze and index in the order of the data flow, so an event that moves on during the call is
+        found at its next station. Raises LogUnavailable or LakeUnavailable.
         """
-        with self._one_at_a_time:
+        with self._lock:
             return self._waiting()
 
     def oldest_unseen_us(self) -> int | None:
-        """Return when the oldest event was received that questions do not see (us, UTC), None where they see all.
+        """Return when the oldest event that answers do not include was received (us, UTC); None if they include all.
 
-        Like `waiting`, and raises what it raises.
+        Raises LogUnavailable or LakeUnavailable.
         """
-        with self._one_at_a_time:
+        with self._lock:
             found = self._readers()
             in_log = _oldest_us(found, self._bronze.watermarks([reader.source for reader in found]))
             in_bronze = ahead(self._bronze, served_progress(self._home))[1]
         return min((each_us for each_us in (*in_log, in_bronze) if each_us is not None), default=None)
 
     def answer(self) -> Freshness:
-        """Answer what waits, and how far gold is; see docs/api.md."""
-        with self._one_at_a_time:
+        """Return the answer of the question `freshness`; see docs/api.md."""
+        with self._lock:
             waiting = self._waiting()
             gold = self._gold_freshness(waiting.log_s)
             return Freshness(waiting.worst_s, waiting.log_s, waiting.bronze_s, waiting.events, gold)
 
     def index_lag(self) -> IndexLag:
-        """Answer what questions do not know: what waits, and what the index could not take."""
+        """Return the waiting events, and the number of events that the index could not process."""
         waiting = self.waiting()
         return IndexLag(waiting.events, waiting.worst_s, len(self.set_aside(0)))
 
     def set_aside(self, since_us: int) -> list[tuple[Source, SetAside]]:
-        """Return the events that the index could not take, received since then."""
+        """Return the events that the index could not process. since_us: only those received since then (us, UTC)."""
         return served_set_aside(self._home, since_us)
 
-    def certain(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
-        """Return an answer; the error `unknown` is raised only where no acknowledged event knows the name.
+    def ask_with_certainty(self, ask: Callable[[], T], unknown: type[HeadwaterError] = NotKnown) -> T:
+        """Return the answer of `ask`. Let the error `unknown` pass only if no acknowledged event contains the name.
 
-        Raises Behind while events wait that may know it, and until there is an index to answer from.
+        Raises Behind while waiting events may contain the name, and while the index is being built.
         """
         try:
             return ask()
@@ -120,23 +120,23 @@ class FreshnessMeter:
                 where = "log" if waiting.log_s == waiting.worst_s else "lake"
                 unknown_yet = f"{error}{self._index_trouble()}"
                 raise Behind(unknown_yet, where, waiting.worst_s, getattr(error, "nearest", ())) from error
-        return ask()  # what came in between the question and the look can be seen by now
+        return ask()  # an event that arrived between the question and the check is visible by now
 
     def _until_built(self, error: NotBuilt) -> HeadwaterError:
-        """Say how far the index is that is being built, looking once a second: whoever starts has little time."""
-        with self._one_at_a_time:
+        """Return the error while the index is being built. Measures at most once a second to save CPU."""
+        with self._lock:
             now = time.monotonic()
-            if now >= self._built_look + _LOOK_S and self._bronze.exists():
+            if now >= self._build_measured + _MEASURE_INTERVAL_S and self._bronze.exists():
                 oldest_us = ahead(self._bronze, building_progress(self._home))[1]
-                self._built_look, self._unbuilt_s = now, max(_LEAST_S, _age_s(oldest_us))
+                self._build_measured, self._unbuilt_s = now, max(_MIN_AGE_S, _age_s(oldest_us))
         if not self._unbuilt_s:
             return error
         return Behind(f"{_NOT_BUILT}{self._index_trouble()}", "lake", self._unbuilt_s)
 
     def _index_trouble(self) -> str:
-        """Return why the index does not go on, as a sentence to append; empty if it does."""
+        """Return a sentence with the error that stopped the index; empty if it runs."""
         why = self.troubles().get("index")
-        return f" The index does not go on: {why}" if why else ""
+        return f" The index has stopped: {why}" if why else ""
 
     def _waiting(self) -> WaitingEvents:
         found = self._readers()
@@ -147,7 +147,7 @@ class FreshnessMeter:
         return WaitingEvents(log_s, _age_s(oldest_us), in_log, in_bronze)
 
     def _gold_freshness(self, in_log_s: float) -> GoldFreshness | None:
-        """Tell of gold, which Spark makes when it is told to: questions of ours do not read it."""
+        """Return the freshness of gold; None without gold. It does not affect answers, which do not read gold."""
         last = self._gold.last_pass()
         if last is None:
             return None
@@ -156,7 +156,7 @@ class FreshnessMeter:
 
 
 def log_age_s(readers: Readers, bronze: Bronze) -> float:
-    """Return the age of the oldest event that waits in the log for bronze, 0 where none does.
+    """Return the age of the oldest event that waits in the log for bronze (s), 0 if none waits.
 
     Raises LogUnavailable or LakeUnavailable.
     """
@@ -169,6 +169,6 @@ def _oldest_us(readers: Sequence[LogReader], passed: Mapping[Source, int]) -> li
 
 
 def _age_s(*received_us: int | None) -> float:
-    """Return the age of the oldest of what waits, 0 where nothing does."""
+    """Return the age of the oldest time, 0 without any."""
     oldest = min((each_us for each_us in received_us if each_us is not None), default=None)
-    return 0.0 if oldest is None else max(_LEAST_S, time.time() - oldest / 1e6)
+    return 0.0 if oldest is None else max(_MIN_AGE_S, time.time() - oldest / 1e6)

@@ -1,7 +1,7 @@
-"""`live`: what happens now as server-sent events, read once for all who listen.
+"""The route `live`: stream changes of the index to clients as server-sent events.
 
-One task reads the feed of the index while anybody listens; each event is encoded once. Who reads too slowly is let go
-and may come again with the id of its last event.
+While there are clients, one task reads the feed of the index and encodes each event once for all of them. A client that
+reads too slowly is disconnected, and can reconnect with the id of its last event.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from headwater.errors import LakeUnavailable
 from headwater.index.home import IndexHome
 from headwater.index.reading.feed_reader import FeedPlace, FeedReader, Happened
 
-LOOK_S = 0.5
+POLL_INTERVAL_S = 0.5
 HEARTBEAT_S = 15.0
-SLOW_S = 20.0
-MAX_WAITING = 4_000
-REPLAYED = 2_000
-"""Most events that are sent again to who comes back; for more it is told to ask anew."""
+SLOW_CLIENT_S = 20.0
+MAX_QUEUED = 4_000
+MAX_REPLAYED = 2_000
+"""Maximum number of missed events that a reconnecting client receives. If it missed more, it receives `reset`."""
 
 MAX_CLIENTS = 1_000
 
@@ -31,91 +31,94 @@ _HEADERS = [
 
 
 class _Client:
-    """Someone who listens; None in the queue ends it."""
+    """A connected client with its queue. None in the queue ends the stream."""
 
     def __init__(self) -> None:
-        self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_WAITING)
+        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_QUEUED)
 
-    def give(self, message: bytes | None) -> None:
+    def put(self, message: bytes | None) -> None:
         try:
-            self.waiting.put_nowait(message)
-        except asyncio.QueueFull:  # too slow: it comes again, and goes on behind the last that it had
-            while not self.waiting.empty():
-                self.waiting.get_nowait()
-            self.waiting.put_nowait(None)
+            self.queue.put_nowait(message)
+        except asyncio.QueueFull:  # too slow: disconnect it; it resumes after its last event when it reconnects
+            while not self.queue.empty():
+                self.queue.get_nowait()
+            self.queue.put_nowait(None)
 
 
-class Live:
-    """The listeners of one process."""
+class LiveFeed:
+    """The clients of a process."""
 
-    def __init__(self, home: IndexHome, *, slow_s: float = SLOW_S):
-        """Read nothing before somebody listens. slow_s: a client that takes nothing for so long is let go."""
+    def __init__(self, home: IndexHome, *, slow_s: float = SLOW_CLIENT_S):
+        """slow_s: disconnect a client that receives nothing for this time."""
         self._slow_s = slow_s
         self._reader = FeedReader(home)
         self._reading = asyncio.Lock()
         self._clients: set[_Client] = set()
         self._task: asyncio.Task[None] | None = None
-        self._place: FeedPlace | None = None
+        self._position: FeedPlace | None = None
 
     @property
     def listening(self) -> int:
-        """How many listen."""
+        """The number of clients."""
         return len(self._clients)
 
     async def open(self, last_id: str | None) -> "LiveStream":
-        """Begin to listen, behind an event or from now on; raises LakeUnavailable while there is no index."""
+        """Add a client. last_id: resume after this event, None to start now.
+
+        Raises LakeUnavailable while there is no index.
+        """
         client = _Client()
         async with self._reading:
-            self._tell(await asyncio.to_thread(self._read, from_now=not self._clients))
+            self._broadcast(await asyncio.to_thread(self._read, from_now=not self._clients))
             missed = await asyncio.to_thread(self._missed, last_id)
             begin = (
-                Happened(str(self._place), "reset", {})
+                Happened(str(self._position), "reset", {})
                 if missed is None
-                else Happened(last_id or str(self._place), "hello", {})
+                else Happened(last_id or str(self._position), "hello", {})
             )
             for message in _messages([begin, *(missed or ())]):
-                client.give(message)
+                client.put(message)
             self._clients.add(client)
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._follow())
         return LiveStream(self, client, self._slow_s)
 
-    def leave(self, client: _Client) -> None:
-        """Give up a listener."""
+    def remove(self, client: _Client) -> None:
+        """Remove a client."""
         self._clients.discard(client)
 
     def close(self) -> None:
         """End every stream."""
         for client in self._clients:
-            client.give(None)
+            client.put(None)
 
     async def _follow(self) -> None:
         while self._clients:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             async with self._reading:
-                with contextlib.suppress(LakeUnavailable):  # built anew: it goes on with the new file
-                    self._tell(await asyncio.to_thread(self._read))
+                with contextlib.suppress(LakeUnavailable):  # the index is being rebuilt; continue with the new file
+                    self._broadcast(await asyncio.to_thread(self._read))
         self._reader.close()
 
     def _read(self, *, from_now: bool = False) -> Sequence[Happened]:
-        """Read what is new; from_now: what nobody listened to is not."""
-        if self._place is None or from_now:
-            self._place = self._reader.newest()
-        found, self._place = self._reader.read(self._place)
+        """Read new events. from_now: skip the events before now, because there were no clients."""
+        if self._position is None or from_now:
+            self._position = self._reader.newest()
+        found, self._position = self._reader.read(self._position)
         return found
 
     def _missed(self, last_id: str | None) -> Sequence[Happened] | None:
-        """Return what happened behind an id up to where all others are, None where that cannot be told any more."""
-        at, missed = self._reader.find(last_id) if last_id else self._place, list[Happened]()
-        while at is not None and at != self._place and len(missed) <= REPLAYED:
-            found, at = self._reader.read(at, until=self._place)
+        """Return the events after an id up to the current position; None if they are no longer available."""
+        at, missed = self._reader.find(last_id) if last_id else self._position, list[Happened]()
+        while at is not None and at != self._position and len(missed) <= MAX_REPLAYED:
+            found, at = self._reader.read(at, until=self._position)
             missed += found
-        return None if at is None or len(missed) > REPLAYED else missed
+        return None if at is None or len(missed) > MAX_REPLAYED else missed
 
-    def _tell(self, found: Sequence[Happened]) -> None:
+    def _broadcast(self, found: Sequence[Happened]) -> None:
         for message in _messages(found):
             for client in self._clients:
-                client.give(message)
+                client.put(message)
 
 
 def _messages(found: Iterable[Happened]) -> list[bytes]:
@@ -123,22 +126,21 @@ def _messages(found: Iterable[Happened]) -> list[bytes]:
 
 
 def _encoded(happened: Happened) -> bytes:
-    """Encode an event; JSON has no line breaks of its own."""
+    """Encode a server-sent event. Encoded JSON contains no line breaks."""
     data = msgspec.json.encode(happened.value)
     return f"id: {happened.id}\nevent: {happened.kind}\ndata: ".encode() + data + b"\n\n"
 
 
 class LiveStream:
-    """One listener's answer, until it or we go."""
+    """The response to one client, an ASGI application."""
 
-    def __init__(self, live: Live, client: _Client, slow_s: float):
-        """Send to a client that listens already."""
+    def __init__(self, live: LiveFeed, client: _Client, slow_s: float):
         self._slow_s = slow_s
         self._live = live
         self._client = client
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        """Send what comes, and a comment where nothing does."""
+        """Send events until the client disconnects, and a heartbeat comment while there are none."""
         gone = asyncio.create_task(self._until_gone(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -147,23 +149,23 @@ class LiveStream:
                 await asyncio.wait_for(send(part), self._slow_s)
             await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), self._slow_s)
         except TimeoutError:
-            pass  # the server closes the connection of an answer that has no end
+            pass  # the server closes the connection, because the response is not complete
         finally:
             gone.cancel()
-            self._live.leave(self._client)
+            self._live.remove(self._client)
 
     async def _next(self) -> bytes | None:
         try:
-            return await asyncio.wait_for(self._client.waiting.get(), HEARTBEAT_S)
+            return await asyncio.wait_for(self._client.queue.get(), HEARTBEAT_S)
         except TimeoutError:
             return b":\n\n"
 
     async def _until_gone(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self._client.give(None)
+        self._client.put(None)
 
 
 def last_id(request: Request) -> str | None:
-    """Return the id behind which a request wants to go on."""
+    """Return the id of the last event that a client received."""
     return request.headers.get("last-event-id") or request.query_params.get("lastEventId")

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the routes and the shapes of their answers."""
+"""Generate the OpenAPI document from the routes and the shapes of their answers."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -8,7 +8,7 @@ import msgspec
 
 from headwater.api.api_routes import BASE, LINEAGE_ROUTES, SINK_ROUTES
 from headwater.api.shapes.contract_shapes import ContractText
-from headwater.api.shapes.happenings import HAPPENINGS
+from headwater.api.shapes.live_events import LIVE_EVENTS
 from headwater.api.shapes.marquez_shapes import READ_BY_PAGE
 from headwater.questions.answers.answer_parts import Error
 from headwater.questions.declaring import Parameter, Question
@@ -16,11 +16,11 @@ from headwater.questions.declaring import Parameter, Question
 _JSON = "application/json"
 _SCHEMAS = "#/components/schemas/"
 _REFUSALS = {
-    "400": "A parameter is missing, unknown or out of form",
+    "400": "A parameter is missing, unknown or invalid",
     "401": "The key is missing or wrong",
-    "403": "The key may not do this",
-    "404": "Nothing of this name; `nearest` lists what is like it",
-    "503": "Log, lake or index do not answer now, or events wait that may know the name (`behind`); ask again",
+    "403": "The key lacks a permission",
+    "404": "The name is unknown; `nearest` lists similar names",
+    "503": "Log, lake or index is not available, or waiting events may contain the name (`behind`); ask again",
 }
 _EVENT = {
     "type": "object",
@@ -28,16 +28,16 @@ _EVENT = {
 }
 _STREAM = {
     "type": "string",
-    "description": "Server-sent events; `data` is JSON: "
-    + ", ".join(f"of `{name}` a {shape.__name__}" for name, shape in HAPPENINGS.items()),
+    "description": "Server-sent events with JSON in `data`: "
+    + ", ".join(f"{shape.__name__} for `{name}`" for name, shape in LIVE_EVENTS.items()),
 }
-_TAKEN = {"content": {_JSON: {"schema": {"type": "object"}}}}
+_ANSWER = {"content": {_JSON: {"schema": {"type": "object"}}}}
 
 
 def document(routes: Sequence[Question]) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of these routes, of the receiver and of the health checks."""
+    """Return the OpenAPI 3.1 document of the routes, the receiver and the health checks."""
     answers = [route.answer for route in routes if route.answer and route.answer is not ContractText]
-    shapes = [*answers, *HAPPENINGS.values(), *READ_BY_PAGE.values(), Error]
+    shapes = [*answers, *LIVE_EVENTS.values(), *READ_BY_PAGE.values(), Error]
     _, schemas = msgspec.json.schema_components(shapes, ref_template=f"{_SCHEMAS}{{name}}")
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -47,7 +47,8 @@ def document(routes: Sequence[Question]) -> dict[str, Any]:
         "info": {
             "title": "Headwater",
             "version": version("headwater"),
-            "description": "An ingestion pipeline for OpenLineage. Without keys, on loopback, nobody needs one.",
+            "description": "Ingests OpenLineage events and answers column-level questions about lineage. If no keys "
+            "are configured, requests from this machine need none.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {**paths, **_intake(), **_health()},
@@ -65,18 +66,18 @@ def document(routes: Sequence[Question]) -> dict[str, Any]:
 
 def _operation(route: Question) -> dict[str, Any]:
     if route.answer is None:
-        said: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
+        answer: dict[str, Any] = {"content": {"text/event-stream": {"schema": _STREAM}}}
     elif route.answer is ContractText:
-        said = {"content": {"application/yaml": {"schema": {"type": "string"}}}}
+        answer = {"content": {"application/yaml": {"schema": {"type": "string"}}}}
     else:
-        said = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
+        answer = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}{route.answer.__name__}"}}}}
     return {
         "operationId": route.name,
         "summary": route.summary,
         "tags": ["lineage" if route in LINEAGE_ROUTES else "sinks" if route in SINK_ROUTES else "operations"],
-        "description": f"Needs the role `{route.role}`.",
+        "description": f"Requires the role `{route.role}`.",
         "parameters": [_parameter(each) for each in route.parameters],
-        "responses": {"200": {"description": "Answered", **said}, **_refusals(*_REFUSALS)},
+        "responses": {"200": {"description": "The answer", **answer}, **_refusals(*_REFUSALS)},
     }
 
 
@@ -89,20 +90,20 @@ def _parameter(each: Parameter) -> dict[str, Any]:
 
 def _refusals(*statuses: str) -> dict[str, Any]:
     refused = {"content": {_JSON: {"schema": {"$ref": f"{_SCHEMAS}Error"}}}}
-    return {status: {"description": _REFUSALS.get(status, "Not taken"), **refused} for status in statuses}
+    return {status: {"description": _REFUSALS.get(status, "Refused"), **refused} for status in statuses}
 
 
 def _intake() -> Mapping[str, Any]:
     refusals = _refusals("400", "401", "403", "408", "413", "415", "431", "503")
-    one = {"operationId": "lineage", "summary": "Take one OpenLineage event; 200 means it is on disk"}
-    many = {"operationId": "batch", "summary": "Take an array of events; items that are not taken are named"}
+    one = {"operationId": "lineage", "summary": "Send one OpenLineage event; 200 means that it is on disk"}
+    many = {"operationId": "batch", "summary": "Send an array of events; the answer lists refused items"}
     array = {"type": "array", "items": _EVENT, "maxItems": 10_000}
     return {
-        "/api/v1/lineage": {"post": _post(one, _EVENT, {"200": {"description": "Taken", **_TAKEN}, **refusals})},
+        "/api/v1/lineage": {"post": _post(one, _EVENT, {"200": {"description": "Accepted", **_ANSWER}, **refusals})},
         "/api/v1/lineage/batch": {
             "post": _post(many, array, {
-                "200": {"description": "Some were not taken: `failed_events` names them", **_TAKEN},
-                "204": {"description": "All were taken"}, **refusals,
+                "200": {"description": "Some events were refused: see `failed_events`", **_ANSWER},
+                "204": {"description": "All events were accepted"}, **refusals,
             })
         },
     }  # fmt: skip
@@ -119,11 +120,11 @@ def _health() -> Mapping[str, Any]:
             "get": {
                 "operationId": path.strip("/").replace("/", "-"), "summary": summary, "tags": ["health"],
                 "security": [{}],
-                "responses": {status: {"description": meaning, **_TAKEN} for status, meaning in statuses.items()},
+                "responses": {status: {"description": meaning, **_ANSWER} for status, meaning in statuses.items()},
             }
         }
         for path, summary, statuses in (
-            ("/health/live", "Whether the process answers", {"200": "It does"}),
-            ("/health/ready", "Whether events can be acknowledged", {"200": "Yes", "503": "Not now"}),
+            ("/health/live", "Check whether the process answers", {"200": "It answers"}),
+            ("/health/ready", "Check whether events can be accepted", {"200": "Ready", "503": "Not ready"}),
         )
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What came in, what lags and how runs fare, as series over a window."""
+"""Time series over a window: received events, rejections, refusals, and states of runs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ _LATEST_US = 7_030 * 366 * 24 * _HOUR_US
 
 
 class TimeBuckets(NamedTuple):
-    """A time in buckets of equal length (us)."""
+    """A window of time in buckets of equal length (us, UTC)."""
 
     since_us: int
     bucket_us: int
@@ -30,7 +30,7 @@ class TimeBuckets(NamedTuple):
 
     @property
     def until_us(self) -> int:
-        """The end, not included."""
+        """End of the window, exclusive."""
         return self.since_us + self.bucket_us * self.buckets
 
 
@@ -43,7 +43,7 @@ def overview_of(
     window: TimeBuckets,
     now_us: int,
 ) -> Overview:
-    """Answer series of events, rejections, refusals (by time of receipt) and runs (by event time); see docs/api.md."""
+    """Return series of events, rejections and refusals (by time of receipt) and of runs (by event time)."""
     passed = bronze.watermarks([reader.source for reader in readers])
     pending = sum(each(readers, lambda reader: reader.pending(passed[reader.source])))
     return Overview(
@@ -58,7 +58,7 @@ def overview_of(
 
 
 def run_health(live: LiveGraph, window: TimeBuckets, now_us: int) -> RunHealth:
-    """Answer counts of runs by state and time (of their end, or newest event), and the ones to look at."""
+    """Return the number of runs by state and time of their end or newest event, and the failed and lost runs."""
     series: dict[str, list[int]] = {}
     for state, bucket, count in states_in_time(live, window.since_us, window.bucket_us, window.until_us):
         series.setdefault(state, [0] * window.buckets)[bucket] = count
@@ -78,11 +78,13 @@ def _item(run: RunState) -> OverviewRun:
 
 
 def window_of(from_us: int | None, to_us: int | None, buckets: int, now_us: int) -> TimeBuckets:
-    """Return the window that is asked for, up to now and an hour long; raises WrongQuestion for one that is none."""
+    """Return the requested window; by default, the last hour. Raises WrongQuestion if it is empty or too long."""
     until_us = now_us if to_us is None else to_us
     since_us = until_us - _HOUR_US if from_us is None else from_us
     if not 0 < until_us - since_us <= _MAX_US:
-        raise WrongQuestion("The window from `from` to `to` must be longer than nothing and no longer than 366 days.")
+        raise WrongQuestion(
+            "The window from `from` to `to` is empty or longer than 366 days. Choose a later `to` or a shorter window."
+        )
     if until_us > _LATEST_US:
-        raise WrongQuestion("to= lies behind the year 9000.")
+        raise WrongQuestion("to= is after the year 9000. Choose an earlier time.")
     return TimeBuckets(since_us, max(1, -(-(until_us - since_us) // buckets)), buckets)

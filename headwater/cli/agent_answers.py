@@ -1,82 +1,82 @@
-"""Answers of the reading API, shortened for agents: names as texts, one line for each thing, the rest counted.
+"""Shorten answers of the reading API for agents: one line of text for each item, and a count of the omitted items.
 
-`given`: the parameters that the agent gave; `left_out` recommends only others.
+`given` contains the parameters that the agent set. The advice in `left_out` names only parameters that are not set.
 """
 
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from headwater.cli.agent_shapes import (
-    ColumnsExposed,
-    ColumnsJudged,
-    ColumnsReached,
-    DatasetTold,
-    EdgesChanged,
-    NamesFound,
-    ThingsChanged,
-    WayShown,
+    ColumnVerdicts,
+    DatasetSummary,
+    EdgeChanges,
+    ExposedColumns,
+    OtherChanges,
+    PathSteps,
+    ReachedColumns,
+    SearchMatches,
 )
-from headwater.cli.agent_texts import SHOWN, advice, first_of, joined, said_of_rest, some_of
-from headwater.cli.wording import how, place
+from headwater.cli.agent_texts import MAX_ITEMS, advice, first_that_fit, first_three, join_sentences, omitted_note
+from headwater.cli.text_format import dataset_text, transformation_text
 
-MAX_ASKED = 10_000
-CHANGES = 10
-_STOPS = 15
-_BRIEF = 200
+MAX_COLUMNS = 10_000
+RECENT_CHANGES = 10
+_MAX_STOPS = 15
+_MAX_BRIEF = 200
 Answer = dict[str, Any]
 
 
 def plain(found: Answer, _: Container[str]) -> Answer:
-    """Show of each list its first things, and count the rest."""
+    """Shorten each list of an answer to its first items, and count the omitted ones."""
     lists = {key: value for key, value in found.items() if isinstance(value, list)}
-    shown = {key: first_of(things) for key, things in lists.items()}
+    shown = {key: first_that_fit(things) for key, things in lists.items()}
     total = {key: len(things) for key, things in lists.items()}
     total |= {"items": found["totalCount"]} if "totalCount" in found else {}
-    left_out = (said_of_rest(total[key] - len(shown[key]), key, key, "Ask for less.") for key in lists)
-    return {**found, **shown, "left_out": joined(*left_out)}
+    left_out = (omitted_note(total[key] - len(shown[key]), key, key, "Ask for less.") for key in lists)
+    return {**found, **shown, "left_out": join_sentences(*left_out)}
 
 
-def search(found: Answer, given: Container[str]) -> NamesFound:
-    """Name what was found, one line each."""
+def search(found: Answer, given: Container[str]) -> SearchMatches:
+    """Return one line for each match."""
     lines = []
     for item in found["items"]:
         line = f"{item['kind']} {item['namespace']}/{item['name']}" + (f"#{item['column']}" if item["column"] else "")
         line += f" tagged {item['tag']}" if item["tag"] else ""
         line += f" means {name(item['means'])}" if item["means"] else ""
         lines.append(line)
-    shown = first_of(lines)
+    shown = first_that_fit(lines)
     more = found["totalCount"] - len(shown)
     hint = f"Search for more words. {advice(given, kinds='Name `kinds`.', limit='Raise `limit`.')}".strip()
-    return NamesFound(shown, said_of_rest(more, "thing", "things", hint, at_least=found["truncated"]))
+    return SearchMatches(shown, omitted_note(more, "thing", "things", hint, at_least=found["truncated"]))
 
 
-def reach(found: Answer, given: Container[str]) -> ColumnsReached:
-    """Name reached columns by dataset, nearest first; numbers are steps."""
+def reach(found: Answer, given: Container[str]) -> ReachedColumns:
+    """Return the reached columns by dataset, nearest first, with the number of steps to each."""
     columns = found["columns"]
-    shown = first_of([_hit(each) for each in columns])
+    shown = first_that_fit([_hit(each) for each in columns])
     more = columns[len(shown) :]
-    many = f"columns, in datasets such as {some_of(_datasets(more))}"
+    many = f"columns, in datasets such as {first_three(_datasets(more))}"
     hint = advice(given, column="Ask with `column`.", depth="Ask with a smaller `depth`.")
-    left_out = said_of_rest(len(more), "column", many, hint, at_least=found["truncated"])
+    left_out = omitted_note(len(more), "column", many, hint, at_least=found["truncated"])
     stops = [_stop(stop) for stop in found["stops"]]
     lines: dict[str, list[str]] = {}
     for each, line in zip(columns, shown, strict=False):
         lines.setdefault(name({**each, "column": None}), []).append(line)
-    return ColumnsReached(
-        name(found["column"]), lines, stops[:_STOPS],
-        joined(left_out, said_of_rest(len(stops) - _STOPS, "stop", "stops", "")),
+    return ReachedColumns(
+        name(found["column"]), lines, stops[:_MAX_STOPS],
+        join_sentences(left_out, omitted_note(len(stops) - _MAX_STOPS, "stop", "stops", "")),
     )  # fmt: skip
 
 
 def _hit(each: Answer) -> str:
     via = each["via"]
-    start = place(via, whole=via["namespace"] != each["namespace"])
+    start = dataset_text(via, whole=via["namespace"] != each["namespace"])
     marks = "".join(
         [
             ", masked on the way" if each["masked"] else "",
             "" if each["in_schema"] else " (no longer in the schema)",
-            _recreated(each),
-            _earlier(each),
+            _recreated_mark(each),
+            _earlier_mark(each),
         ]
     )
     steps = "1 step" if each["distance"] == 1 else f"{each['distance']} steps"
@@ -84,45 +84,44 @@ def _hit(each: Answer) -> str:
 
 
 def _by(via: Answer) -> str:
-    """Say by which job a step is, and what it does."""
-    return f"by job {_job(via['job'])}, {how(via['transformation'])}"
+    return f"by job {_job(via['job'])}, {transformation_text(via['transformation'])}"
 
 
-def path(found: Answer, _: Container[str]) -> WayShown:
-    """Name the steps of the way; where there is none, from where it may yet go on."""
+def path(found: Answer, _: Container[str]) -> PathSteps:
+    """Return the steps of a path. If there is no path, return the stops where it may continue."""
     steps = [name(found["from"]), *(f"{name(step)} {_by(step['via'])}" for step in found["path"])]
-    shown = first_of(steps) if found["reaches"] else []
+    shown = first_that_fit(steps) if found["reaches"] else []
     stops = [_stop(stop) for stop in found["stops"]]
-    more = said_of_rest(len(stops) - _STOPS, "stop", "stops", "")
-    cut = said_of_rest(len(steps) - len(shown), "step", "steps", "") if found["reaches"] else None
-    return WayShown(found["reaches"], shown, stops[:_STOPS], joined(cut, more))
+    more = omitted_note(len(stops) - _MAX_STOPS, "stop", "stops", "")
+    cut = omitted_note(len(steps) - len(shown), "step", "steps", "") if found["reaches"] else None
+    return PathSteps(found["reaches"], shown, stops[:_MAX_STOPS], join_sentences(cut, more))
 
 
-def surface(found: Answer, given: Container[str]) -> ColumnsExposed:
-    """Name columns by exposure, worst first; those that have the tag themselves say so."""
-    shown = first_of([_exposed(item) for item in found["items"]])
+def surface(found: Answer, given: Container[str]) -> ExposedColumns:
+    """Return columns by exposure, worst first. Columns that carry the tag themselves are marked."""
+    shown = first_that_fit([_exposure_line(item) for item in found["items"]])
     lines: dict[str, list[str]] = {}
     for item, line in zip(found["items"], shown, strict=False):
         lines.setdefault(item["exposure"], []).append(line)
-    tagged = [name(source) for source in found["sources"][:SHOWN]]
+    tagged = [name(source) for source in found["sources"][:MAX_ITEMS]]
     hint = advice(
         given, dataset="Start from one `dataset`.", column="Start from one `column`.",
         exposure="Ask for one `exposure`.",
     )  # fmt: skip
-    left_out = joined(
-        said_of_rest(found["totalCount"] - len(shown), "column", "columns", hint),
-        said_of_rest(len(found["sources"]) - SHOWN, "tagged column", "tagged columns", ""),
+    left_out = join_sentences(
+        omitted_note(found["totalCount"] - len(shown), "column", "columns", hint),
+        omitted_note(len(found["sources"]) - MAX_ITEMS, "tagged column", "tagged columns", ""),
     )
-    return ColumnsExposed(tagged=tagged, counts=found["exposures"], **lines, left_out=left_out)
+    return ExposedColumns(tagged=tagged, counts=found["exposures"], **lines, left_out=left_out)
 
 
-def _exposed(item: Answer) -> str:
+def _exposure_line(item: Answer) -> str:
     by = item["via"] and item["via"].get("job")
-    known = how(item["how"]) if isinstance(item["how"], Mapping) else item["how"]
+    known = transformation_text(item["how"]) if isinstance(item["how"], Mapping) else item["how"]
     line = (
         name(item)
         + (" (tagged)" if item["tagged"] else "")
-        + _earlier(item)
+        + _earlier_mark(item)
         + (f" by job {_job(by)}" if by else "")
         + (f", {known}" if known else "")
     )
@@ -131,73 +130,75 @@ def _exposed(item: Answer) -> str:
     return line + (f", in the clear until {item['exposed_until']}" if item["exposed_until"] else "")
 
 
-def unused(found: Answer, given: Container[str], verdict: str) -> ColumnsJudged:
-    """Name the columns with a verdict, and why."""
+def unused(found: Answer, given: Container[str], verdict: str) -> ColumnVerdicts:
+    """Return the columns with one verdict, each with its reason."""
     fitting = [item for item in found["items"] if item["verdict"] == verdict]
-    shown = first_of([f"{name(item)}: {item['reason']}{_recreated(item)}{_last_used(item)}" for item in fitting])
+    shown = first_that_fit(
+        [f"{name(item)}: {item['reason']}{_recreated_mark(item)}{_last_used(item)}" for item in fitting]
+    )
     more = found["verdicts"][verdict] - len(shown)
-    return ColumnsJudged(
+    return ColumnVerdicts(
         counts=found["verdicts"],
         **{verdict: shown},
         reasons=[f"{each['count']} {each['verdict']}: {each['reason']}" for each in found["reasons"]],
-        caveats=sorted({caveat for item in fitting[:SHOWN] for caveat in item["caveats"]}),
-        left_out=said_of_rest(more, "column", "columns", advice(given, dataset="Ask for one `dataset`.")),
+        caveats=sorted({caveat for item in fitting[:MAX_ITEMS] for caveat in item["caveats"]}),
+        left_out=omitted_note(more, "column", "columns", advice(given, dataset="Ask for one `dataset`.")),
     )
 
 
-def _earlier(item: Answer) -> str:
-    """Mark what only earlier executions say."""
+def _earlier_mark(item: Answer) -> str:
+    """Return a mark for items that only earlier executions report."""
     seen = f", last seen {item['last_seen']}" if item.get("last_seen") else ""
-    return (f" (earlier{seen})" if item["earlier"] else "") + _presumed(item)
+    return (f" (earlier{seen})" if item["earlier"] else "") + _retired_mark(item)
 
 
-def _presumed(item: Answer) -> str:
-    """Mark what only jobs say that are presumed retired."""
+def _retired_mark(item: Answer) -> str:
+    """Return a mark for items that only jobs presumed retired report."""
     return " (only by jobs presumed retired)" if item.get("presumed_retired") else ""
 
 
 def _last_used(item: Answer) -> str:
-    """Say when a column was last used, where it matters: of earlier use, and of a column that may go."""
-    mark = (" (earlier)" if item["earlier"] else "") + _presumed(item)
+    """Return when a column was last used, unless its newest execution uses it."""
+    mark = (" (earlier)" if item["earlier"] else "") + _retired_mark(item)
     shows = item["earlier"] or item["verdict"] != "used"
     return mark + (f", last used {item['last_used']}" if shows and item["last_used"] else "")
 
 
-def diff(found: Answer, _: Container[str]) -> EdgesChanged:
-    """Name changed edges."""
-    lines = first_of([
+def diff(found: Answer, _: Container[str]) -> EdgeChanges:
+    """Return one line for each changed edge."""
+    lines = first_that_fit([
         f"{item['change']} {name(item['from'])} -> {name(item['to'])} by job {_job(item['job'])}, "
-        + how({**item, "masking": item["masked"]})
+        + transformation_text({**item, "masking": item["masked"]})
         for item in found["items"]
     ])  # fmt: skip
     more = found["totalCount"] - len(lines)
     counts = {word: found[word] for word in ("added", "removed", "changed")}
-    return EdgesChanged(counts, lines, said_of_rest(more, "edge", "edges", "Ask for a shorter time."))
+    return EdgeChanges(counts, lines, omitted_note(more, "edge", "edges", "Ask for a shorter time."))
 
 
-def changes(found: Answer, _: Container[str]) -> ThingsChanged:
-    """Name what changed beside lineage."""
-    lines = first_of([
+def changes(found: Answer, _: Container[str]) -> OtherChanges:
+    """Return one line for each change other than lineage."""
+    lines = first_that_fit([
         f"{item['time']} {item['change']} {item['thing']} {item['namespace']}/{item['name']}"
         + (f"#{item['column']}" if item["column"] else "")
         + f": {_brief(item['before'])} -> {_brief(item['after'])}"
         + (f" by run {item['run']}" if item["run"] else "")
         for item in found["items"]
     ])  # fmt: skip
-    more = said_of_rest(found["totalCount"] - len(lines), "change", "changes", "Ask for a shorter time.")
-    return ThingsChanged(found["from"], found["to"], found["counts"], lines, more)
+    more = omitted_note(found["totalCount"] - len(lines), "change", "changes", "Ask for a shorter time.")
+    return OtherChanges(found["from"], found["to"], found["counts"], lines, more)
 
 
 def _brief(text: str | None) -> str:
-    return "nothing" if text is None else text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"
+    return "nothing" if text is None else text if len(text) <= _MAX_BRIEF else f"{text[:_MAX_BRIEF]}…"
 
 
-def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> DatasetTold:
-    """Tell of a dataset what single answers say."""
+def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer) -> DatasetSummary:
+    """Combine four answers about a dataset into one summary."""
     items = columns["items"]
-    shown = first_of([
-        f"{item['column']}: {item['verdict']}{_recreated(item)}"
-        + (f", read by {some_of(map(_job, item['read_by']))}" if item["read_by"] else "")
+    shown = first_that_fit([
+        f"{item['column']}: {item['verdict']}{_recreated_mark(item)}"
+        + (f", read by {first_three(map(_job, item['read_by']))}" if item["read_by"] else "")
         for item in items
     ])  # fmt: skip
     changes = []
@@ -205,17 +206,17 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
         edge = f" {name(each['from'])} -> {each['to']['column'] or 'the table'}" if each["from"] else ""
         masked = (" is now masked" if each["masked"] else " is no longer masked") if each["change"] == "changed" else ""
         changes.append(f"{each['time']} {each['change']}{edge}{masked} by job {_job(each['job'])}")
-    return DatasetTold(
+    return DatasetSummary(
         name(timeline["dataset"]),
         shown,
         _datasets(upstream["columns"]),
         _jobs(upstream["columns"]),
         _datasets(impact["columns"]),
-        sorted({_job(job) for each in columns["readers"] for job in each["jobs"]})[:SHOWN],
+        sorted({_job(job) for each in columns["readers"] for job in each["jobs"]})[:MAX_ITEMS],
         changes,
-        joined(
-            said_of_rest(columns["totalCount"] - len(shown), "column", "columns", "The tool unused lists them."),
-            said_of_rest(timeline["totalCount"] - len(changes), "older change", "older changes", "See the tool diff."),
+        join_sentences(
+            omitted_note(columns["totalCount"] - len(shown), "column", "columns", "The tool unused lists them."),
+            omitted_note(timeline["totalCount"] - len(changes), "older change", "older changes", "See the tool diff."),
             "Neighbours by column lineage only; the tools impact and upstream name stops."
             if upstream["stops"] or impact["stops"] else None,
         ),
@@ -224,40 +225,40 @@ def describe(upstream: Answer, impact: Answer, columns: Answer, timeline: Answer
 
 def name(thing: Answer) -> str:
     """Return a dataset or column as one text."""
-    return place(thing, whole=True)
+    return dataset_text(thing, whole=True)
 
 
 def _job(job: Answer) -> str:
     return str(job["name"])
 
 
-def _recreated(item: Answer) -> str:
+def _recreated_mark(item: Answer) -> str:
     return " (read before re-creation)" if item["read_before_recreation"] else ""
 
 
 def _datasets(columns: Iterable[Answer]) -> list[str]:
-    return sorted({name({**each, "column": None}) for each in columns})[:SHOWN]
+    return sorted({name({**each, "column": None}) for each in columns})[:MAX_ITEMS]
 
 
 def _jobs(columns: Iterable[Answer]) -> list[str]:
-    return sorted({_job(each["via"]["job"]) for each in columns})[:SHOWN]
+    return sorted({_job(each["via"]["job"]) for each in columns})[:MAX_ITEMS]
 
 
 def _stop(stop: Any) -> str:
     if stop["reason"] == "no_columns":
-        return f"{name(stop)} -> {some_of(map(name, stop['onward']))}"
+        return f"{name(stop)} -> {first_three(map(name, stop['onward']))}"
     if stop["reason"] == "not_completed":
-        runs = some_of(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
-        return f"{name(stop)}: run {runs} and does not say what it did; wait for its end, or run the job again"
+        runs = first_three(f"{run['run']} of {run['job']['name']} is {run['state']}" for run in stop["runs"])
+        return f"{name(stop)}: run {runs} and reports no lineage; wait until it ends, or run the job again"
     if stop["reason"] == "events_removed":
         return (
             f"{name(stop)}: events before {stop['events_removed_before']} were removed, more lineage may have existed"
         )
-    jobs = some_of(job["name"] for job in stop["jobs"])
+    jobs = first_three(job["name"] for job in stop["jobs"])
     silent = "written by {}, which reports no input" if stop["reason"] == "no_input" else "read by {}, without output"
     return f"{name(stop)}: {silent.format(jobs)}{_possible_links(stop['may_be_connected'])}"
 
 
 def _possible_links(links: list[Answer]) -> str:
     ends = [f"{name({**link, 'column': None})} ({_job(link['job'])})" for link in links]
-    return f"; may be connected with {some_of(ends)} in the same application" if ends else ""
+    return f"; may be connected with {first_three(ends)} in the same application" if ends else ""

@@ -1,17 +1,17 @@
-"""What agents are answered: names as texts, one line for each thing; `left_out` counts the rest."""
+"""Shapes of the answers for agents: one line of text for each item; `left_out` counts the omitted items."""
 
 from msgspec import Struct, field
 
 
-class NamesFound(Struct):
-    """What is called like what was asked, best first."""
+class SearchMatches(Struct):
+    """Names that match a search, best match first."""
 
     found: list[str]
     left_out: str | None
 
 
-class ColumnsReached(Struct):
-    """Columns by dataset, nearest first, each with its steps, and from where, by which job and how the last one led."""
+class ReachedColumns(Struct):
+    """Reached columns by dataset, nearest first. Each line has the number of steps and describes the last step."""
 
     of: str
     columns: dict[str, list[str]]
@@ -19,8 +19,8 @@ class ColumnsReached(Struct):
     left_out: str | None
 
 
-class WayShown(Struct):
-    """The steps of a way."""
+class PathSteps(Struct):
+    """The steps of a path."""
 
     reaches: bool
     path: list[str]
@@ -28,7 +28,7 @@ class WayShown(Struct):
     left_out: str | None
 
 
-class ColumnsExposed(Struct, omit_defaults=True, kw_only=True):
+class ExposedColumns(Struct, omit_defaults=True, kw_only=True):
     """Columns by exposure, each with the job that wrote it and how."""
 
     tagged: list[str]
@@ -40,8 +40,8 @@ class ColumnsExposed(Struct, omit_defaults=True, kw_only=True):
     left_out: str | None
 
 
-class ColumnsJudged(Struct, omit_defaults=True, kw_only=True):
-    """Columns of one verdict, and why."""
+class ColumnVerdicts(Struct, omit_defaults=True, kw_only=True):
+    """Columns of one verdict, with reasons."""
 
     counts: dict[str, int]
     used: list[str] = []
@@ -52,16 +52,16 @@ class ColumnsJudged(Struct, omit_defaults=True, kw_only=True):
     left_out: str | None
 
 
-class EdgesChanged(Struct):
-    """Edges that came, went or changed."""
+class EdgeChanges(Struct):
+    """Added, removed and changed edges."""
 
     counts: dict[str, int]
     edges: list[str]
     left_out: str | None
 
 
-class ThingsChanged(Struct):
-    """What changed beside lineage, one line each."""
+class OtherChanges(Struct):
+    """Changes other than lineage, one line each."""
 
     from_: str = field(name="from")
     to: str | None
@@ -70,8 +70,8 @@ class ThingsChanged(Struct):
     left_out: str | None
 
 
-class DatasetTold(Struct):
-    """What single answers say of a dataset."""
+class DatasetSummary(Struct):
+    """A summary of one dataset."""
 
     dataset: str
     columns: list[str]

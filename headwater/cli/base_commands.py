@@ -1,4 +1,4 @@
-"""The commands that need no rules of lineage: `up`, `check` and `--version`."""
+"""The commands that do not import the rules of lineage: `up`, `check` and `--version`."""
 
 import sys
 from importlib.metadata import version
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headwater.cli.options import BUILD, FEED, LOOK, OPERATE, Data, Json, example
+from headwater.cli.options import EVENTS, LINEAGE, OPERATIONS, SETUP, Data, Json, example
 from headwater.cli.printing import show, table
 from headwater.durations import seconds
 from headwater.settings import load_settings
@@ -15,21 +15,21 @@ from headwater.settings import load_settings
 NAME, COMPLETE = "headwater", "_HEADWATER_COMPLETE"
 
 
-class ByUse(TyperGroup):
-    """Commands in the order of what they are for, questions first."""
+class GroupedCommands(TyperGroup):
+    """Commands sorted by help panel, lineage first."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of commands."""
-        panels = [LOOK, OPERATE, FEED, BUILD]
+        """Return the names of the commands in the order of `--help`."""
+        panels = [LINEAGE, OPERATIONS, EVENTS, SETUP]
         panel = {name: getattr(each, "rich_help_panel", None) for name, each in self.commands.items()}
-        return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or BUILD))
+        return sorted(super().list_commands(ctx), key=lambda name: panels.index(panel.get(name) or SETUP))
 
 
 def base_app() -> typer.Typer:
-    """Return a command line that has these commands alone."""
+    """Return a command line with the commands of this module only."""
     app = typer.Typer(
-        cls=ByUse,
-        help="Headwater takes OpenLineage events in, loses none, and answers column questions from open Delta tables.",
+        cls=GroupedCommands,
+        help="Headwater ingests OpenLineage events without loss and answers column-level questions about lineage.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -38,19 +38,21 @@ def base_app() -> typer.Typer:
     )
     app.callback()(_options)
     app.command(
-        "up", rich_help_panel=BUILD, epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000")
+        "up", rich_help_panel=SETUP, epilog=example(NAME, "up", "--data", "./headwater-data", "--port", "5000")
     )(up)
-    app.command("check", rich_help_panel=BUILD, epilog=example(NAME, "check"))(check)
+    app.command("check", rich_help_panel=SETUP, epilog=example(NAME, "check"))(check)
     return app
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         sys.stdout.write(f"headwater {version('headwater')}\n")
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print it and end.")]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+]
 
 
 def _options(version: Version = False) -> None:
@@ -59,15 +61,15 @@ def _options(version: Version = False) -> None:
 
 def up(
     data: Data = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free one.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default 5000, 0 picks a free port.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default 127.0.0.1.")] = None,
-    tick: Annotated[str | None, typer.Option(help="Least time between two commits, such as 1s or 250ms.")] = None,
+    tick: Annotated[str | None, typer.Option(help="Minimum time between two commits, such as 1s or 250ms.")] = None,
     station: Annotated[
         list[str] | None,
-        typer.Option(help="Run this one alone: receiver, parser, api or sinks; may be given again. Default: all."),
+        typer.Option(help="Run only this station: receiver, parser, api or sinks; repeatable. Default: all."),
     ] = None,
 ) -> None:
-    """Run receiver, parser and API in the foreground, until Ctrl-C."""
+    """Run receiver, parser, API and sinks in the foreground until Ctrl-C."""
     from headwater.local.up import up as run
 
     overrides = {
@@ -78,7 +80,7 @@ def up(
 
 
 def check(data: Data = None, as_json: Json = False) -> None:
-    """Print the effective settings and where each came from; secrets are not shown."""
+    """Print the effective settings and the source of each. Secrets are hidden."""
     settings, sources = load_settings({"data": data})
     values = settings.model_dump(mode="json")
     items = [{"setting": name, "value": values[name], "from": sources[name]} for name in values]

@@ -1,4 +1,4 @@
-"""All commands: those of each module, those of questions, and what makes a shell complete them."""
+"""The complete command line: commands of the modules, commands of the declared questions, and shell completion."""
 
 import sys
 from pathlib import Path
@@ -27,13 +27,13 @@ from headwater.cli import (
     spark_commands,
     watch_command,
 )
-from headwater.cli.asking import address_asked, asking
+from headwater.cli.answer_source import open_answer_source, selected_server
 from headwater.cli.base_commands import COMPLETE, NAME, base_app
-from headwater.cli.failing import warn
-from headwater.cli.options import BUILD, FEED, LOOK, Data, Json, Key, Server, example, offer_tables
+from headwater.cli.error_output import warn
+from headwater.cli.options import EVENTS, LINEAGE, SETUP, Data, Json, Key, Server, add_table_options, example
 from headwater.cli.printing import show, table
 from headwater.cli.question_commands import option, other_commands
-from headwater.cli.server_answers import asked_server
+from headwater.cli.server_client import configured_server
 from headwater.errors import HeadwaterError
 from headwater.extras import extra
 from headwater.questions import declared
@@ -44,10 +44,10 @@ from headwater.settings import Settings, load_settings
 
 app = base_app()
 app.add_typer(event_commands.app)
-app.add_typer(log_commands.app, name="log", rich_help_panel=BUILD)
+app.add_typer(log_commands.app, name="log", rich_help_panel=SETUP)
 app.add_typer(backup_commands.app)
 app.add_typer(declare_command.app)
-app.add_typer(contract_commands.app, rich_help_panel=LOOK)
+app.add_typer(contract_commands.app, rich_help_panel=LINEAGE)
 app.add_typer(forget_command.app)
 app.add_typer(ingest_command.app)
 app.add_typer(lineage_commands.app)
@@ -55,15 +55,15 @@ app.add_typer(plan_command.app)
 app.add_typer(reconcile_command.app)
 app.add_typer(replay_command.app)
 app.add_typer(watch_command.app)
-app.add_typer(spark_commands.app, name="spark", rich_help_panel=BUILD)
-app.add_typer(fabric_command.app, name="fabric", rich_help_panel=BUILD)
-app.add_typer(sinks_commands.app, rich_help_panel=FEED)
-app.add_typer(keys_commands.app, rich_help_panel=BUILD)
+app.add_typer(spark_commands.app, name="spark", rich_help_panel=SETUP)
+app.add_typer(fabric_command.app, name="fabric", rich_help_panel=SETUP)
+app.add_typer(sinks_commands.app, rich_help_panel=EVENTS)
+app.add_typer(keys_commands.app, rich_help_panel=SETUP)
 
 
-@app.command(rich_help_panel=LOOK, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
+@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "names", "s3a://lake", "/silver/customers/"))
 def names(
-    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as a producer wrote it.")],
+    namespace: Annotated[str, typer.Argument(help="Namespace of a dataset or job, as the producer sent it.")],
     name: Annotated[str, typer.Argument(help="Name of the dataset or job.")],
     at: Annotated[str | None, option(declared.names, "at")] = None,
     job: Annotated[bool, typer.Option("--job", help="Explain the name of a job.")] = False,
@@ -74,12 +74,12 @@ def names(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Explain which dataset or job a name means, and which rule did what. Broken files of rules are named on stderr."""
+    """Explain which dataset or job a name refers to, rule by rule. Invalid rule files are reported on stderr."""
     from headwater.questions.name_meaning import NamingEvent, explain_job, explain_name
     from headwater.runtime.indexes import open_rules
 
-    if address_asked(server, data):
-        with asking(server, key, data) as source:
+    if selected_server(server, data):
+        with open_answer_source(server, key, data) as source:
             asked = {"namespace": namespace, "name": name, "at": at or ""} | ({"job": "true"} if job else {})
             event = {"producer": producer, "jobNamespace": job_namespace}
             asked |= {each: text for each, text in event.items() if text is not None}
@@ -101,7 +101,7 @@ def names(
 
 
 def _bindings(data: Path | None) -> Any:
-    """Return what explains bindings; where there is no lake yet, nothing is bound."""
+    """Return the lookup of symlinks and renames; without a lake, it finds none."""
     from headwater.questions.name_meaning import unbound
     from headwater.runtime.folders import existing_folder
     from headwater.runtime.indexes import open_view_opener
@@ -117,24 +117,24 @@ _STEP = ("rule", "namespace", "name", "why")
 other_commands(app, api_routes.ROUTES)
 
 
-@app.command(rich_help_panel=LOOK, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
+@app.command(rich_help_panel=LINEAGE, epilog=example("headwater", "mcp", "--server", "http://127.0.0.1:5000"))
 def mcp(
     server: Annotated[
-        str | None, typer.Option(help=f"Address of a running Headwater; or HEADWATER_URL; {LOCAL}.")
+        str | None, typer.Option(help=f"URL of a running Headwater; default HEADWATER_URL, else {LOCAL}.")
     ] = None,
     key: Key = None,
 ) -> None:
-    """Answer agents over the Model Context Protocol, on standard input and output. Needs headwater[agents]."""
+    """Serve agents over the Model Context Protocol on standard input and output. Requires headwater[agents]."""
     with extra("agents"):
         from headwater.cli.agents import serve
-    serve(asked_server(server) or LOCAL, key)
+    serve(configured_server(server) or LOCAL, key)
 
 
-@app.command(rich_help_panel=BUILD, epilog=example("headwater", "completion", "bash"))
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", "completion", "bash"))
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that shall complete.")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
 ) -> None:
-    """Print what makes a shell complete commands and options: `source <(headwater completion bash)`."""
+    """Print the completion script of a shell. Activate it with `source <(headwater completion bash)`."""
     sys.stdout.write(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell) + "\n")
 
 
@@ -142,4 +142,4 @@ def _settings(overrides: dict[str, Any]) -> Settings:
     return load_settings(overrides)[0]
 
 
-offer_tables(app)
+add_table_options(app)

@@ -1,4 +1,4 @@
-"""`headwater contract`: make a contract of a dataset, check contracts and policies, compare two."""
+"""`headwater contract`: write a contract for a dataset, check contracts and policies, compare two contracts."""
 
 import re
 import sys
@@ -11,13 +11,13 @@ import msgspec
 import typer
 from typer.core import TyperGroup
 
-from headwater.cli.asking import asking
+from headwater.cli.answer_source import open_answer_source
 from headwater.cli.options import Data, Json, Key, Server, example
 from headwater.cli.printing import CSV, show, table
 from headwater.cli.question_commands import option
-from headwater.cli.wording import safe
+from headwater.cli.text_format import escape
 from headwater.contracts.check_reports import CheckedFile, junit_text, line_of, sarif_text
-from headwater.contracts.checking import check_contract, check_policies, policies_beside
+from headwater.contracts.checking import check_contract, check_policies, policy_files
 from headwater.contracts.contract_breaks import Break
 from headwater.contracts.contract_files import contract_paths, read_contract
 from headwater.contracts.contract_versions import contract_changes, next_version
@@ -32,10 +32,10 @@ _MAKE = "of"
 
 
 class DatasetOrCommand(TyperGroup):
-    """A group whose first word, where it is no command, is the dataset that a contract is made of."""
+    """A command group that treats an unknown first word as the dataset to write a contract for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read arguments."""
+        """Insert the command `of` before an unknown first word."""
         is_known = not args or args[0] in self.commands or args[0] in ("--help", "-h")
         return super().parse_args(ctx, args if is_known else [_MAKE, *args])
 
@@ -44,10 +44,12 @@ app = typer.Typer(
     name="contract",
     cls=DatasetOrCommand,
     no_args_is_help=True,
-    help="Data contracts: `headwater contract DATASET` writes one, `check` says what breaks them, `diff` compares two.",
+    help="Data contracts: `headwater contract DATASET` writes one, `check` checks them, `diff` compares two.",
 )
 
-Against = Annotated[str, typer.Option("--against", help="now, a time (ISO 8601), or what a run left: its id.")]
+Against = Annotated[
+    str, typer.Option("--against", help="State to use: now, a time (ISO 8601), or a run id for the state after it.")
+]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d|yesterday$|deploy$|(deploy|last_green|run):")
 _BROKEN = ("file", "kind", "dataset", "column", "message", "run", "since", "job")
 _CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
@@ -55,17 +57,17 @@ _CHANGED = ("breaking", "kind", "dataset", "column", "about", "before", "after")
 
 @app.command(_MAKE, epilog=example("headwater", "contract", "silver/customers", "--out", "customers.yml"))
 def make(
-    dataset: Annotated[str, typer.Argument(help="A dataset by its name, any alias, or a unique end of its name.")],
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset, an alias, or a unique end of its name.")],
     namespace: Annotated[str | None, option(contract, "namespace")] = None,
     against: Against = "now",
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write; one that is there has its version counted on.")
+        Path | None, typer.Option("--out", help="File to write. If it exists, its version is incremented.")
     ] = None,
     server: Server = None, key: Key = None, data: Data = None,
 ) -> None:  # fmt: skip
-    """Write the contract of a dataset as it is observed, as YAML of the Open Data Contract Standard."""
+    """Write a contract from the observed state of a dataset, as YAML of the Open Data Contract Standard."""
     asked = {"dataset": dataset, "namespace": namespace or "", "against": _moment(against) or ""}
-    with asking(server, key, data) as source:
+    with open_answer_source(server, key, data) as source:
         found = source.ask(contract, {name: value for name, value in asked.items() if value})
     document = document_of(msgspec.convert(found, ContractFacts))
     if out is None:
@@ -79,23 +81,27 @@ def make(
 
 @app.command(epilog=example("headwater", "contract", "check", "contracts/", "--junit", "contracts.xml"))
 def check(
-    files: Annotated[list[Path], typer.Argument(help="Contracts, or folders of them and of policies.yml.")],
+    files: Annotated[list[Path], typer.Argument(help="Contracts, or folders with contracts and policies.yml.")],
     against: Against = "now",
-    policies: Annotated[Path | None, typer.Option("--policies", help="Policies, beside those of folders.")] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="File to write as JUnit XML.")] = None,
-    sarif: Annotated[Path | None, typer.Option("--sarif", help="File to write as SARIF 2.1.0.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings break a contract, too.")] = False,
+    policies: Annotated[
+        Path | None, typer.Option("--policies", help="File of policies, in addition to those in the folders.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write a JUnit XML report to this file.")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", help="Write a SARIF 2.1.0 report to this file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     server: Server = None, key: Key = None, data: Data = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Say what observed schema, lineage, masking, owners and freshness break, and by which run. Status 1 if any."""
+    """Check schema, lineage, masking, owners and freshness against contracts. Exits with 1 if one is broken."""
     contracts = [read_contract(path) for path in contract_paths(files)]
-    laws = [*policies_beside(files), *([policies] if policies else [])]
-    if not contracts and not laws:
-        raise WrongSetting("There is no contract in what was named. `headwater contract DATASET --out FILE` makes one.")
-    with asking(server, key, data) as source:
+    checked_policies = [*policy_files(files), *([policies] if policies else [])]
+    if not contracts and not checked_policies:
+        raise WrongSetting(
+            "The given paths contain no contract. Create one with `headwater contract DATASET --out FILE`."
+        )
+    with open_answer_source(server, key, data) as source:
         observed = ObservedAnswers(source.ask, _moment(against))
         checked = [check_contract(each, observed) for each in contracts]
-        checked += [check_policies(each, observed) for each in dict.fromkeys(laws)]
+        checked += [check_policies(each, observed) for each in dict.fromkeys(checked_policies)]
     for path, text in ((junit, junit_text), (sarif, _sarif)):
         if path:
             _write(path, text(checked))
@@ -105,11 +111,11 @@ def check(
 
 @app.command(epilog=example("headwater", "contract", "diff", "old.yml", "new.yml"))
 def diff(
-    before: Annotated[Path, typer.Argument(help="A contract.")],
-    after: Annotated[Path, typer.Argument(help="The one that takes its place.")],
+    before: Annotated[Path, typer.Argument(help="Old contract.")],
+    after: Annotated[Path, typer.Argument(help="New contract.")],
     as_json: Json = False,
 ) -> None:
-    """Tell whether a contract breaks what another promises. Status 1 if it does."""
+    """Compare two versions of a contract. Exits with 1 if the new one breaks a promise of the old one."""
     changes = contract_changes(read_contract(before).promises, read_contract(after).promises)
     items = [
         {"breaking": each.change.breaks, "dataset": each.dataset, **each.change._asdict()} for each in changes
@@ -121,21 +127,23 @@ def diff(
 
 
 def _moment(against: str) -> str | None:
-    """Return a moment as the question takes it, None for now."""
+    """Return --against as a moment of the question, None for now."""
     if against == "now":
         return None
     if against == "":
-        raise WrongQuestion("--against is empty. Write now, a time (ISO 8601), or the id of a run.")
+        raise WrongQuestion("--against is empty. Write now, a time (ISO 8601), or a run id.")
     return against if _MOMENT.match(against) else f"run:{against}"
 
 
 def _write(path: Path, text: str) -> None:
     if not path.parent.is_dir():
-        raise WrongSetting(f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or name another.")
+        raise WrongSetting(
+            f"Cannot write {path}: the folder {path.parent} does not exist. Create it, or choose another."
+        )
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
-        raise WrongSetting(f"Cannot write {path}: {error}. Name another file.") from error
+        raise WrongSetting(f"Cannot write {path}: {error}. Choose another file.") from error
 
 
 def _sarif(files: Sequence[CheckedFile]) -> str:
@@ -152,9 +160,9 @@ def _print(checked: Sequence[CheckedFile], as_json: bool) -> None:
         show({"items": items}, False, lambda: table("Broken", {"items": items}, _BROKEN))
         return
     for each in checked:
-        sys.stdout.write("".join(f"{safe(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
+        sys.stdout.write("".join(f"{escape(f'{each.path}: {line_of(found)}')}\n" for found in each.breaks))
     more = f", {warnings} warnings" if warnings else ""
-    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} things broken{more}\n")
+    sys.stdout.write(f"{promises} promises in {len(checked)} files, {len(items) - warnings} broken{more}\n")
 
 
 def _item(found: Break) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Events: sent, checked, listed, and what became of those that were not stored."""
+"""Commands for events: send, validate and list them, and retry rejected ones."""
 
 import sys
 from dataclasses import asdict
@@ -8,25 +8,25 @@ from typing import Annotated, Any
 import typer
 
 from headwater.api import api_routes
-from headwater.cli.asking import asking, print_answer
+from headwater.cli.answer_source import open_answer_source, print_answer
 from headwater.cli.data_folder import DataFolder
-from headwater.cli.options import FEED, OPERATE, Data, Json, Key, Server, example
-from headwater.cli.printing import Given, any_answer, listed, pairs, show, table
+from headwater.cli.options import EVENTS, OPERATIONS, Data, Json, Key, Server, example
+from headwater.cli.printing import Arguments, any_answer, listed, pairs, show, table
 from headwater.cli.question_commands import command, option
-from headwater.cli.server_answers import asked_server
+from headwater.cli.server_client import configured_server
 from headwater.server_address import LOCAL
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=FEED, epilog=example("headwater", "send", "events.ndjson"))
+@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "send", "events.ndjson"))
 def send(
-    files: Annotated[list[Path], typer.Argument(help="NDJSON, one document or an array; plain or gzip.")],
-    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="Address of a running Headwater.")] = LOCAL,
+    files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array; plain or gzip.")],
+    to: Annotated[str, typer.Option("--to", envvar="HEADWATER_URL", help="URL of a running Headwater.")] = LOCAL,
     key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Key with the role write.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Send events from files, however often they were sent; prints what was taken and refused. See also `ingest`."""
+    """Send all events of files, even if they were sent before. `ingest` sends only new events."""
     from headwater.local.send import send_files
 
     outcome = send_files(files, to, key, progress=not as_json)
@@ -34,23 +34,25 @@ def send(
     sys.exit(1 if outcome["refused"] else 0)
 
 
-def _audit(found: Any, as_json: bool, given: Given) -> None:
+def _audit(found: Any, as_json: bool, given: Arguments) -> None:
     flat = {**found, **{f"index: {name}": value for name, value in (found["index"] or {}).items()}}
     del flat["index"]
     any_answer("Audit")(found if as_json else flat, as_json, given)
     sys.exit(0 if found["balanced"] else 1)
 
 
-command(app, api_routes.audit, _audit, also="Status 1 if not.")
+command(app, api_routes.audit, _audit, also="Exits with 1 if it is not.")
 _EVENTS = ("received_at", "event_kind", "event_type", "job_namespace", "job_name", "run_id", "flags")
 command(app, api_routes.events, listed("Events", _EVENTS))
 
 
-@app.command(rich_help_panel=OPERATE, epilog=example("headwater", "rejected", "--since", "2026-03-01"))
+@app.command(rich_help_panel=OPERATIONS, epilog=example("headwater", "rejected", "--since", "2026-03-01"))
 def rejected(
-    index: Annotated[bool, typer.Option("--index", help="List what is stored, but the index could not take.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Send them again to a running Headwater.")] = False,
-    to: Annotated[str | None, typer.Option("--to", help="Where to send them, if not to --server.")] = None,
+    index: Annotated[
+        bool, typer.Option("--index", help="List stored events that the index could not process.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Send the events again to a running Headwater.")] = False,
+    to: Annotated[str | None, typer.Option("--to", help="URL to send them to; default --server.")] = None,
     since: Annotated[str | None, option(api_routes.rejected, "since")] = None,
     limit: Annotated[int, option(api_routes.rejected, "limit")] = 100,
     server: Server = None,
@@ -58,17 +60,17 @@ def rejected(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List what was acknowledged but could not be stored, and why; or send it again."""
+    """List acknowledged events that could not be stored, with reasons, or send them again."""
     from headwater.local.send import send_bodies
 
     question, title, columns = _REJECTED[index]
-    with asking(server, key, data) as source:
+    with open_answer_source(server, key, data) as source:
         found = source.ask(question, {"since": since or "", "limit": str(limit)})
         if not retry or index:
             print_answer(source, question, found, lambda found: listed(title, columns)(found, as_json, {}))
             return
         bodies = [item["body"].encode() for item in found["items"] if item["body"]]
-        to = to or asked_server(server) or LOCAL
+        to = to or configured_server(server) or LOCAL
         outcome = send_bodies(bodies, to, key, progress=not as_json)
         if isinstance(source, DataFolder):
             source.record("rejected retry", to, detail=f"{len(bodies)} sent, {outcome['refused']} refused")
@@ -86,16 +88,18 @@ _REJECTED = {
         ("received_at", "event_id", "partition", "sequence", "set_aside_at", "reason", "message"),
     ),
 }  # fmt: skip
-"""What is asked without and with --index."""
+"""Question, title and columns by the option --index."""
 
 
-@app.command(rich_help_panel=FEED, epilog=example("headwater", "validate", "events.ndjson"))
+@app.command(rich_help_panel=EVENTS, epilog=example("headwater", "validate", "events.ndjson"))
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Files of events: NDJSON, one document or an array.")],
-    infos: Annotated[bool, typer.Option("--infos", help="Also show what is only remarkable.")] = False,
+    files: Annotated[list[Path], typer.Argument(help="NDJSON, a JSON document or a JSON array.")],
+    infos: Annotated[
+        bool, typer.Option("--infos", help="Also show findings that do not make an event invalid.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check events and facets against the published schemas, offline. Status 1 if any is not valid."""
+    """Validate events and facets against the published schemas, offline. Exits with 1 if any event is invalid."""
     from headwater.events.file_validation import validate_file
 
     items = []
@@ -107,7 +111,7 @@ def validate(
             shown = [problem for problem in event.problems if infos or problem.severity == "error"]
             items += [{"file": str(path), "line": event.line, **asdict(problem)} for problem in shown]
     found = {"checked": checked, "invalid": invalid, "items": items}
-    show(found, as_json, lambda: table(f"{checked} events checked, {invalid} not valid", found, _PROBLEM))
+    show(found, as_json, lambda: table(f"{checked} events checked, {invalid} invalid", found, _PROBLEM))
     sys.exit(1 if invalid else 0)
 
 

@@ -1,4 +1,4 @@
-"""The lake in Microsoft Fabric: `headwater fabric`."""
+"""`headwater fabric`: deploy Headwater to a workspace of Microsoft Fabric."""
 
 import json
 import sys
@@ -22,17 +22,18 @@ app.command()(check)
 def shortcut(
     workspace: WorkspaceId,
     lakehouse: Annotated[str, typer.Option(help="Id of the lakehouse.", callback=as_id)],
-    connection: Annotated[str, typer.Option(help="Id of Fabric's connection to the lake's account.", callback=as_id)],
+    connection: Annotated[
+        str, typer.Option(help="Id of the Fabric connection to the storage account of the lake.", callback=as_id)
+    ],
     schema: Schema = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the requests, send none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the requests without sending them.")] = False,
     api: Api = "https://api.fabric.microsoft.com",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show the lake in a lakehouse: all of it as Files/headwater, events, silver and gold as tables.
+    """Create shortcuts to the lake in a lakehouse: Files/headwater for all files, and tables for bronze, silver, gold.
 
-    Run it again after other rules or another release: tables then point to what was built anew; until then they show
-    what was there before.
+    Run the command again after a change of rules or an upgrade. Until then, the shortcuts show the previous tables.
     """
     from headwater.fabric.rest import shortcut_url
     from headwater.runtime.workspaces import open_fabric

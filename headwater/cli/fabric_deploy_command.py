@@ -1,4 +1,4 @@
-"""A whole workspace of Microsoft Fabric in one command: `headwater fabric deploy`, and `check`, which only looks."""
+"""`headwater fabric deploy` sets up a workspace of Microsoft Fabric; `headwater fabric check` lists missing parts."""
 
 import os
 import sys
@@ -20,14 +20,14 @@ from headwater.cli.fabric_options import (
     as_id,
     lake_shortcuts,
 )
-from headwater.cli.option_sets import taking
+from headwater.cli.option_groups import with_options
 from headwater.cli.printing import CSV, show, table
 from headwater.errors import HeadwaterError, WrongSetting
 from headwater.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from headwater.fabric.deployment import WorkspacePlan
-    from headwater.fabric.steps import Done, WorkspaceStep
+    from headwater.fabric.steps import StepResult, WorkspaceStep
 
 WRITE_KEY = "HEADWATER_WRITE_KEY"
 
@@ -35,23 +35,31 @@ _API = "https://api.fabric.microsoft.com"
 _ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
 _NAME = "headwater lake"
 
-Items = Annotated[Path, typer.Option("--items", help="Folder of the items, which `make fabric` makes.")]
-Receiver = Annotated[str, typer.Option(help="Address of the receiver, which sessions post to.", callback=as_address)]
-ReaderUrl = Annotated[str, typer.Option("--reader", help="Address that answers questions.", callback=as_address)]
+Items = Annotated[Path, typer.Option("--items", help="Folder with the items built by `make fabric`.")]
+Receiver = Annotated[
+    str, typer.Option(help="URL of the receiver, to which Spark sessions send events.", callback=as_address)
+]
+ReaderUrl = Annotated[str, typer.Option("--reader", help="URL of the reading API.", callback=as_address)]
 KeyVault = Annotated[
     str,
-    typer.Option(help="Key Vault with the secrets headwater-write and headwater-read.", callback=as_address),
+    typer.Option(help="URL of the Key Vault with the secrets headwater-write and headwater-read.", callback=as_address),
 ]
-Minutes = Annotated[int, typer.Option("--every", help="Minutes between two runs of Refresh.", min=1, max=5_270_400)]
+Minutes = Annotated[
+    int, typer.Option("--every", help="Minutes between two runs of the pipeline Refresh.", min=1, max=5_270_400)
+]
 ConnectionId = Annotated[
     str | None,
-    typer.Option("--connection", help="Id of a connection to the lake's account; default is one made.", callback=as_id),
+    typer.Option(
+        "--connection",
+        help="Id of a connection to the storage account of the lake; by default, one is created.",
+        callback=as_id,
+    ),
 ]
-ConnectionName = Annotated[str, typer.Option(help="Name of the connection that is made.", min=1, max=200)]
+ConnectionName = Annotated[str, typer.Option(help="Name of the connection to create.", min=1, max=200)]
 
 
 class WorkspaceOptions(NamedTuple):
-    """What both commands are asked with."""
+    """The options of both commands."""
 
     workspace: WorkspaceId
     receiver: Receiver
@@ -68,54 +76,55 @@ class WorkspaceOptions(NamedTuple):
     as_json: Json = False
 
 
-@taking(WorkspaceOptions)
+@with_options(WorkspaceOptions)
 def deploy(asked: WorkspaceOptions) -> None:
-    """Put all that Headwater is in Fabric into a workspace; run again it changes what is not as it should be.
+    """Deploy Headwater to a Fabric workspace. Run it again to update the workspace; it changes only what differs.
 
-    An identity of the workspace, a connection to the lake, the lakehouse with its shortcuts, the environment with the
-    wheel, the notebooks, the pipeline Refresh and its schedule. The listener's key is the variable HEADWATER_WRITE_KEY,
-    else the secret headwater-write of the key vault.
+    Creates the workspace identity, a connection to the lake, the lakehouse with its shortcuts, the environment with
+    the wheel, the notebooks, the pipeline Refresh and its schedule. The key of the listener comes from the variable
+    HEADWATER_WRITE_KEY, else from the secret headwater-write in the key vault.
     """
     from headwater.fabric.steps import deploy as put
 
-    done = _done(asked, lambda steps: _said(put(steps), asked.as_json))
+    done = _run_steps(asked, lambda steps: _with_progress(put(steps), asked.as_json))
     if not (asked.as_json or CSV.get()) and all(each.state == "unchanged" for each in done):
-        sys.stdout.write("Nothing was changed: all of it was there.\n")
+        sys.stdout.write("The workspace is up to date.\n")
 
 
-@taking(WorkspaceOptions)
+@with_options(WorkspaceOptions)
 def check(asked: WorkspaceOptions) -> None:
-    """Say what of a deployment a workspace has and what is missing, with the role or setting that allows it.
+    """Compare a workspace with the deployment, and name the role or setting that a missing part needs.
 
-    Changes nothing, but for an empty file that it writes to silver and to gold and deletes again: that proves the right
-    to write through the shortcut. Ends with status 1 where something is missing or differs.
+    To test write access through the shortcuts, it writes an empty file to silver and to gold and deletes both. It
+    changes nothing else. Exits with 1 if something is missing or differs.
     """
-    from headwater.fabric.steps import look
+    from headwater.fabric.steps import check_steps
 
-    if any(each.state != "there" for each in _done(asked, look)):
+    if any(each.state != "there" for each in _run_steps(asked, check_steps)):
         raise typer.Exit(1)
 
 
-def _done(asked: WorkspaceOptions, go: "Callable[[Iterable[WorkspaceStep]], Iterable[Done]]") -> "list[Done]":
-    """Go through the steps, and print what became of each."""
+def _run_steps(
+    asked: WorkspaceOptions, run: "Callable[[Iterable[WorkspaceStep]], Iterable[StepResult]]"
+) -> "list[StepResult]":
     from headwater.fabric.deployment import steps
     from headwater.fabric.rest import OPERATION_S
     from headwater.runtime.workspaces import open_fabric
 
     settings = load_settings({"data": asked.data})[0]
-    wanted = _wanted(settings, asked)
+    wanted = _workspace_plan(settings, asked)
     with closing(open_fabric(settings, asked.api, OPERATION_S)) as client:
-        done = list(go(steps(client, wanted)))
+        done = list(run(steps(client, wanted)))
     items: dict[str, Any] = {"items": [each._asdict() for each in done]}
     show(items, asked.as_json, lambda: table("Workspace", items, ("what", "state", "note")))
     return done
 
 
-def _wanted(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
+def _workspace_plan(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
     from headwater.fabric.deployment import WorkspacePlan
     from headwater.fabric.items import read_items
 
-    read_items(asked.items)  # what is wrong on this machine is said before anybody is asked to sign in
+    read_items(asked.items)  # report errors on this machine before Azure asks the user to sign in
     lake, shortcuts = lake_shortcuts(settings, asked.schema)
     values = _values(settings, asked.receiver, asked.reader, asked.key_vault)
     return WorkspacePlan(
@@ -125,19 +134,19 @@ def _wanted(settings: Settings, asked: WorkspaceOptions) -> "WorkspacePlan":
 
 
 def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> dict[str, str]:
-    """Return the values of `parameter.yml` that Fabric does not know."""
+    """Return the values of `parameter.yml` that Fabric cannot provide."""
     from headwater.eventlog.azure_log_lines import silence_sdk
     from headwater.runtime.sink_opening import open_secrets
-    from headwater.sinks.contract.sink_options import Reference
+    from headwater.sinks.contract.sink_options import SecretLocation
 
     key = os.environ.get(WRITE_KEY)
     if not key:
         silence_sdk()
         try:
-            key = open_secrets(settings).reveal(Reference(env=None, vault=f"{key_vault}/secrets/headwater-write"))
+            key = open_secrets(settings).reveal(SecretLocation(env=None, vault=f"{key_vault}/secrets/headwater-write"))
         except HeadwaterError as error:
             raise WrongSetting(
-                f"The listener's key is not to be had from the key vault. {str(error).rstrip('.')}. Or set {WRITE_KEY} "
+                f"Cannot read the key of the listener from the key vault. {str(error).rstrip('.')}. Or set {WRITE_KEY} "
                 "to the key."
             ) from error
     return {
@@ -148,8 +157,8 @@ def _values(settings: Settings, receiver: str, reader: str, key_vault: str) -> d
     }
 
 
-def _said(done: "Iterator[Done]", as_json: bool) -> "Iterator[Done]":
-    """Say each as it is done: publishing an environment takes minutes, and what was done stays if the rest fails."""
+def _with_progress(done: "Iterator[StepResult]", as_json: bool) -> "Iterator[StepResult]":
+    """Print each step when it ends. Publishing an environment takes minutes, and a later step may fail."""
     for each in done:
         if not as_json:
             sys.stderr.write(f"headwater: {each.what}: {each.state}\n")

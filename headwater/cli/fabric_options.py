@@ -1,4 +1,4 @@
-"""What the commands of `headwater fabric` ask for alike."""
+"""Options shared by the commands of `headwater fabric`."""
 
 import re
 import sys
@@ -19,23 +19,23 @@ _ADDRESS = re.compile(
 
 
 def as_id(value: str | None) -> str | None:
-    """Return an id in lower case."""
+    """Return an id in lower case; raises BadParameter if it is not a UUID."""
     if value is not None and not _ID.fullmatch(value):
-        raise typer.BadParameter(f"{value!r} is no id. Write it like 5f7c0f2e-0000-4000-8000-000000000001.")
+        raise typer.BadParameter(f"{value!r} is not a UUID. Write it like 5f7c0f2e-0000-4000-8000-000000000001.")
     return value.lower() if value else None
 
 
 def as_schema(value: str | None) -> str | None:
-    """Return a schema's name."""
+    """Return the name of a schema; raises BadParameter if it is not valid."""
     if value is not None and not re.fullmatch(r"\w{1,128}", value, re.ASCII):
-        raise typer.BadParameter(f"{value!r} is no name of a schema: letters, digits and underscores.")
+        raise typer.BadParameter(f"{value!r} is not a valid schema name. Use letters, digits and underscores.")
     return value
 
 
 def as_address(value: str) -> str:
-    """Return an address without a slash at its end."""
+    """Return a URL without a slash at its end; raises BadParameter if it is not an https:// URL."""
     if not _ADDRESS.fullmatch(value):
-        raise typer.BadParameter(f"{value!r} is no https address. Write it like https://NAME.azurewebsites.net.")
+        raise typer.BadParameter(f"{value!r} is not an https:// URL. Write it like https://NAME.azurewebsites.net.")
     return value.rstrip("/")
 
 
@@ -43,25 +43,27 @@ WorkspaceId = Annotated[str, typer.Option("--workspace", help="Id of the workspa
 Schema = Annotated[
     str | None,
     typer.Option(
-        "--schema", help="Schema for the tables, such as dbo, in a lakehouse with schemas.", callback=as_schema
+        "--schema", help="Schema of the tables, such as dbo, if the lakehouse has schemas.", callback=as_schema
     ),
 ]
-Api = Annotated[str, typer.Option("--api", help="Address of Fabric's REST API.")]
-OneLake = Annotated[str, typer.Option("--onelake", help="Address of OneLake's file API.")]
+Api = Annotated[str, typer.Option("--api", help="URL of the Fabric REST API.")]
+OneLake = Annotated[str, typer.Option("--onelake", help="URL of the OneLake file API.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def lake_shortcuts(settings: Settings, schema: str | None) -> "tuple[ShortcutPlace, list[Shortcut]]":
-    """Return where the lake is and which shortcuts show it now; a layer that is not built yet is left out and said."""
-    from headwater.fabric.shortcuts import LAYERS, place_of, shortcuts
+    """Return the location of the lake and the shortcuts to it. Warns about layers that do not exist yet."""
+    from headwater.fabric.shortcuts import LAYERS, shortcut_place, shortcuts
     from headwater.lake.generations import generation_in_force
     from headwater.runtime.storage import lake_place
 
     lake, options = lake_place(settings)
-    place = place_of(lake)
+    place = shortcut_place(lake)
     generations = {layer: generation_in_force(lake, layer, options) for layer in LAYERS}
     for layer, name in generations.items():
         if name is None:
-            sys.stderr.write(f"headwater: there is no {layer} yet: run Spark's pass, then this again\n")
+            sys.stderr.write(
+                f"headwater: {layer} does not exist yet. Run the Spark pass, then run this command again.\n"
+            )
     return place, list(shortcuts(place, {layer: name for layer, name in generations.items() if name}, schema))

@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: what names have in common is said once, and what is cut of a name is never its end."""
+"""Fit tables into a terminal: abbreviate the common prefix of names, and wrap long names. Names keep their ends."""
 
 import re
 from collections import Counter
@@ -8,39 +8,39 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-_LEAST = 18
-"""As long as others are wider, no column has fewer characters."""
+_MIN_WIDTH = 18
+"""Columns shrink to this width before any column becomes narrower."""
 
-_LINES = 3
-"""Most lines of a name."""
+_MAX_LINES = 3
+"""Maximum number of lines of a name."""
 
-_EDGES = 3
+_COLUMN_GAP = 3
 """Characters between two columns."""
 
-_NO_NAME = re.compile(r"\d{4}-\d\d-\d\dT|[0-9a-f]{8}-[0-9a-f]{4}-")
-"""Times and ids of runs begin so: they say something as a whole alone."""
+_TIME_OR_ID = re.compile(r"\d{4}-\d\d-\d\dT|[0-9a-f]{8}-[0-9a-f]{4}-")
+"""Timestamps and run ids. They are never abbreviated, because a part of one has no meaning."""
 
 _SENTENCE = re.compile(r"\w \w")
 _SEPARATOR = re.compile(r"[/.:#]")
 _PART = re.compile(r"[^/.:#_-]*[/.:#_-]*(?<=.)")
 
 
-class Folded(NamedTuple):
-    """Rows as they fit, the widths of their columns, and what to say below the table."""
+class FoldedTable(NamedTuple):
+    """The rows that fit, the widths of the columns, and the notes below the table."""
 
     rows: list[list[str]]
     widths: list[int]
     notes: list[str]
 
 
-def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Folded:
-    """Return rows that fit so many characters: what names begin with alike is left out, long ones are in lines."""
+def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> FoldedTable:
+    """Fit rows into `width` characters: abbreviate common prefixes of names, and wrap long names."""
     cells = [list(row) for row in rows]
     columns = list(zip(*cells, strict=True)) or [() for _ in heads]
-    room, notes = width - _EDGES * len(heads) - 1, list[str]()
+    room, notes = width - _COLUMN_GAP * len(heads) - 1, list[str]()
     widths = [_widest(head, column) for head, column in zip(heads, columns, strict=True)]
     if sum(widths) <= room:
-        return Folded(cells, widths, notes)
+        return FoldedTable(cells, widths, notes)
     named = [not any(map(_SENTENCE.search, column)) for column in columns]
     for number, column in enumerate(columns):
         prefix = _common(column) if named[number] else ""
@@ -48,13 +48,13 @@ def fold(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Fol
             notes.append(f"{heads[number]}: … stands for {prefix}")
             columns[number] = tuple(f"…{cell[len(prefix) :]}" if cell else cell for cell in column)
             widths[number] = _widest(heads[number], columns[number])
-    for least in (_LEAST, _LEAST // 3):
+    for least in (_MIN_WIDTH, _MIN_WIDTH // 3):
         widths = _shrunk(widths, [min(full, least) for full in widths], room)
     for number, column in enumerate(columns):
         columns[number] = _cut(column, widths[number]) if named[number] else column
     is_cut = any("…" in cell for column in columns for cell in column)
-    notes += ["--wide shows names whole."] if is_cut else []
-    return Folded([list(row) for row in zip(*columns, strict=True)], widths, notes)
+    notes += ["Use --wide to show full names."] if is_cut else []
+    return FoldedTable([list(row) for row in zip(*columns, strict=True)], widths, notes)
 
 
 def _widest(head: str, column: Sequence[str]) -> int:
@@ -63,9 +63,9 @@ def _widest(head: str, column: Sequence[str]) -> int:
 
 
 def _common(column: Sequence[str]) -> str:
-    """Return what all names of a column begin with, up to a separator; nothing where that saves little."""
+    """Return the common prefix of the names in a column, up to a separator. Empty if it saves little."""
     names = {cell for cell in column if cell}
-    if len(names) < 2 or any(map(_NO_NAME.match, names)):
+    if len(names) < 2 or any(map(_TIME_OR_ID.match, names)):
         return ""
     pairs = zip(min(names), max(names), strict=False)
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -74,7 +74,7 @@ def _common(column: Sequence[str]) -> str:
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Return widths of which the widest gave way first."""
+    """Shrink the widest columns first until the sum of the widths fits."""
     found = list(widths)
     while sum(found) > room:
         most = max(range(len(found)), key=lambda each: found[each] if found[each] > least[each] else -1)
@@ -85,14 +85,14 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
 
 
 def _cut(column: Sequence[str], width: int) -> tuple[str, ...]:
-    """Return names in lines; one that would read like another once it is cut is shown whole."""
+    """Wrap the names of a column. Names that would look alike after cutting are not cut."""
     cut = {cell: _lines(cell, width) for cell in column}
     times = Counter(cut.values())
     return tuple(_lines(cell, width, most=None) if times[cut[cell]] > 1 else cut[cell] for cell in column)
 
 
-def _lines(cell: str, width: int, most: int | None = _LINES) -> str:
-    """Return a name in lines that end at its separators, of a long one the last lines alone; most: None for all."""
+def _lines(cell: str, width: int, most: int | None = _MAX_LINES) -> str:
+    """Wrap a name at its separators, and keep the last lines of a long one. most: number of lines, None for all."""
     if "\n" in cell or cell_len(cell) <= width:
         return cell
     lines = [""]
@@ -108,7 +108,7 @@ def _lines(cell: str, width: int, most: int | None = _LINES) -> str:
 
 
 def _pieces(part: str, width: int) -> Iterator[str]:
-    """Yield a part of a name that has no separator, in pieces that fit."""
+    """Split a part without separators into pieces that fit."""
     while cell_len(part) > width:
         fits = max(1, sum(size <= width for size in accumulate(map(cell_len, part))))
         yield part[:fits]

@@ -1,11 +1,11 @@
-"""`headwater forget`."""
+"""`headwater forget`: erase the data of a dataset, run or person."""
 
 import sys
 from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.options import BUILD, Data, Json, example
+from headwater.cli.options import SETUP, Data, Json, example
 from headwater.cli.printing import pairs, show
 from headwater.errors import WrongSetting
 from headwater.settings import load_settings
@@ -15,38 +15,40 @@ app = typer.Typer()
 _EXAMPLE = ("forget", "--namespace", "s3://lake", "--dataset", "landing/customers", "--dry-run")
 
 
-@app.command(rich_help_panel=BUILD, epilog=example("headwater", *_EXAMPLE))
+@app.command(rich_help_panel=SETUP, epilog=example("headwater", *_EXAMPLE))
 def forget(
-    dataset: Annotated[str | None, typer.Option(help="Name of a dataset; with --namespace.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Its namespace; alone, all that names the namespace.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of a dataset; requires --namespace.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the dataset. Without --dataset, erase the whole namespace.")
+    ] = None,
     run: Annotated[str | None, typer.Option(help="Id of a run.")] = None,
-    text: Annotated[str | None, typer.Option(help="A text of 4 characters or more, such as an e-mail address.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
+    text: Annotated[str | None, typer.Option(help="Text of 4 characters or more, such as an e-mail address.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be erased, and change nothing.")] = False,
     stopped: Annotated[
-        bool, typer.Option("--stopped", help="Of a lake at an address: all that writes to it has been stopped.")
+        bool, typer.Option("--stopped", help="For a remote lake: confirm that you stopped all its writers.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Erase a dataset's or a person's data from log, lake and index, with a receipt. Stop Headwater first.
+    """Erase the data of a dataset, run or person from log, lake and index, and write a receipt. Stop Headwater first.
 
-    An event goes as a whole. Status 1 if the search afterwards finds something that is left.
+    Deletes every event that contains the data. Then searches all files, and exits with 1 if it still finds the data.
     """
+    from headwater.local.forgetting.forget_targets import ForgetTarget, NameTarget, TextTarget
     from headwater.local.forgetting.one_request import Forgetting
-    from headwater.local.forgetting.wanted import Wanted, WantedName, WantedText
     from headwater.runtime.indexes import open_rules
 
     settings = load_settings({"data": data})[0]
     asked = [each is not None for each in (namespace, run, text)]
     if sum(asked) != 1 or (dataset and not namespace) or len(text or run or "long") < 4:
         raise WrongSetting(
-            "Name one thing: --namespace NAMESPACE [--dataset NAME], --run ID or --text TEXT of 4 characters or more."
+            "Use exactly one of --namespace NAMESPACE [--dataset NAME], --run ID and --text TEXT; 4 characters or more."
         )
-    wanted: Wanted
+    wanted: ForgetTarget
     if namespace is not None:
-        wanted = WantedName(namespace, dataset, open_rules(settings).current().names.canonical)
+        wanted = NameTarget(namespace, dataset, open_rules(settings).current().names.canonical)
     else:
-        wanted = WantedText("run" if run else "text", run or text or "")
+        wanted = TextTarget("run" if run else "text", run or text or "")
     forgetting = Forgetting(settings, wanted)
     found = forgetting.dry_run() if dry_run else forgetting.forget(stopped=stopped)
     show(found, as_json, lambda: pairs("Would be forgotten" if dry_run else "Forgotten", _shown(found)))

@@ -1,4 +1,4 @@
-"""`headwater log`: what the event log holds, and a new epoch of it."""
+"""`headwater log`: show the event log, and start a new epoch."""
 
 from typing import Annotated, Literal
 
@@ -9,13 +9,13 @@ from headwater.cli.options import Data, Json
 from headwater.cli.printing import pairs, show, table
 from headwater.settings import load_settings
 
-app = typer.Typer(help="Look at the event log, or begin a new epoch of it.", no_args_is_help=True)
+app = typer.Typer(help="Show the event log, or start a new epoch of it.", no_args_is_help=True)
 
 
 @app.command("show")
 def log_show(data: Data = None, as_json: Json = False) -> None:
-    """Print, per partition, first and newest sequence number, what the lake has passed, and bytes on disk."""
-    from headwater.api.operation_lists import log_state
+    """Show each partition: oldest and newest sequence number, watermark of the lake, and bytes on disk."""
+    from headwater.api.log_audit import log_state
 
     folder = DataFolder(data)
     found = log_state(folder.readers(), folder.bronze)
@@ -27,13 +27,13 @@ def log_show(data: Data = None, as_json: Json = False) -> None:
 def log_new_epoch(
     data: Data = None,
     route: Annotated[
-        Literal["parser", "function", "spark"], typer.Option(help="What feeds the lake from now on.")
+        Literal["parser", "function", "spark"], typer.Option(help="The writer of the lake from now on.")
     ] = "parser",
     as_json: Json = False,
 ) -> None:
-    """Go on with a log that was deleted or restored behind its lake, or by another route. Stop what feeds it first.
+    """Start a new epoch after the log was deleted or restored, or to change the writer. Stop the current writer first.
 
-    Everything in the log is parsed again; what the lake already has is recognised and counted as duplicate.
+    The writer parses the whole log again. It counts events that the lake already contains as duplicates.
     """
     from headwater.lake.ownership import ROUTES
     from headwater.local.log_epochs import begin_epoch

@@ -1,4 +1,4 @@
-"""Options that commands share, the groups in `--help`, and its examples; importing them costs little."""
+"""Options shared by commands, the panels of `--help`, and examples. This module is cheap to import."""
 
 import inspect
 import shlex
@@ -12,49 +12,48 @@ from headwater.cli.printing import CSV, WIDE
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")]
 Server = Annotated[
-    str | None, typer.Option("--server", help="Address of a running Headwater, in place of --data; or HEADWATER_URL.")
+    str | None,
+    typer.Option("--server", help="Ask the running Headwater at this URL instead of --data; default HEADWATER_URL."),
 ]
 Key = Annotated[
-    str | None, typer.Option("--key", envvar="HEADWATER_KEY", help="Of --server: a key with the role it needs.")
+    str | None, typer.Option("--key", envvar="HEADWATER_KEY", help="Key for --server, with the required role.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs, errors too.")]
-Wide = Annotated[
-    bool, typer.Option("--wide", callback=lambda wide: WIDE.set(wide) and wide, help="Show names whole, however long.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
+Wide = Annotated[bool, typer.Option("--wide", callback=lambda wide: WIDE.set(wide) and wide, help="Show full names.")]
 Csv = Annotated[
     bool,
-    typer.Option("--csv", callback=lambda given: CSV.set(given) and given, help="Print tables as CSV, names whole."),
+    typer.Option("--csv", callback=lambda given: CSV.set(given) and given, help="Print tables as CSV with full names."),
 ]
 End = Annotated[str, typer.Argument(help="DATASET or DATASET#COLUMN.")]
 
-LOOK, OPERATE, FEED, BUILD = "Ask about lineage", "See that all is well", "Bring events in, send them on", "Run it"
-"""What commands are for."""
+LINEAGE, OPERATIONS, EVENTS, SETUP = "Lineage", "Operations", "Send and forward events", "Setup"
+"""Titles of the panels in `--help`."""
 
 
 def example(*words: str) -> str:
-    """Return what stands below the help of a command."""
+    """Return the example below the help of a command."""
     return f"Example: `{shlex.join(words)}`"
 
 
 _TABLES: Mapping[str, Any] = {"_wide": Wide, "_csv": Csv}
 
 
-def offer_tables(app: typer.Typer) -> None:
-    """Let every command that takes `--json` and prints a table take `--wide` and `--csv`, too."""
+def add_table_options(app: typer.Typer) -> None:
+    """Add `--wide` and `--csv` to every command that has `--json` and prints tables."""
     for group in app.registered_groups:
         if group.typer_instance:
-            offer_tables(group.typer_instance)
+            add_table_options(group.typer_instance)
     for each in app.registered_commands:
-        if each.callback and each.callback.__name__ not in _PRINT_LINES:
+        if each.callback and each.callback.__name__ not in _LINE_COMMANDS:
             each.callback = _with_tables(each.callback)
 
 
-_PRINT_LINES = ("watch",)
-"""Commands that print a line for each thing that happens."""
+_LINE_COMMANDS = ("watch",)
+"""Commands that print lines instead of tables."""
 
 
 def _with_tables(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options of tables before `--json`."""
+    """Insert the options of tables before `--json`."""
     parameters = [*inspect.signature(callback).parameters.values()]
     places = [number for number, each in enumerate(parameters) if each.name == "as_json"]
     if not places:
@@ -71,5 +70,5 @@ def _with_tables(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_parameter(key: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """Return a parameter of a command that typer reads."""
+    """Return a parameter for the signature of a command."""
     return inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default)

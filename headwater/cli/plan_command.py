@@ -1,4 +1,4 @@
-"""`headwater plan`: what a change would break, before it is merged."""
+"""`headwater plan`: predict what a change breaks, before it is merged."""
 
 import sys
 from collections import Counter
@@ -11,8 +11,8 @@ import msgspec
 import typer
 
 from headwater.api import api_routes
-from headwater.cli.asking import asking
-from headwater.cli.options import LOOK, Data, Json, Key, Server, example
+from headwater.cli.answer_source import open_answer_source
+from headwater.cli.options import LINEAGE, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
 from headwater.errors import WrongSetting
 
@@ -23,7 +23,7 @@ app = typer.Typer()
 
 
 class FailOn(StrEnum):
-    """Which outcomes give status 1."""
+    """The outcomes that exit with status 1."""
 
     BREAKS = "breaks"
     MAY_BREAK = "may-break"
@@ -33,42 +33,45 @@ _SHOWN = ("outcome", "what", "columns", "jobs", "consumers", "contracts", "note"
 _LISTED = 5
 
 
-@app.command(rich_help_panel=LOOK, epilog=example("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount"))
+@app.command(
+    rich_help_panel=LINEAGE, epilog=example("headwater", "plan", "ALTER TABLE silver.orders DROP COLUMN amount")
+)
 def plan(
     changes: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|SQL...", help="SQL files or statements, YAML, or a manifest.json of dbt."),
+        typer.Argument(metavar="FILE|SQL...", help="SQL files, SQL statements, YAML files, or a dbt manifest.json."),
     ],
     dialect: Annotated[
-        str | None, typer.Option(help="Of SQL: spark, databricks, tsql, postgres, snowflake, bigquery, duckdb.")
+        str | None,
+        typer.Option(help="SQL dialect: spark, databricks, tsql, postgres, snowflake, bigquery, duckdb."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option(help="Namespace of the tables, where a name alone fits several.")
+        str | None, typer.Option(help="Namespace of the tables, if several tables have the same name.")
     ] = None,
     contracts: Annotated[
-        list[Path] | None, typer.Option("--contracts", help="A folder of data contracts (ODCS) that are to hold.")
+        list[Path] | None, typer.Option("--contracts", help="Data contract (ODCS) or folder of them; repeatable.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write it as Markdown, for a pull request; - prints it.")
+        Path | None, typer.Option(help="Write a Markdown report to this file, for a pull request; - prints it.")
     ] = None,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Status 1 if anything breaks, or also if it may break or is not known.")
+        FailOn, typer.Option("--fail-on", help="Exit with 1 if something breaks, or also if it may break.")
     ] = FailOn.BREAKS,
-    strict: Annotated[bool, typer.Option("--strict", help="Deprecated: write --fail-on may-break.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Deprecated: use --fail-on may-break.")] = False,
     server: Server = None,
     key: Key = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what a change would break: columns downstream, jobs, consumers, contracts. Status 1 if anything."""
-    from headwater.planning.contracts_held import held_contracts
+    """Predict what a change breaks: downstream columns, jobs, consumers, contracts. Exits with 1 if anything breaks."""
     from headwater.planning.plan_findings import plan_findings
     from headwater.planning.plan_markdown import plan_markdown
     from headwater.planning.planned_schema import PlannedSchema
     from headwater.planning.present_tables import PresentTables
+    from headwater.planning.promised_columns import read_promised_columns
 
     questions = {each.path: each for each in api_routes.ROUTES}
-    with asking(server, key, data) as source:
+    with open_answer_source(server, key, data) as source:
 
         def ask(question: str, asked: Any) -> Any:
             return source.ask(questions[question], asked)
@@ -77,8 +80,8 @@ def plan(
         schema = PlannedSchema(tables.look)
         used = dialect
         for each in changes:
-            used = _take(each, dialect, schema) or used
-        held = held_contracts(_yaml_files(contracts or []), tables.look)
+            used = _apply_change(each, dialect, schema) or used
+        held = read_promised_columns(_yaml_files(contracts or []), tables.look)
         findings = [*plan_findings(schema.changes(), tables, ask, held, used)]
     text = plan_markdown(findings)
     if markdown is not None and str(markdown) != "-":
@@ -98,11 +101,11 @@ def plan(
     sys.exit(1 if is_bad else 0)
 
 
-def _take(change: str, dialect: str | None, schema: "PlannedSchema") -> str | None:
-    """Let a file or a statement change a schema; returns its dialect, where it is of one."""
-    from headwater.planning.dbt_manifest import dialect_of, is_manifest, take_manifest
-    from headwater.planning.listed_changes import take_yaml
-    from headwater.planning.sql_changes import DIALECTS, take_sql
+def _apply_change(change: str, dialect: str | None, schema: "PlannedSchema") -> str | None:
+    """Apply the changes of a file or statement to a schema. Returns the SQL dialect, None for YAML."""
+    from headwater.planning.dbt_manifest import apply_manifest, dialect_of, is_manifest
+    from headwater.planning.listed_changes import apply_yaml
+    from headwater.planning.sql_changes import DIALECTS, apply_sql
 
     if dialect is not None and dialect not in DIALECTS:
         raise WrongSetting(f"--dialect {dialect!r} is not known. Write one of {', '.join(DIALECTS)}.")
@@ -110,37 +113,37 @@ def _take(change: str, dialect: str | None, schema: "PlannedSchema") -> str | No
     is_file = len(change) < 4_000 and "\n" not in change and path.is_file()
     if not is_file and " " not in change.strip():
         raise WrongSetting(
-            f"{change!r} is neither a file nor a statement. Name a .sql, .yml or .json file, or write SQL."
+            f"{change!r} is neither a file nor an SQL statement. Give a .sql, .yml or .json file, or a statement."
         )
     if not is_file or path.suffix.lower() not in (".yml", ".yaml", ".json"):
         text = path.read_bytes().decode("utf-8-sig", "replace") if is_file else change
-        take_sql(text, dialect or "spark", schema, change if is_file else "The statement")
+        apply_sql(text, dialect or "spark", schema, change if is_file else "The statement")
         return dialect or "spark"
     if path.suffix.lower() != ".json":
-        take_yaml(path.read_bytes(), schema, change)
+        apply_yaml(path.read_bytes(), schema, change)
         return dialect
     try:
         manifest = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, RecursionError) as error:
-        raise WrongSetting(f"{change} is no JSON: {error}. Name dbt's target/manifest.json.") from error
+        raise WrongSetting(f"{change} is not valid JSON: {error}. Give target/manifest.json of dbt.") from error
     if not is_manifest(manifest):
         raise WrongSetting(
-            f"{change} is no manifest of dbt: it has no `nodes` and `metadata`. Name target/manifest.json."
+            f"{change} is not a dbt manifest: it has no `nodes` and `metadata`. Give target/manifest.json of dbt."
         )
-    take_manifest(manifest, schema, change)
+    apply_manifest(manifest, schema, change)
     return dialect_of(manifest)
 
 
 def _yaml_files(places: list[Path]) -> Iterator[tuple[str, bytes]]:
     for place in places:
         if not place.exists():
-            raise WrongSetting(f"There is no {place}. Name a folder of contracts, or one of them.")
+            raise WrongSetting(f"{place} does not exist. Give a contract or a folder of contracts.")
         files = sorted(place.rglob("*.y*ml")) if place.is_dir() else [place]
         yield from ((str(each), each.read_bytes()) for each in files if each.is_file())
 
 
 def _title(counts: Counter[str], unread: int) -> str:
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "nothing changes"
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no changes"
     return f"Plan, {outcomes}, {unread} statements not understood"
 
 

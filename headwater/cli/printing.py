@@ -1,4 +1,4 @@
-"""Answers for people, as tables, or for programs, as JSON."""
+"""Print answers as tables, CSV or JSON."""
 
 import csv
 import json
@@ -10,41 +10,41 @@ from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli.folding import Folded, fold
-from headwater.cli.wording import is_one, is_place, namespaces, safe, said
+from headwater.cli.folding import FoldedTable, fold
+from headwater.cli.text_format import as_text, escape, is_single_text, names_dataset, namespaces
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-Given = Mapping[str, Any]
-"""What a command was given, by the names of its parameters in Python."""
+Arguments = Mapping[str, Any]
+"""The arguments of a command by Python parameter name."""
 
-Shown = Callable[[Any, bool, Given], None]
-"""Prints an answer, or JSON, and ends with a status that is not 0."""
+AnswerPrinter = Callable[[Any, bool, Arguments], None]
+"""Prints an answer (answer, as JSON?, arguments), and exits if the status is not 0."""
 
 WIDE: ContextVar[bool] = ContextVar("wide", default=False)
-"""Names are to be shown whole, however narrow the terminal is."""
+"""Whether to show full names regardless of the width of the terminal."""
 
 CSV: ContextVar[bool] = ContextVar("csv", default=False)
-"""Tables are to be printed as CSV, names whole."""
+"""Whether to print tables as CSV with full names."""
 
 ITSELF = "."
-"""The path of the dataset or column that an item is."""
+"""The path of an item that is itself a dataset or column."""
 
-_AS_NAMED: Mapping[str, str] = {}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_UNBOUND = 1_000_000
-_NARROWEST = 20
+_NO_HEADERS: Mapping[str, str] = {}
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+_UNLIMITED_WIDTH = 1_000_000
+_MIN_WIDTH = 20
 _NAMES = ("name", "namespace", "dataset", "column")
-"""What ends so is one line, whatever is in it."""
+"""Ends of paths whose values are printed on one line, with line breaks escaped."""
 
-_BESIDE_ITEMS = ("totalCount", "truncated", "next", "choices")
-"""What a list's title and the line below it say, or what a page offers to choose from."""
+_LIST_MEMBERS = ("totalCount", "truncated", "next", "choices")
+"""Members of a list answer that `any_answer` does not print as values."""
 
 
 def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
-    """Print a value as JSON, or the table that stands for it."""
+    """Print a value as JSON, or what `made` returns: a rich renderable or text."""
     if as_json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
         return
@@ -54,51 +54,52 @@ def show(value: Any, as_json: bool, made: Callable[[], Any]) -> None:
         return
     from rich.console import Console
 
-    console = Console(width=width or _UNBOUND, highlight=False, markup=False, emoji=False)
+    console = Console(width=width or _UNLIMITED_WIDTH, highlight=False, markup=False, emoji=False)
     console.width = width or console.measure(shown).maximum
     console.print(shown)
 
 
 def _width() -> int | None:
-    """Return how wide a table may be; None where names are wanted whole, or for a file or a pipe without COLUMNS."""
+    """Return the maximum width of a table; None is unlimited, for --wide and for a file or pipe without COLUMNS."""
     if WIDE.get():
         return None
     from rich.console import Console
 
     columns = os.environ.get("COLUMNS", "")
     asked = int(columns) if columns.isascii() and columns.isdigit() and len(columns) < 6 else 0
-    return Console().width if sys.stdout.isatty() else max(asked, _NARROWEST) if asked else None
+    return Console().width if sys.stdout.isatty() else max(asked, _MIN_WIDTH) if asked else None
 
 
 def pairs(title: str, values: Mapping[str, Any]) -> "Group | str":
-    """Return a table of names and values."""
+    """Return a table with a row for each name and value."""
     if CSV.get():
-        return _csv([("name", "value"), *((name, _lines(said(value))) for name, value in values.items())])
+        return _csv([("name", "value"), *((name, _lines(as_text(value))) for name, value in values.items())])
     from rich.table import Column, Table
 
     rows = Table(Column(), Column(overflow="fold"), show_header=False)
     for name, value in values.items():
-        rows.add_row(safe(name.replace("_", " ")), _lines(said(value)))
-    return _titled(title, rows)
+        rows.add_row(escape(name.replace("_", " ")), _lines(as_text(value)))
+    return _with_title(title, rows)
 
 
-def _titled(title: str, rows: "Table", notes: Sequence[str] = ()) -> "Group":
+def _with_title(title: str, rows: "Table", notes: Sequence[str] = ()) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
     return Group(
-        Text(safe(title), "bold"), *([rows] if rows.rows else []), *(Text(safe(note), "italic") for note in notes)
+        Text(escape(title), "bold"), *([rows] if rows.rows else []), *(Text(escape(note), "italic") for note in notes)
     )
 
 
 def table(
-    title: str, found: Mapping[str, Any], columns: Sequence[str], headers: Mapping[str, str] = _AS_NAMED
+    title: str, found: Mapping[str, Any], columns: Sequence[str], headers: Mapping[str, str] = _NO_HEADERS
 ) -> "Group | str":
-    """Return a table of items; a column is a dotted path into an item, or ITSELF, left out where no item has it.
+    """Return a table of the items of a list answer.
 
-    A namespace of all datasets goes into the title; where there are several, each name has its own.
+    If all datasets have the same namespace, it is in the title; otherwise each name includes its namespace.
 
-    headers: what columns are called that do not go by their paths.
+    columns: dotted paths into an item, or ITSELF. Columns without any value are omitted.
+    headers: headers that differ from the path.
     """
     from rich.table import Column, Table
 
@@ -114,37 +115,43 @@ def table(
     if CSV.get():
         return _csv([heads, *cells])
     width = _width()
-    made = fold(heads, cells, width) if width else Folded(cells, [], [])
-    wide = made.widths or [_UNBOUND for _ in heads]
+    made = fold(heads, cells, width) if width else FoldedTable(cells, [], [])
+    wide = made.widths or [_UNLIMITED_WIDTH for _ in heads]
     rows = Table(*(Column(head, overflow="fold", max_width=most) for head, most in zip(heads, wide, strict=True)))
     for row in made.rows:
         rows.add_row(*row)
-    further = ["More: a larger --limit, or `next` of --json as --cursor."] if found.get("next") else []
-    return _titled(title, rows, [*made.notes, *further])
+    further = (
+        ["There are more rows. Use a larger --limit, or pass `next` of --json as --cursor."]
+        if found.get("next")
+        else []
+    )
+    return _with_title(title, rows, [*made.notes, *further])
 
 
 def _csv(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as RFC 4180 has them; an apostrophe leads what a spreadsheet would take for a formula."""
+    """Format rows by RFC 4180. A leading apostrophe stops spreadsheets from evaluating a value as a formula."""
     text = StringIO()
-    csv.writer(text).writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+    csv.writer(text).writerows(
+        [f"'{cell}" if cell.startswith(_FORMULA_PREFIXES) else cell for cell in row] for row in rows
+    )
     return text.getvalue()
 
 
-def listed(title: str, columns: tuple[str, ...]) -> Shown:
-    """Return what prints the items of an answer as a table of some of their members."""
+def listed(title: str, columns: tuple[str, ...]) -> AnswerPrinter:
+    """Return a printer for list answers that shows these columns."""
     return lambda found, as_json, _: show(found, as_json, lambda: table(title, found, columns))
 
 
-def any_answer(title: str) -> Shown:
-    """Return what prints an answer of any shape: what it has one of, then a table for each list of things."""
+def any_answer(title: str) -> AnswerPrinter:
+    """Return a printer for answers of any shape: the single values first, then a table for each list."""
 
-    def shown(found: Any, as_json: bool, _: Given) -> None:
+    def shown(found: Any, as_json: bool, _: Arguments) -> None:
         lists = {
             name: value
             for name, value in found.items()
             if isinstance(value, list) and all(isinstance(each, dict) for each in value)
         }
-        aside = {*_BESIDE_ITEMS, *lists}
+        aside = {*_LIST_MEMBERS, *lists}
         single = {path: _value(found, path) for path in _paths(found) if path.partition(".")[0] not in aside}
         if CSV.get() and any(lists.values()):
             single = {}
@@ -161,38 +168,38 @@ def any_answer(title: str) -> Shown:
 
 
 def _paths(thing: Mapping[str, Any], of: str = "") -> Iterator[str]:
-    """Yield where a thing has what one text says: values, names of datasets, columns and jobs, steps."""
+    """Yield the paths of an object whose values fit in one cell."""
     known: tuple[str, ...] = ()
-    if is_place(thing):
+    if names_dataset(thing):
         known = ("namespace", "dataset", "column", "display_name")
         yield of.removesuffix(".") or ITSELF
     for name, value in thing.items():
         if name in known:
             continue
-        if isinstance(value, Mapping) and not (is_one(value) and not any(map(is_one, value.values()))):
+        if isinstance(value, Mapping) and not (is_single_text(value) and not any(map(is_single_text, value.values()))):
             yield from _paths(value, f"{of}{name}.")
         else:
             yield of + name
 
 
 def _header(path: str) -> str:
-    """Return what a column is called: `via.job` is the `via job`."""
+    """Return the header of a column: `via job` for the path `via.job`."""
     return "dataset" if path == ITSELF else path.replace(".", " ").replace("_", " ")
 
 
 def _value(item: Any, path: str) -> Any:
     for name in path.split(".") if path != ITSELF else ():
         item = item.get(name) if isinstance(item, Mapping) else None
-    if is_place(item):
+    if names_dataset(item):
         return {name: value for name, value in item.items() if name != "via"}
     return None if path == ITSELF else item
 
 
 def _cell(item: Any, path: str, *, whole: bool) -> str:
-    text = said(_value(item, path), whole=whole)
-    return safe(text) if path.endswith(_NAMES) else text
+    text = as_text(_value(item, path), whole=whole)
+    return escape(text) if path.endswith(_NAMES) else text
 
 
 def _lines(text: str) -> str:
-    """Return text of which only ends of lines do something."""
-    return "\n".join(map(safe, text.split("\n")))
+    """Escape control characters except line breaks."""
+    return "\n".join(map(escape, text.split("\n")))

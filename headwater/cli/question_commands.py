@@ -1,4 +1,4 @@
-"""Commands made of declared questions: their options, help and examples, and whom they ask."""
+"""Generate commands from declared questions: options, help texts and examples."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -7,23 +7,23 @@ from typing import Annotated, Any
 import typer
 
 from headwater.api.api_routes import LINEAGE_ROUTES
-from headwater.cli.asking import asking, print_answer
-from headwater.cli.options import LOOK, OPERATE, Data, End, Json, Key, Server, as_parameter, example
-from headwater.cli.printing import Shown, any_answer
+from headwater.cli.answer_source import open_answer_source, print_answer
+from headwater.cli.options import LINEAGE, OPERATIONS, Data, End, Json, Key, Server, as_parameter, example
+from headwater.cli.printing import AnswerPrinter, any_answer
 from headwater.questions.declaring import Parameter, Question
 
 _ENDS = ("from_namespace", "from_dataset", "from_column", "to_namespace", "to_dataset", "to_column")
 
 
 def command(
-    app: typer.Typer, question: Question, shown: Shown | None = None, *,
+    app: typer.Typer, question: Question, shown: AnswerPrinter | None = None, *,
     also: str = "", arguments: Sequence[str] = (), options: Sequence[str] = (), joined: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Add the command that asks a question.
+    """Add a command for a question.
 
-    shown: None to print it by its shape; also: what `--help` adds to what the question says; arguments: parameters that
-    go by their places, as required ones do but for `options`; joined: those of several words. Both ends of a way are
-    written `DATASET#COLUMN`.
+    shown: prints the answer; None prints any shape. also: text that `--help` adds to the description of the question.
+    arguments: parameters to pass by position. Required parameters are positional, too, unless they are in `options`.
+    joined: parameters of several words. The ends of a path are two positional arguments, `DATASET#COLUMN`.
     """
     printed = shown or any_answer(str(question.called).capitalize())
     asked = [each for each in question.parameters if each.key not in _ENDS]
@@ -36,7 +36,7 @@ def command(
         sent = _ends(*(given.pop(end) for end in ends)) if ends else {}
         given |= {key: " ".join(given[key]) for key in joined}
         sent |= {each.name: _text(given[each.key]) for each in asked if _is_given(given.get(each.key))}
-        with asking(*asked_of) as source:
+        with open_answer_source(*asked_of) as source:
             found = source.ask(question, sent, **path)
             print_answer(source, question, found, lambda found: printed(found, as_json, given))
 
@@ -51,7 +51,7 @@ def command(
     taken |= {key: as_parameter(key, *each) for key, each in _ALWAYS.items()}
     run.__annotations__ = {key: each.annotation for key, each in taken.items()}
     run.__signature__ = inspect.Signature([*taken.values()])  # type: ignore[attr-defined]
-    run.__doc__ = f"{question.does} {also}".strip()
+    run.__doc__ = f"{question.description} {also}".strip()
     words = [
         "headwater",
         app.info.name,
@@ -59,7 +59,7 @@ def command(
         *ends_shown,
         *(each.example for each in order if as_argument(each)),
     ]
-    panel = LOOK if question in LINEAGE_ROUTES else OPERATE
+    panel = LINEAGE if question in LINEAGE_ROUTES else OPERATIONS
     app.command(question.called, epilog=example(*filter(None, words)), rich_help_panel=panel)(run)
 
 
@@ -69,7 +69,7 @@ _ALWAYS: Mapping[str, tuple[Any, Any]] = {
 
 
 def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
-    """Add the commands of questions that have none yet: they take and print what the declaration says."""
+    """Add a generated command for each question that has no command yet."""
     groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
     commands = [each for group in groups for each in group.registered_commands]
     known = {group.name for group in app.registered_groups}
@@ -80,13 +80,13 @@ def other_commands(app: typer.Typer, questions: Sequence[Question]) -> None:
 
 
 def option(question: Question, key: str) -> Any:
-    """Return the option of one parameter, for a command that does more than ask."""
+    """Return the option for one parameter of a question, for a hand-written command."""
     return _info(next(each for each in question.parameters if each.key == key), as_argument=False)
 
 
 def _parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> inspect.Parameter:
     plain = int if each.type is int else bool if each.type is bool else str
-    kind: Any = list[str] if each.several or each.key in joined else plain
+    kind: Any = list[str] if each.is_repeatable or each.key in joined else plain
     if not each.required and plain is not bool:
         kind = kind | None
     default = inspect.Parameter.empty if each.required else False if plain is bool else None
@@ -94,13 +94,15 @@ def _parameter(each: Parameter, *, as_argument: bool, joined: Sequence[str]) -> 
 
 
 def _info(each: Parameter, *, as_argument: bool) -> Any:
-    said = each.help.meaning[0].upper() + each.help.meaning[1:] if each.type is bool else each.help.meaning
-    words = (lambda: list(each.words)) if each.words else None
+    help_text = each.help.meaning[0].upper() + each.help.meaning[1:] if each.type is bool else each.help.meaning
+    words = (lambda: list(each.choices)) if each.choices else None
     if as_argument:
-        return typer.Argument(help=said, autocompletion=words)
-    said += f" Default {each.default}." if each.default and each.type is not bool and not each.several else ""
+        return typer.Argument(help=help_text, autocompletion=words)
+    help_text += (
+        f" Default {each.default}." if each.default and each.type is not bool and not each.is_repeatable else ""
+    )
     name = f"--{each.key.rstrip('_').replace('_', '-')}"
-    return typer.Option(name, help=said, metavar="TIME" if each.is_time else None, autocompletion=words)
+    return typer.Option(name, help=help_text, metavar="TIME" if each.is_time else None, autocompletion=words)
 
 
 def _is_given(value: Any) -> bool:

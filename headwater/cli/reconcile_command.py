@@ -1,4 +1,4 @@
-"""`headwater reconcile`: who did not report."""
+"""`headwater reconcile`: find runs and commits that reported no lineage."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ import msgspec
 import typer
 
 from headwater.api import api_routes
-from headwater.cli.asking import address_asked, asking
-from headwater.cli.options import OPERATE, Data, Json, Key, Server, example
+from headwater.cli.answer_source import open_answer_source, selected_server
+from headwater.cli.options import OPERATIONS, Data, Json, Key, Server, example
 from headwater.cli.printing import show, table
 from headwater.durations import seconds
 from headwater.errors import WrongSetting
@@ -21,9 +21,9 @@ from headwater.local.send import send_bodies
 from headwater.questions import parameters as p
 from headwater.questions.answers.report_answers import Finding, FindingKind, ReportedRuns
 from headwater.questions.declaring import read_as
+from headwater.reconcile.comparison import Ask, dataset_of, findings, request_reported, write_proofs
 from headwater.reconcile.finding_event import finding_event, proof_events
-from headwater.reconcile.histories.history_entry import HistorySpan, once
-from headwater.reconcile.reconciling import Ask, ask_landed, dataset_of, findings, write_proofs
+from headwater.reconcile.histories.history_entry import HistorySpan, deduplicate
 from headwater.runtime.storage import remote_options
 from headwater.runtime.workspaces import fabric_access
 from headwater.settings import Settings, load_settings
@@ -36,52 +36,56 @@ _HOUR_US = 3_600_000_000
 _SHOWN = ("kind", "certain", "time", "name", "id", "reason", "advice")
 
 _Histories = Annotated[
-    list[str] | None, typer.Option("--history", help="KIND:PLACE of job history; several times.", metavar="KIND:PLACE")
+    list[str] | None,
+    typer.Option("--history", help="Job history as KIND:PLACE; repeatable.", metavar="KIND:PLACE"),
 ]
 _Tables = Annotated[
-    list[str] | None, typer.Option("--tables", help="A Delta table, or what holds some; several times.", metavar="URI")
+    list[str] | None,
+    typer.Option("--tables", help="Delta table, or a folder of Delta tables; repeatable.", metavar="URI"),
 ]
 _FailOn = Annotated[
     list[str] | None,
-    typer.Option(help=f"Kinds that make the status 1: {', '.join(_KINDS)}, or none; all but no_datasets without it."),
+    typer.Option(
+        help=f"Exit with 1 for findings of these kinds: {', '.join(_KINDS)}, or none. Default: all but no_datasets."
+    ),
 ]
 
 
 @app.command(
-    rich_help_panel=OPERATE,
+    rich_help_panel=OPERATIONS,
     epilog=example("headwater", "reconcile", "--history", "eventlogs:/var/spark-events", "--tables", "/lake"),
 )
 def reconcile(
     history: _Histories = None,
     tables: _Tables = None,
-    window: Annotated[str, typer.Option(help="How far back, such as 30m, 24h.")] = "24h",
+    window: Annotated[str, typer.Option(help="Length of the compared period up to now, such as 30m or 24h.")] = "24h",
     since: Annotated[
-        str | None, typer.Option(help="From this moment on, in place of --window.", metavar="TIME")
+        str | None, typer.Option(help="Start of the compared period, instead of --window.", metavar="TIME")
     ] = None,
-    grace: Annotated[str, typer.Option(help="How long events may be on their way.")] = "15m",
-    silent: Annotated[str, typer.Option(help="After which what has no end and gives no sign is over.")] = "1h",
-    slack: Annotated[str, typer.Option(help="By how much clocks differ.")] = "5s",
+    grace: Annotated[str, typer.Option(help="Maximum delay of events in transit.")] = "15m",
+    silent: Annotated[str, typer.Option(help="Treat a run without an end as ended after this silence.")] = "1h",
+    slack: Annotated[str, typer.Option(help="Maximum difference between clocks.")] = "5s",
     server: Server = None,
     key: Key = None,
     fail_on: _FailOn = None,
     save: Annotated[
-        str | None, typer.Option(help="Keep the findings under this name, in place of its last ones; needs --server.")
+        str | None, typer.Option(help="Save the findings under this name, replacing earlier ones; requires --server.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Tell who did not report: hold job history and Delta commits against the runs that landed. Status 1 if anybody."""
+    """Compare job history and Delta commits with the received runs. Exits with 1 if any of them reported no lineage."""
     from headwater.reconcile.histories.history_registry import read_history
-    from headwater.reconcile.joining.history_join import Patience
+    from headwater.reconcile.joining.history_join import WaitTimes
     from headwater.reconcile.table_commits import committed_tables
 
     if not history and not tables:
         raise WrongSetting(
-            "There is nothing to hold lineage against. Name --history KIND:PLACE, --tables URI, or both."
+            "There is nothing to compare the received runs with. Use --history KIND:PLACE, --tables URI, or both."
         )
-    server = address_asked(server, data)
+    server = selected_server(server, data)
     if save is not None and (server is None or not save.strip()):
-        raise WrongSetting("Findings are kept by a running Headwater: name it with --server, and write --save NAME.")
+        raise WrongSetting("--save needs a running Headwater and a name. Use --server URL --save NAME.")
     failing = _failing(fail_on)
     now_us = time.time_ns() // 1000
     since_us = read_as(p.Since, "since", since) or now_us - _us(window)
@@ -89,20 +93,20 @@ def reconcile(
     settings = load_settings({"data": data})[0]
     options = remote_options(settings)
     with _asking(server, key, data) as ask:
-        by = Patience(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
-        entries = once(entry for each in history or () for entry in read_history(each, span, _token(settings)))
+        by = WaitTimes(now_us - int(ask("freshness", {})["seconds"] * 1e6), _us(grace), _us(silent), _us(slack))
+        entries = deduplicate(entry for each in history or () for entry in read_history(each, span, _token(settings)))
         committed = [
             (dataset_of(ask, each), each)
             for place in tables or ()
             for each in committed_tables(place, options if "://" in place else {}, span)
         ]
         first_us = min([since_us - _HOUR_US, *(entry.started_us for entry in entries)])
-        landed = ask_landed(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
+        landed = request_reported(ask, lambda answer: msgspec.convert(answer, ReportedRuns), first_us - _HOUR_US)
     found = findings(entries, committed, landed, span, by)
     proofs = write_proofs(committed, landed, span, by)
     if save is not None and server is not None:
-        told = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
-        _keep(server, key, [*proof_events(save.strip(), proofs), told])
+        event = finding_event(save.strip(), found, HistorySpan(since_us, by.now_us))
+        _save(server, key, [*proof_events(save.strip(), proofs), event])
     looked = {"executions": len(entries), "tables": len(committed), "runs": len(landed.runs)}
     _print(
         {"looked": looked, "counts": Counter(each.kind for each in found), "proven": Counter(p.proves for p in proofs)},
@@ -115,12 +119,12 @@ def reconcile(
 def _failing(fail_on: list[str] | None) -> tuple[str, ...]:
     wrong = {*(fail_on or ())} - {*_KINDS, "none"}
     if wrong:
-        raise WrongSetting(f"--fail-on {sorted(wrong)[0]!r} is no kind. Write {', '.join(_KINDS)}, or none.")
+        raise WrongSetting(f"--fail-on {sorted(wrong)[0]!r} is not a kind. Use {', '.join(_KINDS)}, or none.")
     return tuple(fail_on) if fail_on else _FAILING
 
 
 def _token(settings: Settings) -> Callable[[str], str | None]:
-    """Return what has the token of a variable: Fabric's, where it is not set, is that of who is signed in."""
+    """Return a lookup of tokens by variable. If FABRIC_TOKEN is not set, use the token of the signed-in identity."""
     return lambda name: os.environ.get(name) or (fabric_access(settings) if name == "FABRIC_TOKEN" else None)
 
 
@@ -131,19 +135,19 @@ def _us(text: str) -> int:
 @contextmanager
 def _asking(server: str | None, key: str | None, data: Any) -> Iterator[Ask]:
     questions = {each.path: each for each in api_routes.ROUTES}
-    with asking(server, key, data) as source:
+    with open_answer_source(server, key, data) as source:
         yield lambda question, asked: source.ask(questions[question], asked)
 
 
-def _keep(server: str, key: str | None, events: Sequence[bytes]) -> None:
+def _save(server: str, key: str | None, events: Sequence[bytes]) -> None:
     outcome = send_bodies(events, server, key, progress=False)
     if outcome["accepted"] != len(events):
         raise WrongSetting(
-            f"The findings were not taken: {' '.join(outcome['reasons'])} Give a key with the role write."
+            f"The server did not accept the findings: {' '.join(outcome['reasons'])} Use a key with the role write."
         )
 
 
 def _print(summary: dict[str, Any], found: list[Finding], as_json: bool) -> None:
-    said = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
+    answer = {**summary, "items": msgspec.to_builtins(found), "totalCount": len(found), "truncated": False}
     looked = ", ".join(f"{count} {what}" for what, count in summary["looked"].items())
-    show(said, as_json, lambda: table(f"Who did not report, of {looked}", said, _SHOWN))
+    show(answer, as_json, lambda: table(f"Without lineage, of {looked}", answer, _SHOWN))

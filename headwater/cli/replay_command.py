@@ -1,11 +1,11 @@
-"""`headwater replay`: history once more, from the lake to a sink of the file or to an address."""
+"""`headwater replay`: send events of the lake again, to a sink of `sinks.yml` or to a URL."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.options import FEED, Data, Json, example
+from headwater.cli.options import EVENTS, Data, Json, example
 from headwater.cli.printing import pairs, show
 from headwater.errors import WrongSetting
 from headwater.questions import parameters as p
@@ -19,38 +19,39 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_Patterns = Annotated[list[str] | None, typer.Option(help="Only these; exact, or with * ? [...]; several times.")]
+_Patterns = Annotated[list[str] | None, typer.Option(help="Only these: exact, or with * ? [...]; repeatable.")]
 
 
 @app.command(
-    rich_help_panel=FEED, epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01")
+    rich_help_panel=EVENTS,
+    epilog=example("headwater", "replay", "--to", "http://marquez:5000", "--since", "2026-03-01"),
 )
 def replay(
     to: Annotated[
         str,
-        typer.Option("--to", help="Name of a sink in sinks.yml, or the address of a Marquez or of an OpenLineage API."),
+        typer.Option("--to", help="Name of a sink in sinks.yml, or URL of Marquez or another OpenLineage API."),
     ],
-    since: Annotated[str | None, typer.Option(help="Events with a time from this moment on.", metavar="TIME")] = None,
-    until: Annotated[str | None, typer.Option(help="Events with a time before this moment.", metavar="TIME")] = None,
+    since: Annotated[str | None, typer.Option(help="Only events with this or a later time.", metavar="TIME")] = None,
+    until: Annotated[str | None, typer.Option(help="Only events with an earlier time.", metavar="TIME")] = None,
     received_since: Annotated[
-        str | None, typer.Option(help="Events received from this moment on; not with --since.", metavar="TIME")
+        str | None, typer.Option(help="Only events received at or after this time; not with --since.", metavar="TIME")
     ] = None,
     received_until: Annotated[
-        str | None, typer.Option(help="Events received before this moment.", metavar="TIME")
+        str | None, typer.Option(help="Only events received before this time.", metavar="TIME")
     ] = None,
     namespace: _Patterns = None,
     job: _Patterns = None,
     run: _Patterns = None,
-    rate: Annotated[float | None, typer.Option(help="Most events a second.", min=0.001)] = None,
-    batch: Annotated[int, typer.Option(help="Of an address: events of a request.", min=1, max=2000)] = 1,
-    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="Of an address: its key.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent; send nothing.")] = False,
+    rate: Annotated[float | None, typer.Option(help="Maximum events per second.", min=0.001)] = None,
+    batch: Annotated[int, typer.Option(help="For a URL: events per request.", min=1, max=2000)] = 1,
+    key: Annotated[str | None, typer.Option(envvar="HEADWATER_KEY", help="For a URL: its key.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Send what the lake has of a span of time once more, in the order of event times. Status 1 if any was refused.
+    """Send events of the lake again, in the order of event times. Exits with 1 if the target rejects an event.
 
-    Works while Headwater runs and while it does not. Killed, the same command goes on where it stood.
+    Headwater may be running or not. If the command is interrupted, run it again to continue.
     """
     from headwater.sinks.operating.replay_span import ReplaySpan
 
@@ -64,7 +65,7 @@ def replay(
     with folder_lock(folder, "replay", wait_s=0):
         found = open_replay(settings, folder, span, to, rate=rate, batch=batch, key=key)
         if dry_run:
-            outcome = found.look()
+            outcome = found.preview()
             show(outcome, as_json, lambda: pairs("Would be sent", outcome))
         else:
             _run(found, as_json=as_json)
@@ -85,6 +86,6 @@ def _run(replay: "Replay", *, as_json: bool) -> None:
         try:
             outcome = replay.run(seen)
         except KeyboardInterrupt:
-            raise WrongSetting("Stopped. The same command goes on where this one stood.") from None
+            raise WrongSetting("Stopped. Run the same command again to continue.") from None
     show(outcome, as_json, lambda: pairs("Replayed", outcome))
     sys.exit(1 if outcome["refused"] else 0)

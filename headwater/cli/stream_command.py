@@ -1,4 +1,4 @@
-"""`headwater spark stream`: the topic into bronze with Spark on this machine, in place of the parser."""
+"""`headwater spark stream`: parse a Kafka topic into bronze with Spark on this machine, instead of the parser."""
 
 import time
 from pathlib import Path
@@ -16,28 +16,32 @@ def stream(
     data: Annotated[Path | None, typer.Option("--data", help="Data folder; default headwater-data.")] = None,
     every: Annotated[
         float | None,
-        typer.Option(parser=seconds, metavar="SECONDS", help="Between two batches (30s); without: until caught up."),
+        typer.Option(
+            parser=seconds,
+            metavar="SECONDS",
+            help="Run until stopped, with this interval between batches, such as 30s. Default: exit when caught up.",
+        ),
     ] = None,
-    batch_events: Annotated[int, typer.Option(help="Events that are taken at a time.")] = 50_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    batch_events: Annotated[int, typer.Option(help="Events per batch.")] = 50_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Take what waits in Kafka into bronze, for when one parser is too few. Settings say which topic."""
+    """Parse the Kafka topic of the settings into bronze. Use it if one parser is too slow."""
     from headwater.eventlog.kafka_kind import kafka_address
     from headwater.extras import extra
     from headwater.runtime.folders import prepare_folder
-    from headwater.runtime.private import private_spark
+    from headwater.runtime.private import private_spark_options
     from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder
     from headwater.spark.session import local_session
 
     settings, _ = load_settings({"data": data})
     if settings.log != "kafka" or is_lake_remote(settings) or settings.claims_url:
         raise WrongSetting(
-            '`headwater spark stream` reads Kafka (log = "kafka") into a lake on this machine. For another lake, or '
-            "claims in a container, run `python -m headwater.spark.stream_job` on a cluster."
+            '`headwater spark stream` requires log = "kafka", and a lake and claims on this machine. For a remote lake '
+            "or remote claims, run `python -m headwater.spark.stream_job` on a cluster."
         )
     prepare_folder(settings)
     began = time.monotonic()
-    with extra("kafka"), local_session(more=private_spark(settings), streams=True) as spark:
+    with extra("kafka"), local_session(more=private_spark_options(settings), streams=True) as spark:
         from headwater.spark.bronze.topic_stream import TopicStream, run
 
         lake, claims = str(lake_folder(settings)), str(claims_folder(settings))

@@ -1,1 +1,1 @@
-"""Data contracts: what is promised of datasets, held against what is observed. Pure but for reading files."""
+"""Data contracts: generated from observed facts, and checked against them. No I/O except reading files."""

@@ -1,4 +1,4 @@
-"""What a check found, for machines: JUnit's XML and SARIF 2.1.0, as systems for continuous integration read them."""
+"""Results of a check in formats of CI systems: JUnit XML and SARIF 2.1.0."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class CheckedFile(NamedTuple):
-    """A file that was checked: its path and text, how many promises it holds, what breaks them."""
+    """A checked file with its path, its text, the number of its promises, and the broken ones."""
 
     path: str
     text: str
@@ -20,12 +20,12 @@ class CheckedFile(NamedTuple):
     breaks: Sequence[Break]
 
     def broken(self, *, strict: bool = False) -> Sequence[Break]:
-        """Return what is broken; strict: warnings included."""
+        """Return the broken promises. strict: include warnings."""
         return [each for each in self.breaks if strict or not each.is_warning]
 
 
 def line_of(found: Break) -> str:
-    """Return a break in one line, with the run that broke it."""
+    """Format a broken promise and the run that broke it as one line."""
     by = " ".join(
         filter(
             None, (f"job {found.by.job.name}" if found.by.job else "", f"run {found.by.run}" if found.by.run else "")
@@ -39,7 +39,7 @@ def line_of(found: Break) -> str:
 
 
 def junit_text(files: Iterable[CheckedFile]) -> str:
-    """Return the check as JUnit XML: a suite for each file, a case for each thing broken, or one that went well."""
+    """Return the result as JUnit XML: one suite per file, with a case for each broken promise, or one passed case."""
     root = Element("testsuites", name="headwater contract check")
     for each in files:
         suite = SubElement(
@@ -60,7 +60,7 @@ def junit_text(files: Iterable[CheckedFile]) -> str:
 
 
 def sarif_text(files: Iterable[CheckedFile], version: str) -> str:
-    """Return the check as SARIF; a result points to the line of the file that names the column."""
+    """Return the result as SARIF. A result points to the line of the file that names the column."""
     results, kinds = [], dict[str, None]()
     for each in files:
         for found in each.breaks:

@@ -1,4 +1,4 @@
-"""Contracts in files and folders."""
+"""Contract files and folders."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,14 +9,14 @@ from headwater.contracts.promise import Promise, read_promises
 from headwater.errors import WrongSetting
 
 POLICIES = "policies.yml"
-"""The file of a folder that holds no contract."""
+"""The file with policies in a folder of contracts."""
 
-_ENDINGS = (".yml", ".yaml")
-_MOST = 10_000
+_SUFFIXES = (".yml", ".yaml")
+_MAX_FILES = 10_000
 
 
 class ContractFile(NamedTuple):
-    """A file and what it promises."""
+    """A contract file and its promises."""
 
     path: Path
     text: str
@@ -24,22 +24,25 @@ class ContractFile(NamedTuple):
 
 
 def contract_paths(places: Iterable[Path]) -> list[Path]:
-    """Return the files of contracts: those that are named, and all YAML below folders; raises WrongSetting for none."""
+    """Return contract files: the given files, and all YAML files below given folders.
+
+    Raises WrongSetting for a missing path.
+    """
     found: list[Path] = []
     for place in places:
         if place.is_dir():
-            below = sorted(each for each in place.rglob("*") if each.suffix in _ENDINGS and each.name != POLICIES)
+            below = sorted(each for each in place.rglob("*") if each.suffix in _SUFFIXES and each.name != POLICIES)
             found += [each for each in below if each.is_file()]
         elif place.exists():
             found.append(place)
         else:
-            raise WrongSetting(f"There is no file {str(place)!r}. Name contracts, or folders of contracts.")
-    if len(found) > _MOST:
-        raise WrongSetting(f"{len(found)} files are to be read. Name {_MOST} at most.")
+            raise WrongSetting(f"There is no file or folder {str(place)!r}. Name contracts, or folders with contracts.")
+    if len(found) > _MAX_FILES:
+        raise WrongSetting(f"The given paths contain {len(found)} files. Check at most {_MAX_FILES} at a time.")
     return list(dict.fromkeys(found))
 
 
 def read_contract(path: Path) -> ContractFile:
-    """Read a contract; raises WrongSetting saying what is wrong with it."""
-    text = text_of(path, str(path), "A contract of one table is far smaller.")
+    """Read a contract. Raises WrongSetting with the error."""
+    text = text_of(path, str(path), "Write one contract per table.")
     return ContractFile(path, text, read_promises(text, str(path)))

@@ -1,4 +1,4 @@
-"""How contracts differ, and which version the next one has (semver.org: what breaks is another major version)."""
+"""Differences between contracts, and the version of the next one (semver.org: a breaking change is a major version)."""
 
 import re
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 class TableChange(NamedTuple):
-    """A change of one table's promise."""
+    """A change of a promise about one table."""
 
     dataset: str
     change: PromiseChange
 
 
 def contract_changes(old: list[Promise], new: list[Promise]) -> list[TableChange]:
-    """Return what a contract says other than another, table by table, with its service levels."""
+    """Return the differences between two contracts by table, including service levels."""
     was, now = ({each.asked.text.casefold(): each for each in side} for side in (old, new))
     found: list[TableChange] = []
     for key, promise in was.items():
@@ -33,11 +33,11 @@ def contract_changes(old: list[Promise], new: list[Promise]) -> list[TableChange
 
 
 def next_version(before: Mapping[str, Any], after: Mapping[str, Any], where: str) -> str:
-    """Return the version of a contract that takes the place of another: the same where it says the same."""
-    said = str(before.get("version", FIRST_VERSION))
+    """Return the version of a contract that replaces another, the same if nothing changed."""
+    version = str(before.get("version", FIRST_VERSION))
     if {**before, "version": ""} == {**after, "version": ""}:
-        return said
-    numbers = _VERSION.fullmatch(said)
+        return version
+    numbers = _VERSION.fullmatch(version)
     major, minor = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
     changes = contract_changes(promises_of(before, where), promises_of(after, where))
     breaks = not numbers or any(each.change.breaks for each in changes)

@@ -1,4 +1,4 @@
-"""What contracts and policies are held against: answers to questions, of a data folder or of a running Headwater."""
+"""Observed facts for contracts and policies: answers to questions, from a data folder or a running Headwater."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -9,25 +9,25 @@ from headwater.contracts.policy_breaks import KnownDataset
 from headwater.errors import HeadwaterError, NotKnown, ServerRefusal, WrongQuestion
 from headwater.questions import declared
 from headwater.questions.answers.answer_parts import Dataset, Job
-from headwater.questions.answers.contract_answers import Broke, ContractFacts
+from headwater.questions.answers.contract_answers import ContractFacts, RunReference
 from headwater.questions.declared.contract_questions import contract
 from headwater.questions.declaring import Question
 from headwater.questions.parameters import MAX_LIMIT
 
 Ask = Callable[[Question, Mapping[str, str]], Any]
-"""Returns an answer as JSON has it."""
+"""Asks a question and returns the answer as JSON."""
 
 
 class ObservedAnswers:
-    """Answers of one moment; the facts of a dataset are asked for once."""
+    """Answers at one moment. The facts of each dataset are requested once."""
 
     def __init__(self, ask: Ask, against: str | None = None):
-        """against: a moment as the question takes it, None for now."""
-        self._ask, self._against, self._as_of = ask, against, None if against is None else _written(against)
+        """against: a moment as in the question `contract`, None for now."""
+        self._ask, self._against, self._as_of = ask, against, None if against is None else _time_in(against)
         self._facts: dict[tuple[str | None, str], ContractFacts] = {}
 
     def of(self, namespace: str | None, dataset: str) -> ContractFacts:
-        """Return what is observed of a dataset; raises NotKnown, or what else its question is refused with."""
+        """Return the observed facts of a dataset. Raises NotKnown, or other errors of the question."""
         key = (namespace, dataset)
         if key not in self._facts:
             asked = {"dataset": dataset, "namespace": namespace or "", "against": self._against or ""}
@@ -36,33 +36,33 @@ class ObservedAnswers:
             except NotKnown as error:
                 raise self._not_known(str(error), dataset, error.nearest) from error
             except ServerRefusal as error:
-                if "nearest" in error.said and "behind" not in error.said:
-                    raise self._not_known(str(error), dataset, error.said["nearest"]) from error
+                if "nearest" in error.body and "behind" not in error.body:
+                    raise self._not_known(str(error), dataset, error.body["nearest"]) from error
                 raise
             self._facts[key] = msgspec.convert(found, ContractFacts)
             self._as_of = self._facts[key].as_of or self._as_of
         return self._facts[key]
 
-    def _not_known(self, said: str, dataset: str, nearest: list[str]) -> HeadwaterError:
-        """Return what is not known: the dataset, which breaks a promise, or the moment, by which nothing is held."""
-        if said.startswith("No dataset"):
+    def _not_known(self, message: str, dataset: str, nearest: list[str]) -> HeadwaterError:
+        """Distinguish an unknown dataset, which breaks a promise, from an unknown moment, which prevents the check."""
+        if message.startswith("No dataset"):
             return NotKnown("dataset", dataset, nearest)
-        return WrongQuestion(f"Nothing can be checked against {self._against!r}. {said}")
+        return WrongQuestion(f"The check was not run, because {self._against!r} cannot be resolved. {message}")
 
     def facts(self, dataset: Dataset) -> ContractFacts:
-        """Return what is observed of a dataset by its canonical name."""
+        """Return the observed facts of a dataset by its canonical name."""
         return self.of(dataset.namespace, dataset.dataset)
 
     def exposed(self, tag: str) -> Iterator[tuple[Dataset, str]]:
-        """Yield the columns that hold a tag's values in the clear; raises NotKnown for a tag that nobody knows."""
+        """Yield the columns with readable values of a tag. Raises NotKnown for an unknown tag."""
         for each in self._listed(declared.surface, {"tag": tag, "exposure": "exposed", **self._moment()}):
             yield _dataset(each, each["dataset"]), each["column"] or ""
 
     def datasets(self) -> Iterator[KnownDataset]:
-        """Yield every dataset as it is known now."""
+        """Yield all currently known datasets."""
         for each in self._listed(declared.datasets, {}):
             job, run = each["job"], each["last_run"]
-            by = Broke(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
+            by = RunReference(run["id"] if run else None, each["last_written"], Job(**job) if job else None)
             yield KnownDataset(_dataset(each, each["name"]), tuple(each["owners"]), by)
 
     def _listed(self, question: Question, asked: Mapping[str, str]) -> Iterator[Any]:
@@ -71,8 +71,8 @@ class ObservedAnswers:
             try:
                 found = self._ask(question, {**asked, **page})
             except ServerRefusal as error:
-                if "nearest" in error.said and "behind" not in error.said:
-                    raise NotKnown("tag", asked.get("tag", ""), error.said["nearest"]) from error
+                if "nearest" in error.body and "behind" not in error.body:
+                    raise NotKnown("tag", asked.get("tag", ""), error.body["nearest"]) from error
                 raise
             yield from found["items"]
             if not found["next"]:
@@ -84,7 +84,8 @@ class ObservedAnswers:
             return {}
         if self._as_of is None:
             raise WrongQuestion(
-                f"Which moment {self._against!r} means no contract tells. Check one beside the policies."
+                f"The moment {self._against!r} cannot be resolved without a contract. "
+                "Check at least one contract together with the policies."
             )
         return {"asOf": self._as_of}
 
@@ -93,6 +94,6 @@ def _dataset(item: Mapping[str, Any], name: str) -> Dataset:
     return Dataset(item["namespace"], name, display_name=item.get("display_name", msgspec.UNSET))
 
 
-def _written(against: str) -> str | None:
-    """Return a moment that is written as a time, None for a word that a Headwater must look up."""
+def _time_in(against: str) -> str | None:
+    """Return a moment that is a time, None for a word that Headwater must look up."""
     return against if against[:4].isdigit() else None

@@ -1,7 +1,7 @@
-"""What is observed of a dataset as a contract of the Open Data Contract Standard 3.1 (bitol.io), pure.
+"""Generates a contract in the Open Data Contract Standard 3.1 (bitol.io) from observed facts.
 
-The standard's own members say what they can; what it has no member for (every step back to the sources, whose values a
-column may hold) stands in `customProperties`, whose names are here alone.
+Facts without a member in the standard (every upstream step, tags whose values a column may contain) are in
+`customProperties`. Their names are only defined here.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,12 +25,12 @@ Json = dict[str, Any]
 
 
 def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Collection[str] = ()) -> Json:
-    """Return the contract that promises what is observed; what nobody says is not promised.
+    """Return the contract for observed facts. Unknown facts are not promised.
 
-    promised: columns, casefolded, that it also promises if only readers list them.
+    promised: case-folded names of columns that the contract includes even if only readers list them.
     """
     dataset = facts.dataset
-    return _without_nothing(
+    return _without_empty(
         {
             "apiVersion": API_VERSION,
             "kind": "DataContract",
@@ -38,7 +38,7 @@ def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Co
             "name": dataset.dataset,
             "version": version,
             "status": "active",
-            "description": _without_nothing({"purpose": facts.description, "limitations": _limitations(facts)}),
+            "description": _without_empty({"purpose": facts.description, "limitations": _limitations(facts)}),
             "tags": _tags(facts.tags),
             "servers": [_server(dataset)],
             "schema": [_schema(facts, promised)],
@@ -49,30 +49,30 @@ def document_of(facts: ContractFacts, version: str = FIRST_VERSION, promised: Co
 
 
 def column_text(column: Column | ContractSource) -> str:
-    """Return a column as commands take it: `NAMESPACE/DATASET#COLUMN`."""
+    """Return a column in the form of commands: `NAMESPACE/DATASET#COLUMN`."""
     whole = dataset_text(Dataset(column.namespace, column.dataset))
     return f"{whole}#{column.column}" if column.column else whole
 
 
 def dataset_text(dataset: Dataset) -> str:
-    """Return a dataset as commands take it."""
+    """Return a dataset in the form of commands: `NAMESPACE/DATASET`."""
     return f"{dataset.namespace}/{dataset.dataset.lstrip('/')}"
 
 
 def shown_dataset(dataset: Dataset) -> str:
-    """Return a dataset as people know it: by its display name, else as commands take it."""
+    """Return the display name of a dataset, else its form for commands."""
     return dataset.display_name or dataset_text(dataset)
 
 
 def shown_column(column: ContractSource) -> str:
-    """Return a column as people know it: behind the display name of its dataset, else as commands take it."""
+    """Return a column with the display name of its dataset, else in its form for commands."""
     return f"{shown_dataset(column)}#{column.column}" if column.column else shown_dataset(column)
 
 
 def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
     name = facts.dataset.dataset
     writers = facts.writers
-    return _without_nothing(
+    return _without_empty(
         {
             "name": name.rstrip("/").rpartition("/")[2] or name or "dataset",
             "physicalName": dataset_text(facts.dataset),
@@ -104,7 +104,7 @@ def _schema(facts: ContractFacts, promised: Collection[str]) -> Json:
 
 def _property(column: ContractColumn) -> Json:
     direct = [source for source in column.sources if source.distance == 1]
-    return _without_nothing(
+    return _without_empty(
         {
             "name": column.name,
             "physicalType": column.type,
@@ -113,8 +113,8 @@ def _property(column: ContractColumn) -> Json:
             "tags": _tags(column.tags),
             "classification": _classification(column),
             "transformSourceObjects": [column_text(source) for source in direct],
-            "transformLogic": "\n".join(f"{column_text(each)}: {_how(each.steps)}" for each in direct),
-            "transformDescription": _way_back(column),
+            "transformLogic": "\n".join(f"{column_text(each)}: {_describe_steps(each.steps)}" for each in direct),
+            "transformDescription": _upstream_text(column),
             "customProperties": _custom(
                 {
                     LINEAGE: [_lineage(source) for source in column.sources],
@@ -137,36 +137,36 @@ def _lineage(source: ContractSource) -> Json:
 
 
 def _step(step: StepTransformation) -> Json:
-    return _without_nothing(
+    return _without_empty(
         {"type": step.type, "subtype": step.subtype, "masking": step.masking, "description": step.description}
     )
 
 
-def _way_back(column: ContractColumn) -> str | None:
-    """Return the way back to the sources in words, the nearest first."""
+def _upstream_text(column: ContractColumn) -> str | None:
+    """Return the upstream path as text, nearest steps first."""
     lines = [
-        f"{_short(each.into)} is made of {_short(each)} by job {each.job.name} ({_how(each.steps)})"
+        f"{_short(each.into)} comes from {_short(each)} by job {each.job.name} ({_describe_steps(each.steps)})"
         for each in column.sources
     ]
     return "\n".join(lines) or None
 
 
 def _short(column: Column | ContractSource) -> str:
-    """Return what people call a column: the end of its dataset's name."""
+    """Return a column with the last two parts of its dataset's name."""
     return f"{'/'.join(column.dataset.strip('/').split('/')[-2:])}#{column.column}"
 
 
-def _how(steps: Iterable[StepTransformation]) -> str:
-    told = (
+def _describe_steps(steps: Iterable[StepTransformation]) -> str:
+    texts = (
         " ".join(filter(None, (step.type.lower(), (step.subtype or "").lower(), "masks" if step.masking else "")))
         + (f": {step.description}" if step.description else "")
         for step in steps
     )
-    return "; ".join(dict.fromkeys(told))
+    return "; ".join(dict.fromkeys(texts))
 
 
 def _classification(column: ContractColumn) -> str | None:
-    """Return what a tag calls the class of a column, else the tags whose values it has in the clear, or carries."""
+    """Return the value of a classifying tag, else the column's tags and those whose values it contains unmasked."""
     named = [tag.value for tag in column.tags if tag.key.casefold() in _CLASSIFYING]
     exposed = [each.tag for each in column.exposures if each.exposure == "exposed"]
     return ", ".join(named or sorted({*(tag.key.casefold() for tag in column.tags), *exposed})) or None
@@ -177,12 +177,12 @@ def _tags(tags: Iterable[ContractTag]) -> list[str]:
 
 
 def _team(facts: ContractFacts) -> Json | None:
-    members = [_without_nothing({"username": each.name, "role": each.type or "owner"}) for each in facts.owners]
+    members = [_without_empty({"username": each.name, "role": each.type or "owner"}) for each in facts.owners]
     return {"members": members} if members else None
 
 
 def _server(dataset: Dataset) -> Json:
-    """Return where it lies; the standard's own types are used where all is known that they ask for."""
+    """Return the location. The standard's own server types are used if all their required members are known."""
     scheme, _, host = dataset.namespace.partition("://")
     location = dataset_text(dataset)
     if scheme in ("s3", "s3a"):
@@ -194,15 +194,15 @@ def _server(dataset: Dataset) -> Json:
 
 def _limitations(facts: ContractFacts) -> str | None:
     silent = [each.job.name for each in facts.writers if each.opaque]
-    told = [f"Written without column lineage by {', '.join(silent)}."] if silent else []
+    texts = [f"Written without column lineage by {', '.join(silent)}."] if silent else []
     if facts.truncated:
-        told.append("It has more columns or sources than a contract names.")
-    return " ".join(told) or None
+        texts.append("The dataset has more columns or sources than a contract can list.")
+    return " ".join(texts) or None
 
 
 def _custom(values: Json) -> list[Json]:
     return [{"property": name, "value": value} for name, value in values.items() if value not in (None, [], "")]
 
 
-def _without_nothing(members: Json) -> Json:
+def _without_empty(members: Json) -> Json:
     return {name: value for name, value in members.items() if value not in (None, [], {}, "")}

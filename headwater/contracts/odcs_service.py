@@ -1,6 +1,6 @@
-"""Service levels of a contract: how often a dataset is written, how old it may get, how many rows it has at least.
+"""Service levels of a contract: frequency, latency, and minimum number of rows.
 
-They are rounded, so that a contract made again of a pipeline that runs as before is the same.
+Values are rounded, so that a contract of a regular pipeline stays the same when it is generated again.
 """
 
 from typing import Any, NamedTuple
@@ -13,30 +13,30 @@ _WORDS = {"second": "s", "m": "min", "minute": "min", "hour": "h", "hr": "h", "d
 
 
 class ServiceLevels(NamedTuple):
-    """What is promised; None: nothing. longest_s: seconds between two writes at most."""
+    """Promised service levels, None if not promised. longest_s: maximum seconds between two writes."""
 
     longest_s: float | None = None
     rows: float | None = None
 
 
 def sla_properties(service: ContractService) -> list[dict[str, Any]]:
-    """Return the service levels that are observed, none where there is no rhythm or nobody counts rows."""
+    """Return the observed service levels, without those that need an unknown rhythm or row count."""
     found: list[dict[str, Any]] = []
     if service.usual_seconds and service.longest_seconds:
         value, unit = _rounded(service.usual_seconds)
-        said = "The usual time between two writes, as observed."
-        found.append({"property": FREQUENCY, "value": value, "unit": unit, "description": said})
+        text = "The usual time between two observed writes."
+        found.append({"property": FREQUENCY, "value": value, "unit": unit, "description": text})
         value, unit = _rounded(service.longest_seconds, up=True)
-        said = "The longest time between two writes before one counts as late, as observed."
-        found.append({"property": LATENCY, "value": value, "unit": unit, "description": said})
+        text = "The longest time between two writes before the next one is late, derived from observed writes."
+        found.append({"property": LATENCY, "value": value, "unit": unit, "description": text})
     if service.rows:
-        said = "Rows that a write has at least: half of what was observed, rounded down."
-        found.append({"property": ROWS, "value": _least(service.rows), "unit": "rows", "description": said})
+        text = "The minimum number of rows per write: half of the observed number, rounded down."
+        found.append({"property": ROWS, "value": _rounded_half(service.rows), "unit": "rows", "description": text})
     return found
 
 
 def levels_of(properties: Any) -> ServiceLevels:
-    """Read what a contract promises; a property that is not understood promises nothing."""
+    """Parse the service levels of a contract. Properties with an unknown form are ignored."""
     found: dict[str, float] = {}
     for each in properties if isinstance(properties, list) else ():
         name, value = (each.get("property"), each.get("value")) if isinstance(each, dict) else (None, None)
@@ -52,7 +52,7 @@ def _seconds(unit: Any) -> int:
 
 
 def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
-    """Return a span in the largest unit that says it to a tenth."""
+    """Return a duration in the largest unit with an error of at most a tenth."""
     for unit, length in reversed(_UNITS.items()):
         whole = -(-seconds // length) if up else round(seconds / length)
         if whole and abs(whole * length - seconds) <= seconds / 10:
@@ -60,7 +60,7 @@ def _rounded(seconds: int, *, up: bool = False) -> tuple[int, str]:
     return seconds, "s"
 
 
-def _least(rows: int) -> int:
+def _rounded_half(rows: int) -> int:
     """Return half of a count, rounded down to its first digit."""
     half = max(1, rows // 2)
     place = 10 ** (len(str(half)) - 1)

@@ -1,4 +1,4 @@
-"""Types as producers send them → the logical types of the Open Data Contract Standard."""
+"""Maps types as sent by producers to logical types of the Open Data Contract Standard."""
 
 import re
 
@@ -21,10 +21,10 @@ _WORD = re.compile(r"[a-z_0-9]+")
 
 
 def logical_type(sent: str | None) -> str:
-    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` where it is not known.
+    """Return the logical type of a type as sent, such as `decimal(10,2)`; `string` if it is unknown.
 
-    The standard's JSON Schema asks of a column without one to be a map, and of a map to say of what, which events do
-    not: a map is an object here.
+    Maps become `object`, because the standard's JSON Schema requires key and value types of a map, which events do not
+    contain.
     """
     text = (sent or "").strip().casefold()
     if text.endswith("[]"):

@@ -1,4 +1,4 @@
-"""Policies: what must hold of every dataset that a pattern fits; read from a small YAML."""
+"""Policies for all datasets that match a pattern, read from YAML."""
 
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -8,15 +8,16 @@ from headwater.contracts.odcs_text import read_yaml, text_of
 from headwater.errors import WrongSetting
 
 _FORM = (
-    "Write `version: 1` and `policies`, each with `tag` and `stays_in`, or `masked`, or `owner`: lists of patterns "
-    "such as s3://lake/gold/* or */customers#email."
+    "Write `version: 1` and `policies`. Each policy has `tag` and `stays_in`, or `masked`, or `owner`, with a list of "
+    "patterns such as s3://lake/gold/* or */customers#email."
 )
 
 
 class Policies(NamedTuple):
-    """tags: tag → patterns of the datasets in which its values may be read; by the name of the policy.
+    """Policies by name. tags: name → tag and patterns of the datasets in which its values may be readable.
 
-    masked: patterns `DATASET#COLUMN` of columns that must be masked; owner: of tables that must have an owner.
+    masked: name → patterns `DATASET#COLUMN` of columns that must be masked. owner: name → patterns of tables that must
+    have an owner.
     """
 
     tags: dict[str, tuple[str, tuple[str, ...]]]
@@ -25,41 +26,43 @@ class Policies(NamedTuple):
 
 
 def load_policies(path: Path) -> Policies:
-    """Read policies from a file; raises WrongSetting naming what is wrong with it."""
+    """Read policies from a file. Raises WrongSetting with the error."""
     return read_policies(text_of(path, f"the policies in {path}", "Split it."), str(path))
 
 
 def read_policies(text: str, where: str) -> Policies:
-    """Read policies; raises WrongSetting naming what is wrong."""
+    """Parse policies. Raises WrongSetting with the error."""
     document = read_yaml(text, where)
     named = document.get("policies")
     if document.get("version") != 1 or not isinstance(named, dict) or document.keys() - {"version", "policies"}:
-        raise WrongSetting(f"{where} holds no policies. {_FORM}")
+        raise WrongSetting(f"{where} does not contain policies. {_FORM}")
     found = Policies({}, {}, {})
-    for name, told in named.items():
-        _take(found, str(name), told, where)
+    for name, policy in named.items():
+        _add(found, str(name), policy, where)
     return found
 
 
-def fits(patterns: tuple[str, ...], name: str) -> bool:
-    """Tell whether one of some patterns fits a name, in any case."""
+def matches(patterns: tuple[str, ...], name: str) -> bool:
+    """Return whether one of the patterns matches a name, without case."""
     return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in patterns)
 
 
-def _take(found: Policies, name: str, told: Any, where: str) -> None:
-    if isinstance(told, dict) and told.keys() == {"tag", "stays_in"} and isinstance(told["tag"], str):
-        found.tags[name] = told["tag"], _patterns(told["stays_in"], name, where, or_none=True)
-    elif isinstance(told, dict) and told.keys() == {"masked"}:
-        found.masked[name] = _patterns(told["masked"], name, where)
+def _add(found: Policies, name: str, policy: Any, where: str) -> None:
+    if isinstance(policy, dict) and policy.keys() == {"tag", "stays_in"} and isinstance(policy["tag"], str):
+        found.tags[name] = policy["tag"], _patterns(policy["stays_in"], name, where, or_none=True)
+    elif isinstance(policy, dict) and policy.keys() == {"masked"}:
+        found.masked[name] = _patterns(policy["masked"], name, where)
         if not all("#" in pattern for pattern in found.masked[name]):
-            raise WrongSetting(f"{where}: policy {name!r}: a pattern names no column. Write it like */customers#email.")
-    elif isinstance(told, dict) and told.keys() == {"owner"}:
-        found.owner[name] = _patterns(told["owner"], name, where)
+            raise WrongSetting(
+                f"{where}: policy {name!r} has a pattern without a column. Write it like */customers#email."
+            )
+    elif isinstance(policy, dict) and policy.keys() == {"owner"}:
+        found.owner[name] = _patterns(policy["owner"], name, where)
     else:
-        raise WrongSetting(f"{where}: policy {name!r} is none of the three. {_FORM}")
+        raise WrongSetting(f"{where}: policy {name!r} has none of the three known forms. {_FORM}")
 
 
-def _patterns(told: Any, name: str, where: str, *, or_none: bool = False) -> tuple[str, ...]:
-    if not isinstance(told, list) or not all(isinstance(each, str) for each in told) or not (told or or_none):
-        raise WrongSetting(f"{where}: policy {name!r} lists no patterns. {_FORM}")
-    return tuple(told)
+def _patterns(policy: Any, name: str, where: str, *, or_none: bool = False) -> tuple[str, ...]:
+    if not isinstance(policy, list) or not all(isinstance(each, str) for each in policy) or not (policy or or_none):
+        raise WrongSetting(f"{where}: policy {name!r} does not list patterns. {_FORM}")
+    return tuple(policy)

@@ -1,4 +1,4 @@
-"""What a contract promises of datasets, by the standard's YAML, ours or anybody's; what is absent is no promise."""
+"""The promises of a contract, parsed from the standard's YAML. Missing members promise nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,19 +12,19 @@ Json = Mapping[str, Any]
 
 
 class PromisedDataset(NamedTuple):
-    """The dataset that is promised: by namespace and name, or by a name that finds it."""
+    """The dataset of a promise: by namespace and name, or by a name that questions resolve."""
 
     namespace: str | None
     dataset: str
 
     @property
     def text(self) -> str:
-        """The dataset as commands take it."""
+        """The dataset in the form of commands."""
         return f"{self.namespace}/{self.dataset.lstrip('/')}" if self.namespace else self.dataset
 
 
 class PromisedSource(NamedTuple):
-    """A column that another is made of; steps, masked, distance: None where they are not promised."""
+    """A promised upstream column; steps and masked are None if not promised."""
 
     column: str
     into: str
@@ -34,7 +34,7 @@ class PromisedSource(NamedTuple):
 
 
 class PromisedColumn(NamedTuple):
-    """A column; sources: None where none are promised; holds: tags → how their values are held, None: not promised."""
+    """A promised column; sources and holds are None if not promised. holds: tag → exposure of its values."""
 
     name: str
     type: str | None
@@ -45,9 +45,9 @@ class PromisedColumn(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What is promised of one dataset; owners, jobs: None where none are promised.
+    """The promises about one dataset; owners and jobs are None if not promised.
 
-    told: jobs that say which columns they write of which.
+    jobs_with_columns: jobs that report column lineage.
     """
 
     asked: PromisedDataset
@@ -56,26 +56,26 @@ class Promise(NamedTuple):
     tags: frozenset[str]
     owners: frozenset[str] | None
     jobs: frozenset[str] | None
-    told: frozenset[str]
+    jobs_with_columns: frozenset[str]
     levels: ServiceLevels
 
 
 def read_promises(text: str, where: str) -> list[Promise]:
-    """Return what a contract promises, one for each of its tables; raises WrongSetting saying what is wrong with it."""
+    """Parse the promises of a contract, one for each table. Raises WrongSetting with the error."""
     return promises_of(read_yaml(text, where), where)
 
 
 def promises_of(document: Json, where: str) -> list[Promise]:
-    """Return the same of a document that is read already."""
+    """Return the promises of a parsed contract, one for each table. Raises WrongSetting with the error."""
     if document.get("kind") != "DataContract" or not str(document.get("apiVersion", "")).startswith("v3."):
         raise WrongSetting(
-            f"{where} is no data contract of ODCS 3 (kind DataContract, apiVersion v3.…). "
-            "`headwater contract` makes one."
+            f"{where} is not an ODCS 3 data contract (kind DataContract, apiVersion v3.…). "
+            "`headwater contract` generates one."
         )
     tables = document.get("schema")
     if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
-        raise WrongSetting(f"{where}: `schema` lists no tables. Name at least one, with its `physicalName`.")
-    _refuse_misshapen(document, _OF_DOCUMENT, where)
+        raise WrongSetting(f"{where}: `schema` does not list any table. List at least one, with its `physicalName`.")
+    _check_lists(document, _OF_DOCUMENT, where)
     return [_promise(document, table, where) for table in tables]
 
 
@@ -85,37 +85,37 @@ _OF_TABLE = (*_EVERYWHERE, "properties")
 _OF_COLUMN = (*_EVERYWHERE, "transformSourceObjects")
 
 
-def _refuse_misshapen(member: Json, lists: Sequence[str], where: str) -> None:
-    """Refuse what would be taken for no promise, though somebody meant one; raises WrongSetting."""
+def _check_lists(member: Json, lists: Sequence[str], where: str) -> None:
+    """Raise WrongSetting for members with a wrong type, which would otherwise be ignored as missing promises."""
     for key in lists:
         if not isinstance(member.get(key), list | None):
-            raise WrongSetting(f"{where}: `{key}` of {_called(member)} is no list. Write its members with `- `.")
+            raise WrongSetting(f"{where}: `{key}` of {_name_of(member)} is not a list. Start each item with `- `.")
 
 
-def _refuse_unquoted(member: Json, where: str) -> None:
-    """Refuse names that YAML reads as something else (`no`, `1`); raises WrongSetting."""
+def _check_texts(member: Json, where: str) -> None:
+    """Raise WrongSetting for names that YAML parses as another type (`no`, `1`)."""
     for key in ("name", "physicalName"):
-        told = member.get(key)
-        if not isinstance(told, str | None):
-            raise WrongSetting(f"{where}: `{key}: {told}` is no text. Put it in quotes.")
+        value = member.get(key)
+        if not isinstance(value, str | None):
+            raise WrongSetting(f"{where}: `{key}: {value}` is not a string. Put the value in quotes.")
 
 
-def _called(member: Json) -> str:
+def _name_of(member: Json) -> str:
     return repr(member.get("name") or member.get("physicalName") or member.get("id"))
 
 
 def _promise(document: Json, table: Json, where: str) -> Promise:
-    _refuse_unquoted(table, where)
-    _refuse_misshapen(table, _OF_TABLE, where)
+    _check_texts(table, where)
+    _check_lists(table, _OF_TABLE, where)
     columns = _list(table.get("properties"))
     for each in columns:
         if not isinstance(each, dict) or each.get("name") is None:
-            raise WrongSetting(f"{where}: a column of {_called(table)} has no `name`. Write how it is called.")
-        _refuse_unquoted(each, where)
-        _refuse_misshapen(each, _OF_COLUMN, where)
+            raise WrongSetting(f"{where}: a column of {_name_of(table)} has no `name`. Add it.")
+        _check_texts(each, where)
+        _check_lists(each, _OF_COLUMN, where)
     custom = _custom(table)
-    jobs = [_whole(each) for each in _list(custom.get(JOBS))]
-    opaque = {_whole(each) for each in _list(custom.get(OPAQUE))}
+    jobs = [_job_name(each) for each in _list(custom.get(JOBS))]
+    opaque = {_job_name(each) for each in _list(custom.get(OPAQUE))}
     return Promise(
         _asked(table, where),
         str(document.get("version", "")),
@@ -129,7 +129,7 @@ def _promise(document: Json, table: Json, where: str) -> Promise:
 
 
 def dataset_of(table: Json) -> PromisedDataset | None:
-    """Return what a contract calls a table: our own contracts say it whole, others by its physical name."""
+    """Return the dataset of a table: complete in generated contracts, else by its physical name."""
     named = _custom(table).get(DATASET)
     if isinstance(named, dict) and named.get("name"):
         return PromisedDataset(str(named["namespace"]) if named.get("namespace") else None, str(named["name"]))
@@ -140,15 +140,15 @@ def dataset_of(table: Json) -> PromisedDataset | None:
 def _asked(table: Json, where: str) -> PromisedDataset:
     found = dataset_of(table)
     if found is None:
-        raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Write which dataset it is.")
+        raise WrongSetting(f"{where}: a table has neither `physicalName` nor `name`. Add the name of its dataset.")
     return found
 
 
 def _column(member: Json, *, is_ours: bool) -> PromisedColumn:
     custom, name = _custom(member), str(member["name"])
-    holds = {str(each.get("tag")): str(each.get("exposure")) for each in _list(custom.get(HOLDS)) if _is(each)}
+    holds = {str(each.get("tag")): str(each.get("exposure")) for each in _list(custom.get(HOLDS)) if _is_mapping(each)}
     kind = member.get("physicalType")
-    lineage = [_source(each) for each in _list(custom.get(LINEAGE)) if _is(each)]
+    lineage = [_source(each) for each in _list(custom.get(LINEAGE)) if _is_mapping(each)]
     plain = [PromisedSource(str(each), "", 1, None, None) for each in _list(member.get("transformSourceObjects"))]
     has_lineage = "transformSourceObjects" in member or LINEAGE in custom
     return PromisedColumn(
@@ -163,17 +163,17 @@ def _column(member: Json, *, is_ours: bool) -> PromisedColumn:
 
 def _source(member: Json) -> PromisedSource:
     steps = member.get("steps")
-    told = tuple(
+    parsed = tuple(
         (str(each.get("type", "")), str(each.get("subtype") or ""), each.get("masking") is True)
         for each in _list(steps)
-        if _is(each)
+        if _is_mapping(each)
     )
     distance, masked = member.get("distance"), member.get("masked")
     return PromisedSource(
         str(member.get("column", "")),
         str(member.get("into", "")),
         distance if isinstance(distance, int) else 1,
-        tuple(sorted(set(told))) if isinstance(steps, list) else None,
+        tuple(sorted(set(parsed))) if isinstance(steps, list) else None,
         masked if isinstance(masked, bool) else None,
     )
 
@@ -189,7 +189,7 @@ def _custom(member: Json) -> dict[str, Any]:
     return {str(each.get("property")): each.get("value") for each in every if isinstance(each, dict)}
 
 
-def _whole(job: Any) -> str:
+def _job_name(job: Any) -> str:
     return f"{job.get('namespace')}/{job.get('name')}" if isinstance(job, dict) else str(job)
 
 
@@ -201,5 +201,5 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is(value: Any) -> bool:
+def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict)

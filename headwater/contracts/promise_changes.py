@@ -1,7 +1,7 @@
-"""What one promise says other than another: each change of a kind, breaking or not, each told once.
+"""Differences between two promises, each with a kind, breaking or not, and reported once.
 
-What is changed at a column itself explains what follows of it: another source brings other origins and may expose what
-it holds, so that those are not told beside it.
+A change of a column's own sources explains its consequences: other origins and exposures that follow from it are not
+reported separately.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,10 @@ BREAKING: frozenset[str] = frozenset(
 
 
 class PromiseChange(NamedTuple):
-    """column: None for the dataset; about: the source, tag, owner or job that is meant; into: what a source feeds."""
+    """A change.
+
+    column: None for the dataset. about: the source, tag, owner or job. into: the column that a source feeds.
+    """
 
     kind: ChangeKind
     column: str | None
@@ -37,26 +40,24 @@ class PromiseChange(NamedTuple):
 
     @property
     def breaks(self) -> bool:
-        """Tell whether somebody who relies on the promise is let down."""
+        """Whether the change breaks the promise for its users."""
         return self.kind in BREAKING
 
 
 def changes_of(old: Promise, new: Promise) -> list[PromiseChange]:
-    """Return what is other in a promise, breaking changes first."""
-    found = [*_whole(old, new), *_columns(old, new)]
+    """Return the differences between promises, breaking changes first."""
+    found = [*_of_dataset(old, new), *_columns(old, new)]
     return sorted(found, key=lambda each: (not each.breaks, each.column or "", each.kind, each.about))
 
 
-def _whole(old: Promise, new: Promise) -> Iterator[PromiseChange]:
+def _of_dataset(old: Promise, new: Promise) -> Iterator[PromiseChange]:
     yield from _marks("tag", None, old.tags, new.tags)
     if old.owners is not None:
         yield from _marks("owner", None, old.owners, new.owners or frozenset())
     if old.jobs is not None:
         yield from _marks("job", None, old.jobs, new.jobs or frozenset())
-    for job in sorted((old.told & (new.jobs or frozenset())) - new.told):
-        yield PromiseChange(
-            "lineage.lost", None, job, "says which columns it writes of which", "says nothing of columns"
-        )
+    for job in sorted((old.jobs_with_columns & (new.jobs or frozenset())) - new.jobs_with_columns):
+        yield PromiseChange("lineage.lost", None, job, "reports column lineage", "reports no column lineage")
 
 
 def _marks(
@@ -79,12 +80,12 @@ def _columns(old: Promise, new: Promise) -> Iterator[PromiseChange]:
     was, now = ({_key(each.name): each for each in side.columns} for side in (old, new))
     for key, column in was.items():
         if key not in now:
-            yield PromiseChange("column.removed", column.name, "", column.type or "there", None)
+            yield PromiseChange("column.removed", column.name, "", column.type or "the column", None)
             continue
         yield from _column(column, now[key])
     for key, column in now.items():
         if key not in was:
-            yield PromiseChange("column.added", column.name, "", None, column.type or "there")
+            yield PromiseChange("column.added", column.name, "", None, column.type or "the column")
 
 
 def _column(old: PromisedColumn, new: PromisedColumn) -> Iterator[PromiseChange]:
@@ -120,12 +121,12 @@ def _direct(
             continue
         here = now.get(key)
         if here is None or here.distance > 1:
-            yield PromiseChange("source.removed", column, source.column, _told(source), None, source.into)
+            yield PromiseChange("source.removed", column, source.column, _describe_steps(source), None, source.into)
         else:
             yield from _step(column, source, here)
     for key, source in now.items():
         if source.distance == 1 and (key not in was or was[key].distance > 1):
-            yield PromiseChange("source.added", column, source.column, None, _told(source), source.into)
+            yield PromiseChange("source.added", column, source.column, None, _describe_steps(source), source.into)
 
 
 def _step(column: str, old: PromisedSource, new: PromisedSource) -> Iterator[PromiseChange]:
@@ -133,7 +134,7 @@ def _step(column: str, old: PromisedSource, new: PromisedSource) -> Iterator[Pro
         return
     was, now = _masks(old), _masks(new)
     kind: ChangeKind = "step.changed" if was == now else "mask.removed" if was else "mask.added"
-    yield PromiseChange(kind, column, new.column, _told(old), _told(new), new.into)
+    yield PromiseChange(kind, column, new.column, _describe_steps(old), _describe_steps(new), new.into)
 
 
 def _masks(source: PromisedSource) -> bool:
@@ -143,25 +144,25 @@ def _masks(source: PromisedSource) -> bool:
 def _origins(
     column: str, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> Iterator[PromiseChange]:
-    """Yield what changed farther away: of a way that is cut or added the nearest step, which brought the others."""
+    """Yield changes farther upstream, only the nearest step of each changed path."""
     for key, source in was.items():
         if source.distance == 1:
             continue
         here = now.get(key)
         if here is None:
             if _key(source.into) in now:
-                yield PromiseChange("origin.removed", column, source.column, _told(source), None, source.into)
+                yield PromiseChange("origin.removed", column, source.column, _describe_steps(source), None, source.into)
         elif source.masked and here.masked is False and _nearer_is_masked(source, was, now):
             yield PromiseChange("mask.removed", column, here.column, "masked on the way", "in the clear", here.into)
     for key, source in now.items():
         if source.distance > 1 and key not in was and _key(source.into) in was:
-            yield PromiseChange("origin.added", column, source.column, None, _told(source), source.into)
+            yield PromiseChange("origin.added", column, source.column, None, _describe_steps(source), source.into)
 
 
 def _nearer_is_masked(
     source: PromisedSource, was: Mapping[str, PromisedSource], now: Mapping[str, PromisedSource]
 ) -> bool:
-    """Tell whether the way from what a source feeds is masked as it was: then its own step lost the mask."""
+    """Return whether masking of the remaining path is unchanged, so that the source's own step lost its mask."""
     near = _key(source.into)
     return near not in was or near not in now or was[near].masked == now[near].masked
 
@@ -173,10 +174,12 @@ def _by_column(sources: Iterable[PromisedSource]) -> dict[str, PromisedSource]:
     return found
 
 
-def _told(source: PromisedSource) -> str:
+def _describe_steps(source: PromisedSource) -> str:
     steps = source.steps or ()
-    said = (" ".join(filter(None, (kind.lower(), sub.lower(), "masks" if masks else ""))) for kind, sub, masks in steps)
-    return "; ".join(said) or "a source"
+    texts = (
+        " ".join(filter(None, (kind.lower(), sub.lower(), "masks" if masks else ""))) for kind, sub, masks in steps
+    )
+    return "; ".join(texts) or "a source"
 
 
 def _key(text: str) -> str:

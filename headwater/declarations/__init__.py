@@ -1,1 +1,1 @@
-"""Lineage that no listener sees, as people write it down: files of declarations, and the events that they become."""
+"""Declared lineage: YAML files, and the events that they become."""

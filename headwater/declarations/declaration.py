@@ -1,4 +1,4 @@
-"""What a file declares, with every name whole and every step said: pure values."""
+"""A declaration with resolved names and steps. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from headwater.lineage.names.dataset_name import Name, split_location
 
 _DIRECT: Sequence[How] = get_args(How)[:3]
 READERS = "declared"
-"""Namespace of what stands for readers that write nothing that anybody could name."""
+"""Namespace of datasets that represent readers without outputs."""
 
 
 class ResolvedStep(NamedTuple):
-    """One column, or a whole dataset, on its way."""
+    """A step from a column or a whole dataset."""
 
     source: Name
     column: str | None
@@ -38,7 +38,7 @@ class ResolvedStep(NamedTuple):
 
 
 class ResolvedOutput(NamedTuple):
-    """What a job writes: each column with its steps, and the steps that shape every column."""
+    """An output: its columns with their steps, and the steps into all columns."""
 
     dataset: Name
     columns: dict[str, list[ResolvedStep]]
@@ -46,7 +46,7 @@ class ResolvedOutput(NamedTuple):
 
 
 class ResolvedJob(NamedTuple):
-    """A declared job; inputs: all that it reads."""
+    """A declared job. inputs: all datasets that it reads."""
 
     name: Name
     inputs: list[Name]
@@ -57,40 +57,44 @@ class ResolvedJob(NamedTuple):
 
 
 class ResolvedDataset(NamedTuple):
-    """What is declared of a dataset itself."""
+    """A declared dataset."""
 
     name: Name
-    said: DeclaredDataset
+    declared: DeclaredDataset
     owners: Sequence[DeclaredOwner]
 
 
 class Declaration(NamedTuple):
-    """What is declared together, under one name."""
+    """All jobs and datasets of one declaration."""
 
     name: str
     jobs: list[ResolvedJob]
     datasets: list[ResolvedDataset]
 
 
-def resolved(said: DeclarationFile, name: str) -> Declaration:
-    """Return a file's declaration; name: what it goes by if the file does not say. Raises WrongSetting."""
-    name = said.name or name
-    spaces = _Spaces(said.namespace, name)
-    jobs = [_job(each, said.owners, spaces) for each in said.jobs]
-    datasets = [ResolvedDataset(spaces.whole(each), each, each.owners or said.owners) for each in said.datasets]
+def resolve_declaration(declared: DeclarationFile, name: str) -> Declaration:
+    """Return the declaration of a file. name: used if the file has no name. Raises WrongSetting."""
+    name = declared.name or name
+    namespaces = _Namespaces(declared.namespace, name)
+    jobs = [_job(each, declared.owners, namespaces) for each in declared.jobs]
+    datasets = [
+        ResolvedDataset(namespaces.whole(each), each, each.owners or declared.owners) for each in declared.datasets
+    ]
     for what, names in (("job", [each.name for each in jobs]), ("dataset", [each.name for each in datasets])):
         for each, count in Counter(names).items():
             if count > 1:
-                raise WrongSetting(f"Declaration {name!r} has the {what} {'/'.join(each.parts)!r} twice. Keep one.")
+                raise WrongSetting(
+                    f"Declaration {name!r} contains the {what} {'/'.join(each.parts)!r} twice. Keep one of them."
+                )
     return Declaration(name, jobs, datasets)
 
 
-class _Spaces(NamedTuple):
+class _Namespaces(NamedTuple):
     default: str | None
     declaration: str
 
     def whole(self, place: DeclaredPlace) -> Name:
-        """Return the dataset that is meant, by its own namespace, its address, or the file's namespace."""
+        """Return the dataset of a place, by its own namespace, its address, or the file's namespace."""
         if place.namespace is not None:
             return Name(place.namespace, place.dataset)
         location = split_location(place.dataset)
@@ -98,48 +102,57 @@ class _Spaces(NamedTuple):
             return location
         if self.default is None:
             raise WrongSetting(
-                f"Declaration {self.declaration!r}: {place.dataset!r} has no namespace. Write `namespace:` beside it "
-                "or at the head of the file, or its whole address, such as s3://lake/orders."
+                f"Declaration {self.declaration!r}: {place.dataset!r} has no namespace. Add `namespace:` next to it or "
+                "at the top of the file, or write its full address, such as s3://lake/orders."
             )
         return Name(self.default, place.dataset)
 
 
-def _job(said: DeclaredJob, owners: Sequence[DeclaredOwner], spaces: _Spaces) -> ResolvedJob:
-    outputs = [_output(each, spaces) for each in said.outputs]
-    if said.reads:
-        outputs.append(_reader(said, [(spaces.whole(each), each.column) for each in said.reads]))
+def _job(declared: DeclaredJob, owners: Sequence[DeclaredOwner], namespaces: _Namespaces) -> ResolvedJob:
+    outputs = [_output(each, namespaces) for each in declared.outputs]
+    if declared.reads:
+        outputs.append(_reader(declared, [(namespaces.whole(each), each.column) for each in declared.reads]))
     if not outputs:
         raise WrongSetting(
-            f"Declaration {spaces.declaration!r}: job {said.name!r} writes nothing, so nothing follows of it. Name "
-            "its `outputs`, or, of what only reads, the columns under `reads`."
+            f"Declaration {namespaces.declaration!r}: job {declared.name!r} has no outputs, so it declares no lineage. "
+            "Add its `outputs`, or list the columns under `reads` if the job only reads."
         )
     steps = [step for output in outputs for listed in (*output.columns.values(), output.every) for step in listed]
     inputs = dict.fromkeys(
-        [*map(spaces.whole, said.inputs), *(step.source for step in steps), *map(spaces.whole, said.reads)]
+        [
+            *map(namespaces.whole, declared.inputs),
+            *(step.source for step in steps),
+            *map(namespaces.whole, declared.reads),
+        ]
     )
     return ResolvedJob(
-        Name(said.namespace, said.name), [*inputs], outputs, said.owners or owners, said.description, said.tags
+        Name(declared.namespace, declared.name),
+        [*inputs],
+        outputs,
+        declared.owners or owners,
+        declared.description,
+        declared.tags,
     )
 
 
-def _output(said: DeclaredOutput, spaces: _Spaces) -> ResolvedOutput:
-    columns = {column: [*_steps(steps, spaces)] for column, steps in said.columns.items()}
-    return ResolvedOutput(spaces.whole(said), columns, [*_steps(said.every, spaces)])
+def _output(declared: DeclaredOutput, namespaces: _Namespaces) -> ResolvedOutput:
+    columns = {column: [*_steps(steps, namespaces)] for column, steps in declared.columns.items()}
+    return ResolvedOutput(namespaces.whole(declared), columns, [*_steps(declared.every, namespaces)])
 
 
-def _steps(said: Iterable[DeclaredStep], spaces: _Spaces) -> Iterable[ResolvedStep]:
-    for step in said:
+def _steps(declared: Iterable[DeclaredStep], namespaces: _Namespaces) -> Iterable[ResolvedStep]:
+    for step in declared:
         how: How = step.how or ("TRANSFORMATION" if step.masked or step.description else "IDENTITY")
         for source in step.from_:
-            yield ResolvedStep(spaces.whole(source), source.column, how, step.masked, step.description or "")
+            yield ResolvedStep(namespaces.whole(source), source.column, how, step.masked, step.description or "")
 
 
-def _reader(said: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
-    """Return what stands for a reader: a dataset with a column for each that it reads."""
+def _reader(declared: DeclaredJob, read: Sequence[tuple[Name, str | None]]) -> ResolvedOutput:
+    """Return the dataset that represents a reader, with a column for each column it reads."""
     columns: dict[str, list[ResolvedStep]] = {}
     for dataset, column in read:
         if column is not None:
             is_taken = column in columns
             called = f"{dataset.name.rpartition('/')[2]}.{column}" if is_taken else column
             columns.setdefault(called, []).append(ResolvedStep(dataset, column, "IDENTITY", False, ""))
-    return ResolvedOutput(Name(READERS, f"{said.namespace}/{said.name}"), columns, [])
+    return ResolvedOutput(Name(READERS, f"{declared.namespace}/{declared.name}"), columns, [])

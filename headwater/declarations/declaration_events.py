@@ -1,4 +1,4 @@
-"""Declarations as OpenLineage's events: a JobEvent for each job, a DatasetEvent for each dataset (pure)."""
+"""OpenLineage events of declarations: a JobEvent for each job, a DatasetEvent for each dataset. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -25,7 +25,7 @@ _TAGGED_BY = "HEADWATER"
 
 
 class FacetVersion(NamedTuple):
-    """Where the specification of a facet stands."""
+    """The version and name of a facet's specification."""
 
     version: str
     name: str
@@ -51,7 +51,7 @@ _JOB_TYPE = FacetVersion("2-0-4", "JobTypeJobFacet")
 
 
 def job_event(job: ResolvedJob, time: str) -> Json:
-    """Return the JobEvent that replaces what was declared of a job before. time: as events have it."""
+    """Return the JobEvent that declares a job and replaces its earlier declaration. time: in the format of events."""
     facets = {"jobType": _facet(_JOB_TYPE, processingType="BATCH", integration="DECLARED", jobType="JOB")}
     facets |= _described(job.owners, job.description, _JOB_OWNERS, _JOB_TEXT)
     if job.tags:
@@ -61,36 +61,36 @@ def job_event(job: ResolvedJob, time: str) -> Json:
 
 
 def withdrawn_job(name: Name, time: str) -> Json:
-    """Return the JobEvent after which nothing is declared of a job."""
+    """Return the JobEvent that removes the declared lineage and facets of a job."""
     gone = {"ownership": _JOB_OWNERS, "documentation": _JOB_TEXT, "tags": _JOB_TAGS}
     return _job_event(name, {facet: _facet(which, _deleted=True) for facet, which in gone.items()}, [], [], time)
 
 
 def dataset_event(dataset: ResolvedDataset, declaration: str, before: Iterable[str], time: str) -> Json:
-    """Return the DatasetEvent of what is declared of a dataset. before: facets that were declared of it until now."""
-    return _dataset_event(dataset.name, declaration, {**_gone(before), **dataset_facets(dataset)}, time)
+    """Return the DatasetEvent that declares a dataset. before: names of the facets that were declared until now."""
+    return _dataset_event(dataset.name, declaration, {**_deleted_facets(before), **dataset_facets(dataset)}, time)
 
 
 def withdrawn_dataset(name: Name, declaration: str, before: Iterable[str], time: str) -> Json:
-    """Return the DatasetEvent after which nothing is declared of a dataset."""
-    return _dataset_event(name, declaration, _gone(before), time)
+    """Return the DatasetEvent that deletes the declared facets of a dataset."""
+    return _dataset_event(name, declaration, _deleted_facets(before), time)
 
 
 def dataset_facets(dataset: ResolvedDataset) -> dict[str, Json]:
-    """Return the facets that are declared of a dataset."""
-    said = dataset.said
-    facets = _described(dataset.owners, said.description, _DATASET_OWNERS, _DATASET_TEXT)
-    if said.columns:
-        told = [{"name": each.name, "type": each.type, "description": each.description} for each in said.columns]
-        facets["schema"] = _facet(_SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in told])
-    tags = [_tag(each) for each in said.tags]
-    tags += [{**_tag(each), "field": column.name} for column in said.columns for each in column.tags]
+    """Return the declared facets of a dataset."""
+    declared = dataset.declared
+    facets = _described(dataset.owners, declared.description, _DATASET_OWNERS, _DATASET_TEXT)
+    if declared.columns:
+        listed = [{"name": each.name, "type": each.type, "description": each.description} for each in declared.columns]
+        facets["schema"] = _facet(_SCHEMA, fields=[{k: text for k, text in each.items() if text} for each in listed])
+    tags = [_tag(each) for each in declared.tags]
+    tags += [{**_tag(each), "field": column.name} for column in declared.columns for each in column.tags]
     return facets | ({"tags": _facet(_DATASET_TAGS, tags=tags)} if tags else {})
 
 
-def digest_of(said: Any) -> str:
-    """Return what tells two events apart but for their times."""
-    return sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()[:16]
+def digest_of(event: Any) -> str:
+    """Return a digest of an event, which must not contain its time."""
+    return sha256(msgspec.json.encode(event, order="deterministic")).hexdigest()[:16]
 
 
 def _lineage(output: ResolvedOutput) -> Json:
@@ -102,7 +102,7 @@ def _lineage(output: ResolvedOutput) -> Json:
 
 
 def _inputs(steps: Sequence[ResolvedStep]) -> list[Json]:
-    """Return the inputs of a column; of a source without a column nothing is known but that it is read."""
+    """Return the input fields of a column. Sources without a column are omitted here; they are inputs of the job."""
     return [
         {
             **step.source.shown,
@@ -128,11 +128,11 @@ def _described(
     return facets
 
 
-def _gone(before: Iterable[str]) -> dict[str, Json]:
-    """Return what takes facets back; tags of a producer go with its newest list of them."""
-    told = {name: _facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
-    told["tags"] = _facet(_DATASET_TAGS, tags=[])
-    return {name: told[name] for name in before if name in told}
+def _deleted_facets(before: Iterable[str]) -> dict[str, Json]:
+    """Return facets that delete declared ones. An empty list removes the tags of a producer."""
+    listed = {name: _facet(which, _deleted=True) for name, which in _OF_DATASETS.items()}
+    listed["tags"] = _facet(_DATASET_TAGS, tags=[])
+    return {name: listed[name] for name in before if name in listed}
 
 
 def _tag(key: str) -> Json:
@@ -145,8 +145,8 @@ def _facet(which: FacetVersion, **members: Any) -> Json:
 
 def _job_event(name: Name, facets: Mapping[str, Json], inputs: list[Any], outputs: list[Any], time: str) -> Json:
     job = {**name.shown, "facets": facets}
-    told = {"job": job, "inputs": inputs, "outputs": outputs}
-    return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_EVENTS}JobEvent", **told}
+    listed = {"job": job, "inputs": inputs, "outputs": outputs}
+    return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_EVENTS}JobEvent", **listed}
 
 
 def _dataset_event(name: Name, declaration: str, facets: Mapping[str, Json], time: str) -> Json:

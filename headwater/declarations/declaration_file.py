@@ -1,4 +1,4 @@
-"""A file of declarations: what a YAML file may say, and errors that name file, line, what is wrong and what fits."""
+"""The YAML file of a declaration. Errors name file, line, cause and fix."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ DeclarationName = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1
 How = Literal[
     "IDENTITY", "TRANSFORMATION", "AGGREGATION", "JOIN", "GROUP_BY", "FILTER", "SORT", "WINDOW", "CONDITIONAL"
 ]
-"""Subtypes of OpenLineage's transformations; the first three are DIRECT, the others INDIRECT."""
+"""Subtypes of OpenLineage's transformations: the first three are DIRECT, the others INDIRECT."""
 
 
 class _Part(BaseModel):
@@ -26,7 +26,7 @@ def _of_dataset(value: Any) -> Any:
 
 
 def _of_source(value: Any) -> Any:
-    """Read `DATASET#COLUMN`; a dataset alone stands for the whole of it."""
+    """Parse `DATASET#COLUMN`; a dataset alone means the whole dataset."""
     if not isinstance(value, str):
         return value
     dataset, mark, column = value.rpartition("#")
@@ -38,27 +38,27 @@ def _of_name(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    if value == "":  # nothing behind the colon
+    if value == "":  # no value after the colon
         return []
     return value if isinstance(value, list) else [value]
 
 
 def _of_steps(value: Any) -> Any:
-    """Read the short ways to write steps: texts are sources of one step."""
+    """Parse the short forms of steps: texts are sources of one step."""
     listed = _listed(value)
     short = [each for each in listed if isinstance(each, str)]
     return [*([{"from": short}] if short else []), *(each for each in listed if not isinstance(each, str))]
 
 
 class DeclaredPlace(_Part):
-    """A dataset; namespace: that of the file without one, or the first part of an address such as `s3://lake/a`."""
+    """A dataset. namespace: by default that of the file, or the first part of an address such as `s3://lake/a`."""
 
     dataset: Text
     namespace: Text | None = None
 
 
 class DeclaredSource(DeclaredPlace):
-    """A column of a dataset, or without one the whole of it."""
+    """A column of a dataset, or the whole dataset."""
 
     column: Column | None = None
 
@@ -68,7 +68,7 @@ Sources = Annotated[list[Annotated[DeclaredSource, BeforeValidator(_of_source)]]
 
 
 class DeclaredStep(_Part):
-    """What happens to columns on their way; without `how` TRANSFORMATION where it masks or says more, else IDENTITY."""
+    """A step. how: by default TRANSFORMATION if the step masks or has a description, else IDENTITY."""
 
     from_: Annotated[Sources, Field(alias="from", min_length=1)]
     how: How | None = None
@@ -77,7 +77,7 @@ class DeclaredStep(_Part):
 
 
 class DeclaredOwner(_Part):
-    """Who answers for something; type: such as MAINTAINER."""
+    """An owner. type: for example MAINTAINER."""
 
     name: Text
     type: Text | None = None
@@ -88,9 +88,9 @@ Steps = Annotated[list[DeclaredStep], BeforeValidator(_of_steps)]
 
 
 class DeclaredOutput(DeclaredPlace):
-    """What a job writes.
+    """An output of a job.
 
-    columns: what each is made of, nothing for what was filled by hand; every: steps that shape all columns.
+    columns: steps of each column, empty if no column feeds it. every: steps into all columns.
     """
 
     columns: dict[Column, Steps] = {}
@@ -101,9 +101,9 @@ Outputs = Annotated[list[Annotated[DeclaredOutput, BeforeValidator(_of_dataset)]
 
 
 class DeclaredJob(_Part):
-    """A job that nobody reports.
+    """A job that sends no events itself.
 
-    inputs: what it reads without saying which columns; reads: what leaves the lake by it, for a reader without outputs.
+    inputs: datasets that it reads, with unknown columns. reads: columns that a reader without outputs reads.
     """
 
     name: Text
@@ -126,7 +126,7 @@ class DeclaredField(_Part):
 
 
 class DeclaredDataset(DeclaredPlace):
-    """What is known of a dataset that no event describes."""
+    """A dataset that no event describes."""
 
     description: Text | None = None
     owners: Owners = []
@@ -135,7 +135,7 @@ class DeclaredDataset(DeclaredPlace):
 
 
 class DeclarationFile(_Part):
-    """A file: what it declares together, and is withdrawn together; owners: of all that names none of its own."""
+    """A file whose jobs and datasets are declared and withdrawn together. owners: default for jobs and datasets."""
 
     version: Literal["1"] = "1"
     name: DeclarationName | None = None
@@ -146,44 +146,48 @@ class DeclarationFile(_Part):
 
 
 def read_declaration_file(text: bytes, file: str) -> DeclarationFile:
-    """Read a file; raises WrongSetting naming its line, what is wrong there, why, and what to write."""
+    """Parse a file. Raises WrongSetting with line, cause and fix."""
     read = read_yaml(text, file)
     if not isinstance(read.value, dict) or "version" not in read.value:
-        raise WrongSetting(f"{file}, line 1: no declarations. Begin with `version: 1`; docs/declare.md has an example.")
+        raise WrongSetting(
+            f"{file}, line 1: this is not a declaration. Start with `version: 1`; docs/declare.md has an example."
+        )
     try:
         return DeclarationFile.model_validate(read.value)
     except ValidationError as error:
-        raise WrongSetting(" ".join(_told(file, read, each) for each in error.errors()[:_SHOWN])) from error
+        raise WrongSetting(
+            " ".join(_format_error(file, read, each) for each in error.errors()[:_MAX_ERRORS])
+        ) from error
 
 
-_SHOWN = 5
-"""Of the errors of one file; the others mostly follow from them."""
+_MAX_ERRORS = 5
+"""Maximum number of reported errors; later ones are mostly consequences."""
 
 _FIXES = {
     "missing": "Add it.",
-    "extra_forbidden": "Remove it, or correct its name: {known}.",
+    "extra_forbidden": "Remove it, or correct its name. Known names are {known}.",
     "literal_error": "Write one of {expected}.",
-    "string_pattern_mismatch": "Write 200 characters at most, on one line.",
-    "too_short": "Name at least one.",
-    "list_type": "Begin each with `- `.",
+    "string_pattern_mismatch": "Write at most 200 characters on one line.",
+    "too_short": "Add at least one item.",
+    "list_type": "Start each item with `- `.",
     "dict_type": "Write `name: value`.",
     "model_type": "Write `name: value`.",
     "bool_parsing": "Write true or false.",
-    "string_too_short": "Write something behind the colon, or leave it out.",
+    "string_too_short": "Add a value after the colon, or remove the line.",
 }
 
 
-def _told(file: str, read: YamlText, error: Any) -> str:
-    way = error["loc"]
+def _format_error(file: str, read: YamlText, error: Any) -> str:
+    path = error["loc"]
     expected = error.get("ctx", {}).get("expected", "")
-    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_known(way[:-1]))
-    return f"{file}, line {read.line(way)}: {'.'.join(map(str, way))[:200]}: {error['msg'][:200]}. {fix}"
+    fix = _FIXES.get(error["type"], "Correct it.").format(expected=expected, known=_known(path[:-1]))
+    return f"{file}, line {read.line(path)}: {'.'.join(map(str, path))[:200]}: {error['msg'][:200]}. {fix}"
 
 
-def _known(way: Iterable[Any]) -> str:
-    """Name the keys that are known where an unknown one stands."""
+def _known(path: Iterable[Any]) -> str:
+    """Return the valid keys at the place of an unknown one."""
     model: type[BaseModel] = DeclarationFile
-    for step in way:
+    for step in path:
         model = _PARTS.get((model, step), model)
     return ", ".join(field.alias or name for name, field in model.model_fields.items())
 

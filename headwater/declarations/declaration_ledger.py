@@ -1,6 +1,6 @@
-"""What stands declared, as the lake itself knows it: a facet of one job for each declaration (pure).
+"""Active declarations, stored in the lake as a facet of one job for each declaration. No I/O.
 
-So a declaration can be withdrawn from anywhere, and one that stands already sends nothing.
+So any machine can withdraw a declaration, and an unchanged declaration sends no events.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ from headwater.lineage.names.dataset_name import Name
 
 FACET = "headwater_declaration"
 NAMESPACE, PREFIX = "headwater", "declare/"
-"""Of the job that carries the facet; behind the prefix stands the declaration's name."""
+"""Namespace and name prefix of the job with the facet; the name of the declaration follows the prefix."""
 
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 
 
 class LedgerEntry(msgspec.Struct, frozen=True):
-    """A job or dataset that a declaration holds; digest: of what it says; facets: that are declared of a dataset."""
+    """A declared job or dataset. digest: of its event. facets: names of the declared facets of a dataset."""
 
     namespace: str
     name: str
@@ -40,12 +40,12 @@ class LedgerEntry(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> Name:
-        """Which job or dataset it is."""
+        """Its job or dataset name."""
         return Name(self.namespace, self.name)
 
 
-class StandingDeclaration(msgspec.Struct, frozen=True):
-    """A declaration that stands; collection: of the folder that it came with, empty without one."""
+class ActiveDeclaration(msgspec.Struct, frozen=True):
+    """An active declaration. collection: the name of its folder, empty without one."""
 
     declaration: str
     collection: str = ""
@@ -54,58 +54,58 @@ class StandingDeclaration(msgspec.Struct, frozen=True):
     since: str = ""
 
     @property
-    def stands(self) -> bool:
-        """Whether it was not withdrawn."""
+    def is_active(self) -> bool:
+        """Whether it is active, which means not withdrawn."""
         return bool(self.jobs or self.datasets)
 
 
-def standing(facets: Iterable[Any]) -> dict[str, StandingDeclaration]:
-    """Return what stands by name, of the items of the question `facets`; strangers' jobs of that name are left out."""
+def active_declarations(facets: Iterable[Any]) -> dict[str, ActiveDeclaration]:
+    """Return active declarations by name from items of the question `facets`. Other jobs of that name are ignored."""
     found = {}
     for item in facets:
         try:
-            said = msgspec.convert({**item["facet"], "since": item["eventTime"]}, StandingDeclaration)
+            active = msgspec.convert({**item["facet"], "since": item["eventTime"]}, ActiveDeclaration)
         except (KeyError, TypeError, msgspec.ValidationError):
             continue
-        if said.stands and (item["namespace"], item["name"]) == (NAMESPACE, PREFIX + said.declaration):
-            found[said.declaration] = said
+        if active.is_active and (item["namespace"], item["name"]) == (NAMESPACE, PREFIX + active.declaration):
+            found[active.declaration] = active
     return found
 
 
-def check_apart(wanted: Sequence[Declaration], known: dict[str, StandingDeclaration]) -> None:
-    """Raise WrongSetting where two declarations are of one name, or of one job: the later would take its place."""
+def check_conflicts(wanted: Sequence[Declaration], known: dict[str, ActiveDeclaration]) -> None:
+    """Raise WrongSetting if two declarations have the same name or job, because one would replace the other."""
     holders: dict[Name, str] = {}
     names: set[str] = set()
     for each in wanted:
         if each.name in names:
-            raise WrongSetting(f"Two files declare {each.name!r}. Give one of them another `name:`.")
+            raise WrongSetting(f"Two files have the declaration name {each.name!r}. Change the `name:` of one of them.")
         names.add(each.name)
-        holders |= _held(each.name, (job.name for job in each.jobs), holders)
-    for name, said in known.items():
+        holders |= _claim_jobs(each.name, (job.name for job in each.jobs), holders)
+    for name, active in known.items():
         if name not in names:
-            _held(name, (entry.whole for entry in said.jobs), holders)
+            _claim_jobs(name, (entry.whole for entry in active.jobs), holders)
 
 
-def _held(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Name, str]:
+def _claim_jobs(name: str, jobs: Iterable[Name], holders: dict[Name, str]) -> dict[Name, str]:
     listed = [*jobs]
     for job in listed:
         if job in holders:
             raise WrongSetting(
-                f"Job {'/'.join(job.parts)!r} is declared by {holders[job]!r} and by {name!r}. Keep it in one of them: "
-                "give it another name, or withdraw the other with `headwater declare --withdraw`."
+                f"Job {'/'.join(job.parts)!r} is declared by {holders[job]!r} and by {name!r}. Rename the job in one "
+                "of them, or withdraw the other declaration with `headwater declare --withdraw`."
             )
     return dict.fromkeys(listed, name)
 
 
-def events_to_declare(wanted: Declaration, known: StandingDeclaration | None, collection: str, time: str) -> list[Json]:
-    """Return the events that make a declaration stand, the ledger's last; none where it stands so already."""
-    before = known or StandingDeclaration(wanted.name)
+def events_to_declare(wanted: Declaration, known: ActiveDeclaration | None, collection: str, time: str) -> list[Json]:
+    """Return the events that activate a declaration, the ledger's event last; none if it is unchanged."""
+    before = known or ActiveDeclaration(wanted.name)
     jobs = [LedgerEntry(*each.name.parts, _digest(each)) for each in wanted.jobs]
     datasets = [
         LedgerEntry(*each.name.parts, digest_of([facets := dataset_facets(each), each.name]), sorted(facets))
         for each in wanted.datasets
     ]
-    now = StandingDeclaration(wanted.name, collection, jobs, datasets)
+    now = ActiveDeclaration(wanted.name, collection, jobs, datasets)
     if (jobs, datasets, collection) == (before.jobs, before.datasets, before.collection):
         return []
     held = {each.whole: each for each in before.datasets}
@@ -118,27 +118,27 @@ def events_to_declare(wanted: Declaration, known: StandingDeclaration | None, co
     return [*events, *_withdrawn(before, {each.whole for each in (*jobs, *datasets)}, time), _ledger_event(now, time)]
 
 
-def events_to_withdraw(known: StandingDeclaration, time: str) -> list[Json]:
-    """Return the events after which nothing of a declaration stands."""
-    gone = StandingDeclaration(known.declaration, known.collection)
-    return [*_withdrawn(known, set(), time), _ledger_event(gone, time)]
+def events_to_withdraw(known: ActiveDeclaration, time: str) -> list[Json]:
+    """Return the events that withdraw a declaration."""
+    removed = ActiveDeclaration(known.declaration, known.collection)
+    return [*_withdrawn(known, set(), time), _ledger_event(removed, time)]
 
 
 def _digest(job: ResolvedJob) -> str:
     return digest_of(job_event(job, ""))
 
 
-def _withdrawn(before: StandingDeclaration, left: set[Name], time: str) -> list[Json]:
+def _withdrawn(before: ActiveDeclaration, remaining: set[Name], time: str) -> list[Json]:
     events: list[Json] = []
     for job in before.jobs:
-        if job.whole not in left:
+        if job.whole not in remaining:
             events += [withdrawn_job(job.whole, time), {**job_deleted(job.whole), "eventTime": time}]
-    gone = [each for each in before.datasets if each.whole not in left]
-    return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in gone)]
+    removed = [each for each in before.datasets if each.whole not in remaining]
+    return [*events, *(withdrawn_dataset(each.whole, before.declaration, each.facets, time) for each in removed)]
 
 
-def _ledger_event(said: StandingDeclaration, time: str) -> Json:
-    told = {name: value for name, value in msgspec.to_builtins(said).items() if name != "since"}
-    facet = {"_producer": PRODUCER, "_schemaURL": f"{_SPEC}JobFacet", **told}
-    job = {"namespace": NAMESPACE, "name": PREFIX + said.declaration, "facets": {FACET: facet}}
+def _ledger_event(active: ActiveDeclaration, time: str) -> Json:
+    members = {name: value for name, value in msgspec.to_builtins(active).items() if name != "since"}
+    facet = {"_producer": PRODUCER, "_schemaURL": f"{_SPEC}JobFacet", **members}
+    job = {"namespace": NAMESPACE, "name": PREFIX + active.declaration, "facets": {FACET: facet}}
     return {"eventTime": time, "producer": PRODUCER, "schemaURL": f"{_SPEC}JobEvent", "job": job}

@@ -1,4 +1,4 @@
-"""The durable log between receiver and parser: what is written to it and what is read back."""
+"""The durable event log between receiver and parser: records, writers, readers and claims."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class RecordKind(IntEnum):
-    """What a record's body is: an event, the key of a claim that holds one, or a note of refused requests."""
+    """The content of a record's body: an event, the key of a claim with an event, or a note of refused requests."""
 
     EVENT = 0
     CLAIM = 1
@@ -25,9 +25,10 @@ class RecordKind(IntEnum):
 
 
 class Record(Struct, frozen=True, gc=False):
-    """One thing to keep.
+    """A record to append.
 
-    http: the request's metadata as JSON, without credentials; key: records of one key stay in order, on one partition.
+    http: metadata of the request as JSON, without credentials; key: records with the same key stay in order, on one
+    partition.
     """
 
     kind: RecordKind
@@ -38,9 +39,9 @@ class Record(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record as the log holds it: `sequence` grows by one within a partition, from 1; `received_us` is UTC.
+    """A stored record. `sequence` starts at 1 and grows by one within a partition; `received_us` is UTC.
 
-    holes: how many sequence numbers right before it the log has used for itself: nothing was received under them.
+    holes: number of sequence numbers directly before it that the log used internally, without a record.
     """
 
     sequence: int
@@ -52,21 +53,21 @@ class LoggedRecord:
 
 
 class LogWriter(Protocol):
-    """The receiver's side of a log."""
+    """The interface with which the receiver writes to a log."""
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Return only when every record is durable; raise LogUnavailable otherwise, at the latest after the timeout."""
+        """Return when every record is durable. Raises LogUnavailable otherwise, at the latest after the timeout."""
 
     def trouble(self) -> str | None:
-        """Say why nothing can be acknowledged right now, or None."""
+        """Return why nothing can be acknowledged right now, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class LakeCheck:
-    """Holds a log on our own disk against its lake, before anything is acknowledged.
+    """Checks that a log on the local disk belongs to its lake, before anything is acknowledged.
 
-    name: of the lake, without spaces; check: raises WrongSetting where the two do not belong together, Retry where
-    that cannot be told now.
+    name: of the lake, without spaces; check: raises WrongSetting if the two do not belong together, Retry if the
+    check is not possible now.
     """
 
     name: str
@@ -74,122 +75,123 @@ class LakeCheck:
 
 
 class Log(LogWriter, Protocol):
-    """A log as the process sees it that keeps it open for writing."""
+    """A log that a process has opened for writing."""
 
     def is_writing(self) -> bool:
-        """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
+        """Whether appends are possible at all. Before `aclose`, only a bug can end that."""
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Let go, soon, of what is old and passed: records only where the log lies on our own disk, and claims.
+        """Request the deletion of old claims and, if the log is on the local disk, of old records that the lake has.
 
-        passed: asks the lake for the newest sequence that it holds of each partition; may raise LakeUnavailable.
+        passed: returns the newest sequence of each partition in the lake; may raise LakeUnavailable.
         """
 
     async def aclose(self) -> None:
-        """Finish what waits, then close."""
+        """Finish waiting appends, then close."""
 
 
 class LogReader(Protocol):
-    """One partition of a log, for the parser and for whoever counts. All methods raise LogUnavailable."""
+    """One partition of a log, for the parser and the audit. All methods may raise LogUnavailable."""
 
     @property
     def source(self) -> Source:
-        """Name of the log, its epoch and partition."""
+        """The name of the log, its epoch and partition."""
 
     def in_epoch(self, epoch: str) -> Source:
-        """Return where its records stand in another epoch of the log."""
+        """Return the source of this partition in another epoch of the log."""
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return at most `limit` records behind sequence `after`, in order; may have a gap at its front.
+        """Return at most `limit` records after sequence `after`, in order. The first may be preceded by a gap.
 
-        None may also mean: not here yet. Nothing may be concluded from it.
+        An empty list does not prove that there are none: they may not have arrived yet.
         """
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return at most `limit` records between two sequences, neither included; none means: the log has lost them.
+        """Return at most `limit` records between two sequences, exclusive. An empty list means that the log lost them.
 
-        before: a record that the log holds, or held a moment ago.
+        before: the sequence of a record that the log has, or recently had.
         """
 
     def lost(self, after: int) -> int:
-        """Return the newest sequence if there are some behind `after` and the log holds none of them, else 0.
+        """Return the newest sequence if the log has lost all records after `after`, else 0.
 
-        A log that notices only when the next record comes returns 0.
+        Also 0 if a log notices a loss only when the next record arrives.
         """
 
     def tail(self) -> int:
-        """Return the newest sequence number, 0 for an empty log."""
+        """Return the newest sequence number, or 0 for an empty log."""
 
     def head(self) -> int:
-        """Return the oldest sequence number still kept, or the next one if none is."""
+        """Return the oldest stored sequence number, or the next one if the log is empty."""
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return one record, None where the log has it no more, or cannot say without a wait."""
+        """Return one record; None if the log no longer has it, or cannot look it up quickly."""
 
     def acknowledged(self) -> int:
-        """Return the newest sequence number that was acknowledged, as a count beside the log has it; 0 without one.
+        """Return the newest acknowledged sequence number from the count file of the log; 0 without such a file.
 
-        A service counts by itself.
+        Services count themselves, so they return 0.
         """
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
-        """List what an epoch of the log acknowledged behind `passed` and has no more: first and last of each range.
+        """List the ranges (first, last) after `passed` that an epoch of the log acknowledged and no longer has.
 
-        acknowledged: how far it was, as far as the lake knows. A service never tells: it is seen when the next comes.
+        life: the partition in that epoch; acknowledged: the newest acknowledged sequence that the lake knows.
+        Services return none: a loss shows when the next record arrives.
         """
 
     def pending(self, passed: int) -> int:
-        """Count the events behind sequence `passed`; notes of refusals count where only reading would tell them."""
+        """Count the events after sequence `passed`. Services also count notes of refusals."""
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first event from `sequence` on was received (us, UTC), None if there is none.
+        """Return when the first event from `sequence` on was received (us, UTC), or None.
 
-        A note of refusals counts where only reading would tell it from an event.
+        Services also count notes of refusals.
         """
 
     def size_bytes(self) -> int:
-        """Return the bytes of this partition on our own disk, 0 where a service keeps it."""
+        """Return the size of this partition on the local disk (bytes); 0 for services."""
 
     def close(self) -> None:
-        """Close what is open; the next call opens it again."""
+        """Close open connections; the next call opens them again."""
 
 
 _CLAIM = re.compile(rb"[0-9a-f]{32}(-[0-9]+)?")
 
 
 def claim_name(key: bytes) -> str:
-    """Return the name under which a claim lies; raises GiveUp for what is no key: others may write to a log as well."""
+    """Return the name of a claim. Raises GiveUp for an invalid key, because others may write to a log."""
     if not _CLAIM.fullmatch(key):
-        raise GiveUp("This record names no large body.")
+        raise GiveUp("This record has no valid key of a large body.")
     return key.decode()
 
 
 class ClaimReader(Protocol):
-    """Gives bodies that are too large for the log."""
+    """Reads bodies that are too large for the log."""
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
 
 
 class Claims(ClaimReader, Protocol):
-    """Where bodies lie that are too large for the log, until their record leaves it."""
+    """The store of bodies that are too large for the log."""
 
     def put(self, body: bytes) -> bytes:
-        """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
+        """Store a body durably and return its key. Raises LogUnavailable."""
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 if it is gone."""
+        """Return the length of a body in bytes; 0 if it does not exist."""
 
 
 Readers = Callable[[], Sequence[LogReader]]
-"""Looks which partitions there are and returns a reader of each: those of before, unless the log is another one.
+"""Looks up the partitions and returns a reader of each. Returns the same readers until the log is replaced.
 
-Only when asked, because `serve` must start while a service is down.
+A function, because `serve` must be able to start while a service is unavailable.
 """
 
 
 def each(readers: Sequence[LogReader], ask: Callable[[LogReader], T]) -> list[T]:
-    """Ask every reader, all at once: a service answers in a while, each on a connection of its own."""
+    """Call a function with every reader, in parallel: each call to a service takes a while."""
     if len(readers) < 2:
         return [ask(reader) for reader in readers]
     with ThreadPoolExecutor(len(readers)) as pool:
@@ -200,8 +202,8 @@ BUCKETS = 64
 
 
 def bucket(key: str) -> str:
-    """Return the partition key of a record's key, the same in every process.
+    """Return the partition key for a record key, the same in every process.
 
-    So few that what arrives at one moment shares sends, enough to use every partition.
+    The number of keys is small enough that concurrent requests share sends, and large enough to use every partition.
     """
     return f"b{crc32(key.encode('utf-8', 'surrogatepass')) % BUCKETS}"

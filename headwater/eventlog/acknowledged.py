@@ -1,4 +1,4 @@
-"""What the log on our own disk has acknowledged, counted beside its folder: the count outlives the log's files."""
+"""The count file of the local log: stores what was acknowledged outside the log folder, so it survives the log."""
 
 import os
 from contextlib import ExitStack, suppress
@@ -8,14 +8,14 @@ from zlib import crc32
 
 from headwater.errors import LogUnavailable
 
-_BYTES = 128  # within one sector, written in place: a disk that is full takes it, too
+_BYTES = 128  # within one sector and overwritten in place, which works on a full disk
 
 
 class Acknowledged(NamedTuple):
-    """The newest record that was acknowledged.
+    """The newest acknowledged record.
 
-    epoch, sequence: its place, 0 before the first; received_us: when it was received (UTC), 0 where nobody knows;
-    lake: which lake the log was compared with, as its opener calls it; empty for none yet.
+    sequence: 0 before the first; received_us: when it was received (UTC), 0 if unknown; lake: the name of the lake
+    with which the log was compared, empty if it was not compared yet.
     """
 
     epoch: str
@@ -25,14 +25,14 @@ class Acknowledged(NamedTuple):
 
 
 def count_path(folder: Path) -> Path:
-    """Return where the count of a log lies: beside its folder, so that who empties that does not take the count too."""
+    """Return the path of the count file: next to the log folder, so that emptying the folder does not delete it."""
     return folder.with_name(f"{folder.name}.acknowledged")
 
 
 def read_count(folder: Path) -> Acknowledged | None:
-    """Return what the log in a folder has acknowledged, None where nothing says so.
+    """Return what the log in a folder has acknowledged; None without a valid count file.
 
-    Raises LogUnavailable for a count that is there and cannot be read.
+    Raises LogUnavailable if the file exists and cannot be read.
     """
     try:
         line = count_path(folder).read_bytes()
@@ -40,25 +40,25 @@ def read_count(folder: Path) -> Acknowledged | None:
         return None
     except OSError as error:
         raise LogUnavailable(
-            f"Cannot read what the log acknowledged: {error}. Restore the file or its rights."
+            f"Cannot read the count file of the log: {error}. Restore the file or its permissions."
         ) from error
     said, _, check = line.strip().rpartition(b" ")
     with suppress(ValueError):
         if said and int(check, 16) == crc32(said):
             epoch, sequence, received_us, lake = said.decode().split(" ")
             return Acknowledged(epoch, int(sequence), int(received_us), lake.lstrip("-"))
-    return None  # torn by a power cut, or no count of ours: the log and the lake say how far it was
+    return None  # damaged by a power cut, or another file: then log and lake decide
 
 
 class CountFile:
-    """The count, for the one process that writes the log.
+    """The count file, opened by the process that writes the log.
 
-    Written behind each commit and not synced, which a killed process does not mind; after a power cut the log, which is
-    synced, may be ahead of it.
+    It is written after each commit without fsync. That survives a killed process; after a power cut the log, which is
+    synced, may be ahead of the count.
     """
 
     def __init__(self, folder: Path, count: Acknowledged):
-        """Write the first count, to the disk itself; raises LogUnavailable."""
+        """Write and sync the first count. Raises LogUnavailable."""
         self._path = count_path(folder)
         with ExitStack() as stack:
             try:
@@ -71,7 +71,7 @@ class CountFile:
             stack.pop_all()
 
     def write(self, count: Acknowledged) -> None:
-        """Keep a count; raises LogUnavailable."""
+        """Write a count. Raises LogUnavailable."""
         said = f"{count.epoch} {count.sequence} {count.received_us} -{count.lake}".encode()
         line = b"%b %08x" % (said, crc32(said))
         try:
@@ -80,7 +80,7 @@ class CountFile:
             raise self._unwritable(error) from error
 
     def is_deleted(self) -> bool:
-        """Tell whether somebody has deleted it meanwhile."""
+        """Whether the file was deleted while open."""
         return not os.fstat(self._file).st_nlink
 
     def close(self) -> None:
@@ -89,5 +89,5 @@ class CountFile:
 
     def _unwritable(self, error: OSError) -> LogUnavailable:
         return LogUnavailable(
-            f"Cannot count what the log acknowledges in {self._path}: {error}. Free or restore its disk."
+            f"Cannot write the count file {self._path}: {error}. Free disk space, or restore the disk."
         )

@@ -1,9 +1,9 @@
-"""What Azure's SDKs would log: a line for each request and frame, and answers of identity endpoints word for word."""
+"""Silences the Azure SDKs: they log a line per request and frame, and full answers of identity endpoints."""
 
 import logging
 
 
 def silence_sdk() -> None:
-    """Let them say nothing, in whatever order adapters are opened: ours say once what is wrong, without a secret."""
+    """Disable SDK logging. Headwater's adapters log errors themselves, once and without secrets."""
     for name in ("azure.core", "azure.eventhub", "azure.identity"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,7 +1,7 @@
-"""Claims as blobs of a container of Azure storage; a lifecycle rule of the container deletes them by age.
+"""Claims as blobs in a container of Azure storage. A lifecycle rule of the container deletes old ones.
 
-`azure-storage-blob`, also on an account with hierarchical namespace: one request keeps a body, all or nothing, where
-`azure-storage-file-datalake` takes three; and Azurite, which proves it, answers few requests of the other.
+It uses `azure-storage-blob`, also for accounts with hierarchical namespace: one atomic request stores a body, while
+`azure-storage-file-datalake` needs three, and Azurite, which the tests use, supports few requests of the latter.
 """
 
 import threading
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 2, "read_timeout": 2, "retry_total": 0}
-"""Seconds, and no second try: the receiver answers 503 within 2.5 s, and the parser tries again by itself."""
+"""Seconds; without SDK retries, because the receiver must answer within 2.5 s and the parser retries itself."""
 
 
 class ClaimPlace(NamedTuple):
-    """Where claims lie: address of the account, name of the container, path in it with a slash at its end, or none."""
+    """The location of claims: account URL, container, and a path with a trailing slash, or an empty path."""
 
     account: str
     container: str
@@ -31,12 +31,12 @@ class ClaimPlace(NamedTuple):
 
 
 class BlobClaims:
-    """Claims under one address. Makes no connection, and imports no SDK (0.7 s), before it is first needed."""
+    """Claims under one URL. Imports the SDK (0.7 s) and connects at first use."""
 
     def __init__(self, url: str, options: Mapping[str, str], identity_client_id: str | None):
-        """Name the place; raises WrongSetting if the address is none.
+        """Parse the URL. Raises WrongSetting if it is not valid.
 
-        url: `https://ACCOUNT.blob.core.windows.net/CONTAINER`, a path behind it if wanted; `.dfs.` means the same.
+        url: `https://ACCOUNT.blob.core.windows.net/CONTAINER`, optionally with a path; `.dfs.` works as well.
         options: `account_name` and `account_key`, or `sas_token`; without them a managed identity is used.
         """
         self._url = url
@@ -47,16 +47,16 @@ class BlobClaims:
         self._one_at_a_time = threading.Lock()
 
     def put(self, body: bytes) -> bytes:
-        """Keep a body; durable when this returns. Returns its key, which tells the length; raises LogUnavailable."""
+        """Store a body durably and return its key, which contains the length. Raises LogUnavailable."""
         key = sized_key(body)
         try:
             self._open().upload_blob(f"{self._place.path}{key}", body, length=len(body), overwrite=False)
         except _azure_error() as error:
-            raise self._unavailable("keep", error) from error
+            raise self._unavailable("store", error) from error
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
         try:
             body: bytes | None = self._open().download_blob(f"{self._place.path}{claim_name(key)}").readall()
         except _azure_error() as error:
@@ -66,7 +66,7 @@ class BlobClaims:
         return whole_body(body, key, self._url)
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 for what is no key."""
+        """Return the length of a body in bytes; 0 for an invalid key."""
         return size_in(key)
 
     def _open(self) -> "ContainerClient":
@@ -91,7 +91,7 @@ class BlobClaims:
 
 
 def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
-    """Return what opens a container: a key, a SAS, the identity of that id, or whatever identity is found."""
+    """Return a credential: an account key, a SAS, the identity with this client id, or the default identity."""
     if "account_key" in options:
         return {name: options[name] for name in ("account_name", "account_key")}
     if "sas_token" in options:
@@ -102,7 +102,7 @@ def blob_credential(options: Mapping[str, str], client_id: str | None) -> Any:
 
 
 def place(url: str, account_name: str | None) -> ClaimPlace:
-    """Read an address; that of an emulator begins with the account's name. Raises WrongSetting naming the form."""
+    """Parse a claims URL; the path of an emulator's URL begins with the account name. Raises WrongSetting."""
     parts = urlsplit(url)
     path = parts.path.strip("/").split("/")
     account = f"{parts.scheme}://{parts.netloc}".replace(".dfs.", ".blob.")
@@ -110,8 +110,8 @@ def place(url: str, account_name: str | None) -> ClaimPlace:
         account += f"/{path.pop(0)}"
     if parts.scheme not in ("http", "https") or parts.query or not parts.netloc or not path or not path[0]:
         raise WrongSetting(
-            f"claims_url = {url.partition('?')[0]!r} is no address of a container. Write it like "
-            "https://ACCOUNT.blob.core.windows.net/claims; credentials go into `claims_options`."
+            f"claims_url = {url.partition('?')[0]!r} is not the URL of a container. Use the form "
+            "https://ACCOUNT.blob.core.windows.net/claims, and put credentials into `claims_options`."
         )
     return ClaimPlace(account, path[0], "".join(f"{name}/" for name in path[1:]))
 

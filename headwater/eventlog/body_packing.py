@@ -1,4 +1,4 @@
-"""Bodies of events as the SQLite log keeps them: an LZ4 block with its length, behind the block's CRC-32."""
+"""The format of event bodies in the SQLite log: a CRC-32, then an LZ4 block with its length."""
 
 from zlib import crc32
 
@@ -8,13 +8,13 @@ _CHECK_BYTES = 4
 
 
 def pack(body: bytes) -> bytes:
-    """Return what is kept of a body: a third of 2 KB of OpenLineage, a sixth of 15 KB."""
+    """Compress a body. OpenLineage events of 2 KB shrink to a third, of 15 KB to a sixth."""
     block: bytes = compress(body)
     return crc32(block).to_bytes(_CHECK_BYTES) + block
 
 
 def unpack(packed: bytes) -> bytes:
-    """Return the body; raises ValueError, before anything is inflated, if a byte is not as it was written."""
+    """Return the body. Verifies the checksum before decompression and raises ValueError if it differs."""
     block = packed[_CHECK_BYTES:]
     if crc32(block).to_bytes(_CHECK_BYTES) != packed[:_CHECK_BYTES]:
         raise ValueError("its checksum differs")

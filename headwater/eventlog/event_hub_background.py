@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for a parser that waits: only the SDK's asynchronous calls can be cut short."""
+"""An event loop in a background thread, for synchronous callers: only the SDK's asynchronous calls can be cancelled."""
 
 import asyncio
 import threading
@@ -9,23 +9,23 @@ T = TypeVar("T")
 
 
 class Background:
-    """Runs coroutines for threads that wait; begins at its first use, ends with the process."""
+    """Runs coroutines for synchronous threads. The loop starts at first use and ends with the process."""
 
     def __init__(self) -> None:
-        """Start nothing."""
+        """Start nothing; the first call does."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        """Run to the end and return the result; raises TimeoutError, and then the work is cancelled."""
+        """Run a coroutine and return its result. Raises TimeoutError and cancels it after the timeout."""
         return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), self._running()).result()
 
     def start(self, work: Coroutine[Any, Any, None]) -> Callable[[], object]:
-        """Run without waiting; returns what cancels it, from any thread."""
+        """Start a coroutine. Returns a function that cancels it, from any thread."""
         return asyncio.run_coroutine_threadsafe(work, self._running()).cancel
 
     def call(self, what: Callable[[], object]) -> None:
-        """Call soon, inside the loop."""
+        """Schedule a call in the loop."""
         self._running().call_soon_threadsafe(what)
 
     def _running(self) -> asyncio.AbstractEventLoop:

@@ -1,4 +1,4 @@
-"""Clients of one event hub: by managed identity, or by a connection string. Importing this imports the Azure SDK."""
+"""Clients of one event hub, by managed identity or connection string. Importing this module imports the Azure SDK."""
 
 import asyncio
 import contextlib
@@ -18,14 +18,14 @@ from headwater.eventlog.azure_log_lines import silence_sdk
 CLOSE_S = 5.0
 
 _SDK: dict[str, Any] = {"retry_total": 0, "retry_backoff_factor": 0, "auth_timeout": 10}
-"""The receiver's deadline leaves no room for retries that it does not know of."""
+"""No SDK retries: the receiver's deadline leaves no time for hidden ones."""
 
-silence_sdk()  # importing the SDK is enough to have it log
+silence_sdk()  # the SDK logs as soon as it is imported
 
 
 @dataclass(frozen=True)
 class HubAddress:
-    """Which hub, and who we are: `connection` is a connection string; without one the identity of this machine.
+    """The address of a hub and the credentials: a connection string, or else the identity of this machine.
 
     client_id: of a user-assigned managed identity; sdk: further arguments of the SDK's clients.
     """
@@ -38,23 +38,23 @@ class HubAddress:
 
     @property
     def host(self) -> str:
-        """Return the host, for messages; raises WrongSetting for a connection string that is none."""
+        """Return the host, for messages. Raises WrongSetting for an invalid connection string."""
         if self.connection is None:
             return self.namespace or ""
         try:
             return str(parse_connection_string(self.connection).fully_qualified_namespace)
         except ValueError:
             raise WrongSetting(
-                "`hub_connection` is no connection string of Event Hubs. Copy it from the namespace's shared access "
+                "`hub_connection` is not a connection string of Event Hubs. Copy it from the namespace's shared access "
                 "policies: Endpoint=sb://…;SharedAccessKeyName=…;SharedAccessKey=…"
             ) from None
 
 
 class HubClients:
-    """Makes the clients of one hub for one event loop; they share a credential, and with it a token."""
+    """Creates clients of one hub for one event loop. They share a credential, and so a token."""
 
     def __init__(self, address: HubAddress):
-        """Connect to nothing. Raises WrongSetting for a connection string that is none."""
+        """Set the address without connecting. Raises WrongSetting for an invalid connection string."""
         self.address = address
         self.host = address.host
         self._credential: Any = None
@@ -79,13 +79,13 @@ class HubClients:
         return EventHubConsumerClient(self.host, self.address.name, group, self._identity(), **options)
 
     def discard(self, client: EventHubProducerClient | EventHubConsumerClient) -> None:
-        """Close a client that may be broken, without waiting for it."""
+        """Close a client in the background, because it may be broken."""
         task = asyncio.create_task(close(client))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     async def aclose(self) -> None:
-        """Wait until discarded clients are closed, and let go of the credential."""
+        """Wait until discarded clients are closed, then close the credential."""
         await asyncio.gather(*self._closing)
         if self._credential is not None:
             await close(self._credential)
@@ -101,19 +101,19 @@ class HubClients:
 
 @cache
 def _trust() -> ssl.SSLContext:
-    """Read the machine's certificates once; the SDK does so for each connection, and holds up the loop for 0.1 s."""
+    """Load the machine's certificates once. The SDK would load them per connection, which blocks the loop for 0.1 s."""
     return ssl.create_default_context()
 
 
 def import_identity() -> ModuleType:
-    """Import the credentials, which takes 0.4 s: only for who uses one, and early where somebody would wait for it."""
+    """Import the identity SDK (0.4 s). Call it only if needed, and before requests wait for it."""
     import azure.identity.aio  # noqa: PLC0415
 
     return azure.identity.aio
 
 
 async def close(client: Any) -> None:
-    """Close a client or credential, whatever state it is in."""
-    with contextlib.suppress(Exception):  # it may be as broken as what made us close it
+    """Close a client or credential in any state."""
+    with contextlib.suppress(Exception):  # closing may fail for the same reason
         async with asyncio.timeout(CLOSE_S):
             await client.close()

@@ -1,4 +1,4 @@
-"""What went wrong with an event hub: one kind, one cause, one thing to do; never a secret."""
+"""Explains errors of an event hub: kind, cause and fix, without secrets."""
 
 import logging
 import re
@@ -19,29 +19,29 @@ log = logging.getLogger(__name__)
 
 
 class FaultKind(Enum):
-    """Kinds of fault; the value says cause and fix, in this order."""
+    """Kinds of fault. The value is the message, with cause and fix."""
 
-    LATE = "The {hub} did not answer in time. Send the event again; see the hub's metrics."
-    THROTTLED = "The {hub} is throttled: more comes than its throughput units take. Add units, or let it auto-inflate."
-    ROLE = "The {hub} does not let this identity {does}. Give it the role {role!r} on the hub."
+    LATE = "The {hub} did not answer in time. Send the event again, and check the metrics of the hub."
+    THROTTLED = "The {hub} is throttled: the load exceeds its throughput units. Add units, or enable auto-inflate."
+    ROLE = "The {hub} does not allow this identity to {does}. Assign the role {role!r} on the hub."
     NO_HUB = "There is no {hub}. Correct `hub_name`, or create the hub."
     IDENTITY = (
         "There is no token for the {hub}: {why}. Assign a managed identity to this app, or set `identity_client_id`."
     )
     REFUSED = (
-        "The {hub} does not take our token: {why}. Renew the key in `hub_connection`, whose policy must allow to "
-        "{does}, and see that this machine's clock is right."
+        "The {hub} rejects the token: {why}. Renew the key in `hub_connection`, check that its policy allows to "
+        "{does}, and check the clock of this machine."
     )
     LOST = (
-        "The {hub} cannot be reached, or has hung up: {why}. Check its address (`hub_namespace`), DNS and the firewall "
-        "(port 5671)."
+        "The {hub} cannot be reached, or closed the connection: {why}. Check its address (`hub_namespace`), DNS and "
+        "the firewall (port 5671)."
     )
-    OTHER = "The {hub} failed: {why}. It is tried again with the next event."
+    OTHER = "The {hub} failed: {why}. Headwater tries again with the next event."
 
 
 @dataclass(frozen=True, slots=True)
 class HubFault:
-    """One fault and what to say of it."""
+    """A fault and its message."""
 
     kind: FaultKind
     message: str
@@ -56,7 +56,7 @@ _SECRETS = re.compile(
 
 
 def explain(error: BaseException, address: HubAddress, does: str) -> HubFault:
-    """Say what an exception of the SDK means. does: `send` or `receive`."""
+    """Explain an exception of the SDK. does: `send` or `receive`."""
     kind = _kind(error, address)
     hub = f"event hub {address.name!r} at {address.host}"
     return HubFault(kind, kind.value.format(hub=hub, does=does, role=_ROLES[does], why=_safe(error, address)))
@@ -79,22 +79,22 @@ def _kind(error: BaseException, address: HubAddress) -> FaultKind:
 
 
 class FaultLog:
-    """Says each kind of fault once, again after a minute, and that it is over."""
+    """Logs each kind of fault once, again after a minute, and its end."""
 
     def __init__(self, trouble: str | None = None) -> None:
-        """trouble: what there is to say before anything has been tried."""
+        """trouble: the initial state, before the first attempt."""
         self.trouble = trouble
         self._refused_at = -CALM_S
         self._is_said = False
         self._said: dict[FaultKind, float] = {}
 
     def send_failed(self, fault: HubFault) -> None:
-        """Take note of a send that failed: that a link can be opened does not mean yet that all is well."""
+        """Record a failed send. An open link alone does not end this fault."""
         self._refused_at = time.monotonic()
         self.open_failed(fault)
 
     def open_failed(self, fault: HubFault) -> None:
-        """Take note of a link that could not be opened."""
+        """Record a link that could not be opened."""
         self.trouble = fault.message
         now = time.monotonic()
         if now - self._said.get(fault.kind, -SAY_AGAIN_S) >= SAY_AGAIN_S:
@@ -103,20 +103,20 @@ class FaultLog:
             log.warning("%s", fault.message)
 
     def opened(self) -> None:
-        """Take note of a link that is open: all is well, unless a send failed just now."""
+        """Record an open link, which ends the fault unless a send failed recently."""
         if time.monotonic() - self._refused_at >= CALM_S:
             self.sent()
 
     def sent(self) -> None:
-        """Take note of a send that was acknowledged."""
+        """Record an acknowledged send, which ends the fault."""
         self.trouble = None
         if self._is_said:
             self._is_said = False
-            log.info("The event hub answers again.")
+            log.info("The event hub responds again.")
 
 
 def _is_of_identity(error: BaseException) -> bool:
-    """Tell whether it began with a credential; the SDK wraps that in an error of its own that does not say so."""
+    """Whether a credential caused the error. The SDK wraps such errors in an exception without this information."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, AzureError):
         seen = seen.__context__
@@ -134,7 +134,7 @@ def _condition(error: BaseException) -> str:
 
 
 def _safe(error: BaseException, address: HubAddress) -> str:
-    """Return the first line of an exception without anything secret."""
+    """Return the beginning of an exception's message without secrets."""
     text = error.message if isinstance(error, EventHubError) else str(error)
     lines = [line.strip() for line in text.partition("Attempted credentials:")[0].splitlines() if line.strip()]
     shown = " ".join(lines[:3]) or type(error).__name__

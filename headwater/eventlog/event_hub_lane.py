@@ -1,4 +1,4 @@
-"""One producer of an event hub: what waits under one partition key at a moment goes out as one send."""
+"""One producer of an event hub. Requests that wait with the same partition key share one send."""
 
 import asyncio
 import time
@@ -18,9 +18,9 @@ from headwater.eventlog.event_hub_records import properties_of
 GROUP_BYTES = 1 << 20
 OPEN_S = 5.0
 _AGAIN_S = 0.3
-"""Less time than this is not enough to open another link: measured 0.1 to 0.6 s."""
+"""The minimum time left for opening another link; measured 0.1 to 0.6 s."""
 _SHORT_S = 0.05
-"""Who has less time left gets no answer in time: a send that is cut short costs the producer."""
+"""Requests with less time left are not sent, because cancelling a send closes the producer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class WaitingRecords:
         return sum(len(record.body) for record in self.records)
 
     def settle(self, fault: HubFault | None) -> None:
-        """Answer, unless whoever asked has gone or has been answered."""
+        """Answer the request, unless it was answered or cancelled."""
         if self.done.done():
             return
         if fault:
@@ -48,10 +48,10 @@ class WaitingRecords:
 
 
 class Lane:
-    """Sends in order, one send at a time; a producer whose link failed is thrown away: nobody knows its state."""
+    """Sends in order, one send at a time. After a failed link it discards the producer, whose state is unknown."""
 
     def __init__(self, clients: HubClients, faults: FaultLog):
-        """Begin to work; needs a running loop."""
+        """Start the sending task. Needs a running event loop."""
         self._clients = clients
         self._faults = faults
         self._queue: deque[WaitingRecords] = deque()
@@ -63,18 +63,18 @@ class Lane:
         self._task = asyncio.create_task(self._run())
 
     def is_alive(self) -> bool:
-        """Tell whether it still works; only a fault of ours ends it."""
+        """Whether the sending task runs. Only a bug ends it."""
         return not self._task.done()
 
     def add(self, waiting: WaitingRecords) -> None:
-        """Send soon."""
+        """Queue records for sending."""
         self._queue.append(waiting)
         self._wake.set()
 
     async def open(self) -> HubFault | None:
-        """Open the link if it is not open, so that the next send need not; returns what stands against it.
+        """Open the link in advance of the next send. Returns the fault that prevents it, or None.
 
-        Opening goes on when who waits for it gives up: else a hub that is slow to open links would never get one open.
+        Opening continues if the caller is cancelled; otherwise a hub that opens links slowly would never succeed.
         """
         if self._producer is not None:
             self._faults.opened()
@@ -84,7 +84,7 @@ class Lane:
         return await asyncio.shield(self._opening)
 
     async def aclose(self) -> None:
-        """Send what waits, then close."""
+        """Send queued records, then close."""
         self._closing = True
         self._wake.set()
         await self._task
@@ -104,7 +104,7 @@ class Lane:
                 self._wake.clear()
 
     def _next_group(self) -> list[WaitingRecords]:
-        """Take the oldest request that still waits, and the others under its key; those out of time are left out."""
+        """Remove the oldest waiting request and others with its key from the queue. Drops expired requests."""
         group: list[WaitingRecords] = []
         rest: deque[WaitingRecords] = deque()
         size, latest = 0, time.monotonic() + _SHORT_S
@@ -124,7 +124,7 @@ class Lane:
         may_be_stale = self._has_sent
         fault = await self._try(group, deadline)
         if fault and fault.kind is FaultKind.LOST and may_be_stale and deadline - time.monotonic() > _AGAIN_S:
-            fault = await self._try(group, deadline)  # hubs close links that were idle: that is no fault yet
+            fault = await self._try(group, deadline)  # hubs close idle links, so one retry is not a fault
         for waiting in group:
             waiting.settle(fault)
         if fault:
@@ -133,12 +133,12 @@ class Lane:
             self._faults.sent()
 
     async def _try(self, group: list[WaitingRecords], deadline: float) -> HubFault | None:
-        """Send what is not acknowledged yet; returns the fault that ended it."""
+        """Send the requests that are not acknowledged yet. Returns the fault, or None."""
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
                 if fault := await self.open():
                     return fault
-                assert self._producer, "it is open"  # noqa: S101 - and only this task discards it
+                assert self._producer, "it is open"  # noqa: S101 - only this task discards it
                 producer = self._producer
                 open_ = [waiting for waiting in group if not waiting.done.done()]
                 batches = await _batches(producer, open_)
@@ -148,11 +148,9 @@ class Lane:
                     for waiting in open_:
                         if waiting.last_batch == number:
                             waiting.settle(None)
-        except Exception as error:  # whatever the SDK raises: nothing of it was acknowledged
+        except Exception as error:  # any SDK error means: not acknowledged
             fault = explain(error, self._clients.address, "send")
-            if (
-                fault.kind is not FaultKind.THROTTLED
-            ):  # then the link is well, and opening another is more work for the hub
+            if fault.kind is not FaultKind.THROTTLED:  # a throttled link is intact, and opening another would add load
                 self._discard()
             return fault
         return None
@@ -180,7 +178,7 @@ class Lane:
 
 
 async def _batches(producer: EventHubProducerClient, group: Sequence[WaitingRecords]) -> list[EventDataBatch]:
-    """Put records into batches of what the hub takes at once; each request learns which batch has its last record."""
+    """Pack records into batches of the size that the hub accepts. Sets `last_batch` of each request."""
     batches: list[EventDataBatch] = []
     for waiting in group:
         for record in waiting.records:
@@ -199,8 +197,8 @@ async def _batches(producer: EventHubProducerClient, group: Sequence[WaitingReco
 
 def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
     message = (
-        f"An event of {len(record.body)} bytes is more than the event hub takes at once ({batch.max_size_in_bytes}). "
-        "Lower `claim_bytes`, so that such bodies are kept beside it."
+        f"An event of {len(record.body)} bytes exceeds the limit of the event hub ({batch.max_size_in_bytes}). "
+        "Lower `claim_bytes`, so that Headwater stores such bodies as claims."
     )
     return HubFault(FaultKind.OTHER, message)
 
@@ -208,6 +206,6 @@ def _too_large(record: Record, batch: EventDataBatch) -> HubFault:
 def _fits(batch: EventDataBatch, event: EventData) -> bool:
     try:
         batch.add(event)
-    except ValueError:  # the SDK's word for: full
+    except ValueError:  # the batch is full
         return False
     return True

@@ -1,7 +1,7 @@
-"""Event Hubs as the log, writing side: an append returns after the hub's acknowledgement, never before.
+"""Writes to an event hub. An append returns after the hub has acknowledged it.
 
-The SDK's buffered mode acknowledges before it sends, so it is not used. A producer sends one batch at a time; a few of
-them, each with its own partition keys, send side by side, and what waits under one key shares a send.
+The SDK's buffered mode is not used, because it returns before it sends. A producer sends one batch at a time; several
+producers with different partition keys send in parallel, and requests with the same key share a send.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from headwater.eventlog.event_hub_lane import Lane, WaitingRecords
 
 LANES = 4
 LOOK_AGAIN_S = 2.0
-_UNKNOWN = "The event hub has not answered yet. Wait a moment."
+_UNKNOWN = "Headwater is still connecting to the event hub. Wait a moment."
 
 
 class EventHubLog:
-    """The writer of one event hub; one per process, made in a running loop. Nothing is kept on this machine."""
+    """The writer of one event hub; one per process, created in a running loop. Stores nothing on this machine."""
 
     def __init__(self, address: HubAddress, *, queued_bytes: int, forget_claims: Callable[[], None]):
         """Connect in the background.
 
-        queued_bytes: of bodies that may be in flight; forget_claims: called now and then, on a thread.
-        Raises WrongSetting for a connection string that is none; a hub that is down is no error.
+        queued_bytes: maximum bytes of bodies in flight; forget_claims: called periodically, in a thread.
+        Raises WrongSetting for an invalid connection string. A hub that is down is not an error.
         """
         self._clients = HubClients(address)
         self._faults = FaultLog(_UNKNOWN)
@@ -40,16 +40,17 @@ class EventHubLog:
         self._looking = asyncio.create_task(self._look())
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Send the records; return when the hub has acknowledged every one.
+        """Send the records, and return when the hub has acknowledged all of them.
 
-        Raises LogUnavailable: over capacity, refused, or no acknowledgement within the timeout, which includes opening
-        a link. The hub may then still have some of them: a repeated request is recognised by its event ids.
+        Raises LogUnavailable if the log is over capacity, the hub rejects them, or it does not acknowledge them within
+        the timeout, which includes opening a link. The hub may still have stored some of them; event ids identify
+        repeated requests.
         """
         if self._closing:
             raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
         size = sum(len(record.body) for record in records)
         if self._in_flight and self._in_flight + size > self._limit:
-            raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
+            raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
         self._in_flight += size
         try:
             await self._send(records, timeout_s)
@@ -57,19 +58,19 @@ class EventHubLog:
             self._in_flight -= size
 
     def trouble(self) -> str | None:
-        """Say why nothing can be acknowledged right now, or None."""
+        """Return why nothing can be acknowledged right now, or None."""
         return self._faults.trouble
 
     def is_writing(self) -> bool:
-        """Tell whether appends can be taken at all; only a fault of ours ends that before `aclose`."""
+        """Whether appends are possible at all. Before `aclose`, only a bug can end that."""
         return all(lane.is_alive() for lane in self._lanes) and not self._looking.done()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
-        """Let old claims go; records are forgotten by the hub, passed or not, after its own retention time."""
+        """Delete old claims. The hub deletes records after its own retention time, whether the lake has them or not."""
         self._forget_claims()
 
     async def aclose(self) -> None:
-        """Send what waits, then close."""
+        """Send queued records, then close."""
         self._closing = True
         self._looking.cancel()
         await asyncio.gather(*(lane.aclose() for lane in self._lanes))
@@ -90,16 +91,16 @@ class EventHubLog:
         finally:
             for answer in answers:
                 if answer.done():
-                    answer.exception()  # looked at, should whoever asked have gone
+                    answer.exception()  # retrieved, so that asyncio does not log it if the caller was cancelled
                 else:
-                    answer.cancel()  # what is still queued need not be sent any more
+                    answer.cancel()  # queued records need not be sent any more
         if errors:
             raise errors[0]
         if late:
-            raise LogUnavailable(f"No acknowledgement of the event hub within {timeout_s:.1f} s. Send the event again.")
+            raise LogUnavailable(f"The event hub did not acknowledge within {timeout_s:.1f} s. Send the event again.")
 
     async def _look(self) -> None:
-        """Open the links at the start; and while nothing works, see whether it does again: requests may stay away."""
+        """Open the links at the start, and probe the hub during a fault, because there may be no requests."""
         while True:
             if self._faults.trouble:
                 await asyncio.gather(*(lane.open() for lane in self._lanes))

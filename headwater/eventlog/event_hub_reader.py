@@ -1,4 +1,4 @@
-"""Event Hubs as the log, reading side: one reader per partition, for a parser that waits for nothing but storage."""
+"""Reads from an event hub, with one synchronous reader per partition."""
 
 import threading
 import time
@@ -23,21 +23,21 @@ ASK_S = 5.0
 DELIVERY_S = 10.0
 SILENCE_S = 30.0
 RANGE_GROUP = "$Default"
-"""Every hub has this consumer group. The trigger locks other readers out of its own (it reads with an epoch)."""
+"""A consumer group that every hub has. The trigger's group is not usable, because the trigger reads with an epoch."""
 
 
 class HubReaders:
-    """Looks at a hub each time it is called, and returns a reader of each partition."""
+    """Looks up the partitions of a hub on each call, and returns a reader of each."""
 
     def __init__(self, address: HubAddress, group: str):
-        """Connect to nothing. group: consumer group of the parser; `$Default` is the only one of the basic tier."""
+        """group: consumer group of the parser; the basic tier has only `$Default`."""
         self._asking = _Asking(address)
         self._group = group
         self._readers: list[HubReader] = []
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["HubReader"]:
-        """Return the readers of before unless the hub is another one now; raises LogUnavailable."""
+        """Return the readers; the same ones until the hub is replaced. Raises LogUnavailable."""
         found = self._asking.ask(lambda client: client.get_eventhub_properties())
         epoch = epoch_of(found["created_at"])
         sources = [Source(self._asking.address.name, epoch, name) for name in found["partition_ids"]]
@@ -50,10 +50,10 @@ class HubReaders:
 
 
 class HubReader:
-    """One partition of a hub. `read` is for one thread, the rest for any."""
+    """One partition of a hub. Call `read` from one thread only; the other methods are thread-safe."""
 
     def __init__(self, asking: "_Asking", source: Source, group: str):
-        """Open nothing yet."""
+        """Open nothing; the first read does."""
         self.source = source
         self._asking = asking
         self._group = group
@@ -61,9 +61,9 @@ class HubReader:
         self._oldest: tuple[int, int] = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return what the hub has delivered behind `after`; the first call opens a link, which stays open.
+        """Return the records that the hub has delivered after `after`. The first call opens a link, which stays open.
 
-        That call waits for the first delivery, should there be something; later ones take what has come meanwhile.
+        If there are records, the first call waits for the first delivery; later calls do not wait.
         """
         if self._stream is None or after < self._stream.begin:
             self.close()
@@ -77,7 +77,7 @@ class HubReader:
         return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, neither included, over a link of its own; none: they are lost."""
+        """Return the records between two sequences, exclusive, over a separate link. Empty if the hub lost them."""
         stream = self._open(after, RANGE_GROUP)
         try:
             stream.wait(
@@ -91,46 +91,46 @@ class HubReader:
             stream.close()
         if not found and self.head() < before:
             raise LogUnavailable(
-                f"Event hub {self.source.log!r} delivered nothing of partition {self.source.partition} within "
-                f"{DELIVERY_S:.0f} s. It is tried again."
+                f"Event hub {self.source.log!r} delivered no record of partition {self.source.partition} within "
+                f"{DELIVERY_S:.0f} s. Headwater tries again."
             )
         return [record for record in found if record.sequence < before]
 
     def lost(self, after: int) -> int:  # noqa: ARG002 - see the docstring
-        """Return 0: that records are lost is seen when the next one comes."""
+        """Return 0: a loss shows when the next record arrives."""
         return 0
 
     def in_epoch(self, epoch: str) -> Source:
-        """Return where its records stand in another epoch of the log."""
+        """Return the source of this partition in another epoch of the log."""
         return replace(self.source, epoch=epoch)
 
     def at(self, sequence: int) -> None:
-        """Return None: a hub cannot be restored, one that was made anew has another epoch."""
+        """Return None: a hub cannot be restored from a backup, and a recreated hub has another epoch."""
 
     def acknowledged(self) -> int:
         """Return 0: the service counts."""
         return 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
-        """Return none: what retention took is seen when the next record comes."""
+        """Return none: a loss shows when the next record arrives."""
         return []
 
     def tail(self) -> int:
-        """Ask the hub for the newest sequence number."""
+        """Fetch the newest sequence number."""
         return sequence_of(self._properties()["last_enqueued_sequence_number"])
 
     def head(self) -> int:
-        """Ask the hub for the oldest sequence number it keeps, or the next one if it keeps none."""
+        """Fetch the oldest stored sequence number, or the next one if the hub is empty."""
         found = self._properties()
         empty = found["is_empty"]
         return sequence_of(found["last_enqueued_sequence_number"] + 1 if empty else found["beginning_sequence_number"])
 
     def pending(self, passed: int) -> int:
-        """Count the records behind `passed`, notes of refusals included: only reading them would tell them apart."""
+        """Count the records after `passed`, including notes of refusals."""
         return max(0, self.tail() - passed)
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the hub stored the first record from `sequence` on (us, UTC); the last answer is kept."""
+        """Return when the hub stored the first record from `sequence` on (us, UTC). Caches the last answer."""
         if self._oldest[0] != sequence:
             tail = self.tail()
             found = self.read_between(sequence - 1, tail + 1, limit=1, max_bytes=1) if tail >= sequence else []
@@ -140,7 +140,7 @@ class HubReader:
         return self._oldest[1]
 
     def size_bytes(self) -> int:
-        """Return 0: nothing of it lies here."""
+        """Return 0: the log is not on this machine."""
         return 0
 
     def close(self) -> None:
@@ -156,11 +156,12 @@ class HubReader:
         return self._asking.ask(lambda client: client.get_partition_properties(self.source.partition))
 
     def _check_silence(self, stream: HubStream, after: int) -> None:
-        """Raise LogUnavailable if nothing comes although there is something, or if the hub is a new one."""
+        """Raise LogUnavailable if the hub delivers nothing although it has records, or if it was replaced."""
         tail = self.tail()
         if tail < after or (tail > after and not stream.wait(_any, ASK_S)):
             raise LogUnavailable(
-                f"Event hub {self.source.log!r} has gone quiet on partition {self.source.partition}. It is read anew."
+                f"Event hub {self.source.log!r} stopped delivering partition {self.source.partition}. Headwater "
+                "opens a new link."
             )
 
 
@@ -169,7 +170,7 @@ def _any(found: Sequence[LoggedRecord], _: int) -> bool:
 
 
 class _Asking:
-    """Questions about a hub and its partitions, each on a connection of its own, as the SDK does it."""
+    """Queries properties of a hub and its partitions. The SDK opens a connection for each query."""
 
     def __init__(self, address: HubAddress):
         self.address = address
@@ -177,10 +178,10 @@ class _Asking:
         self.background = Background()
 
     def ask(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:
-        """Ask; raises LogUnavailable."""
+        """Run a query. Raises LogUnavailable."""
         try:
             return self.background.run(self._answer(question), ASK_S)
-        except Exception as error:  # whatever the SDK raises
+        except Exception as error:  # the SDK raises many types
             raise LogUnavailable(explain(error, self.address, "receive").message) from error
 
     async def _answer(self, question: Callable[[EventHubConsumerClient], Awaitable[T]]) -> T:

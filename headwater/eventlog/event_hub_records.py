@@ -1,6 +1,6 @@
-"""Records as an event hub holds them: the body as it is, kind and request metadata as application properties.
+"""The format of records in an event hub: the body unchanged, kind and request metadata as application properties.
 
-Event Hubs counts from 0, Headwater from 1 (0 means: nothing yet). Only this module knows both.
+Event Hubs counts from 0, Headwater from 1 (0 means no record). Only this module converts between the two.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ _KINDS: dict[Any, RecordKind] = {kind.value: kind for kind in RecordKind}
 
 
 def sequence_of(hub_sequence: int) -> int:
-    """Return our sequence of the hub's sequence number; -1, its word for an empty partition, becomes 0."""
+    """Convert a hub's sequence number. -1, which means an empty partition, becomes 0."""
     return hub_sequence + 1
 
 
 def starting_position(after: int) -> int | str:
-    """Return the position, itself left out, from which a hub delivers what stands behind our sequence `after`."""
+    """Return the exclusive starting position for records after our sequence `after`."""
     return after - 1 if after else "-1"
 
 
@@ -32,9 +32,9 @@ def properties_of(record: Record) -> dict[str | bytes, Any]:
 def logged_record(
     hub_sequence: int, enqueued: datetime, body: bytes, properties: Mapping[Any, Any] | None
 ) -> LoggedRecord:
-    """Return the record that a hub delivered; what came without our properties is an event somebody else put there.
+    """Convert a delivered message. A message without our properties is an event from another sender.
 
-    enqueued: when the hub stored it, timezone-aware; properties: names and texts may be bytes, as AMQP gives them.
+    enqueued: when the hub stored it, timezone-aware; properties: names and texts may be bytes, as in AMQP.
     """
     found = {_text(name): value for name, value in (properties or {}).items()}
     kind, http = found.get("k"), _text(found.get("h", "{}"))
@@ -43,7 +43,7 @@ def logged_record(
 
 
 def epoch_of(created: datetime) -> str:
-    """Return the name of a hub's life: it is created again after it was deleted, with sequence numbers from 0."""
+    """Return the epoch of a hub from its creation time: a recreated hub starts its sequence numbers again at 0."""
     return created.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 

@@ -1,4 +1,4 @@
-"""What an event hub delivers of one partition, as it comes; whoever reads it looks again until it has passed it."""
+"""Buffers the records that an event hub delivers for one partition, until the reader has moved past them."""
 
 import asyncio
 import threading
@@ -17,14 +17,14 @@ from headwater.eventlog.event_hub_faults import explain
 from headwater.eventlog.event_hub_records import logged_record, starting_position
 
 BUFFER_BYTES = 32 << 20
-"""Bodies that are held before the hub is made to wait; one delivery may come on top."""
+"""Maximum buffer before deliveries pause; one more delivery may exceed it."""
 
 
 class HubStream:
-    """A receiving link from a position on. Deliveries come in a loop in the background, reads from one thread."""
+    """A receiving link, starting at a position. A background loop receives deliveries; one thread reads."""
 
     def __init__(self, clients: HubClients, background: Background, partition: str, after: int, group: str):
-        """Open the link, without waiting for it."""
+        """Start opening the link in the background."""
         self.begin = after
         self.heard = time.monotonic()
         self._clients = clients
@@ -40,9 +40,9 @@ class HubStream:
         self._cancel = background.start(self._receive(after))
 
     def read(self, after: int, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return what has come behind `after`, and forget what lies before; raises LogUnavailable once it is broken.
+        """Return buffered records after `after`, and drop earlier ones. Raises LogUnavailable if the link failed.
 
-        after: at least `begin`, which it becomes.
+        after: at least `begin`, which is set to it.
         """
         with self._changed:
             self.begin = after
@@ -62,7 +62,7 @@ class HubStream:
         return found
 
     def wait(self, is_enough: Callable[[Sequence[LoggedRecord], int], bool], timeout_s: float) -> bool:
-        """Wait until the records that have come, and their bytes, are enough, or the stream is broken."""
+        """Wait until `is_enough` accepts the buffered records and their bytes, or the link has failed."""
         with self._changed:
             return self._changed.wait_for(lambda: self._fault or is_enough(self._records, self._bytes), timeout_s) != 0
 
@@ -80,7 +80,7 @@ class HubStream:
                 starting_position=starting_position(after),
                 on_error=self._broken,
             )
-        except Exception as error:  # whatever the SDK raises: who reads must know
+        except Exception as error:  # any SDK error: the reading thread must see it
             await self._broken(None, error)
         finally:
             await close(client)

@@ -1,4 +1,4 @@
-"""Claim check: bodies too large for the log lie in a folder, the log holds their key."""
+"""The claim check pattern: bodies that are too large for the log are files in a folder, and the log has their keys."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from headwater.storage_faults import explain
 
 
 class FolderClaims:
-    """Claims as files of one folder; raw bodies, so as short-lived as the log."""
+    """Claims as files in one folder. They contain raw bodies, so they live no longer than the log."""
 
     def __init__(self, folder: Path):
         """Create the folder if it is missing."""
@@ -24,7 +24,7 @@ class FolderClaims:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def put(self, body: bytes) -> bytes:
-        """Keep a body; durable when this returns. Returns its key; raises LogUnavailable."""
+        """Store a body durably and return its key. Raises LogUnavailable."""
         key = secrets.token_hex(16)
         try:
             with (self._folder / key).open("xb") as file:
@@ -33,44 +33,44 @@ class FolderClaims:
                 os.fsync(file.fileno())
             sync_folder(self._folder)
         except OSError as error:
-            with contextlib.suppress(LogUnavailable):  # a body that no record names goes with the next start
+            with contextlib.suppress(LogUnavailable):  # an orphaned body is deleted at the next start
                 self.remove(key.encode())
-            raise LogUnavailable(f"Cannot keep a large body in {self._folder}: {explain(error, 'data')}") from error
+            raise LogUnavailable(f"Cannot store a large body in {self._folder}: {explain(error, 'data')}") from error
         return key.encode()
 
     def get(self, key: bytes) -> bytes:
-        """Return a body; raises GiveUp if it is gone, LogUnavailable if it cannot be read right now."""
+        """Return a body. Raises GiveUp if it does not exist, LogUnavailable if it cannot be read now."""
         try:
             return (self._folder / claim_name(key)).read_bytes()
         except OSError as error:
             if isinstance(error, FileNotFoundError) and self._folder.is_dir():
-                raise GiveUp(f"The body of this event is gone from {self._folder}: {error}.") from error
+                raise GiveUp(f"The body of this event is missing in {self._folder}: {error}.") from error
             raise LogUnavailable(f"Cannot read a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def size(self, key: bytes) -> int:
-        """Return a body's length in bytes, 0 if it is gone or cannot be read: `get` tells which."""
+        """Return the length of a body in bytes; 0 if it is missing or unreadable."""
         try:
             return (self._folder / claim_name(key)).stat().st_size
         except (OSError, GiveUp):
             return 0
 
     def remove(self, key: bytes) -> None:
-        """Forget a body; raises LogUnavailable where the disk does not let it go."""
+        """Delete a body. Raises LogUnavailable."""
         try:
             (self._folder / key.decode()).unlink(missing_ok=True)
         except OSError as error:
             raise LogUnavailable(f"Cannot delete a large body in {self._folder}: {explain(error, 'data')}") from error
 
     def forget_older(self, hours: float) -> None:
-        """Forget bodies kept longer ago: for a log that does not say which records its retention took."""
+        """Delete bodies by age, for logs that do not report which records their retention deleted."""
         oldest = time.time() - hours * 3600
         for path in self._folder.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # the parser may be as quick
+            with contextlib.suppress(FileNotFoundError):  # another process may delete it first
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
     def keys(self) -> set[bytes]:
-        """List the keys of all bodies; raises LogUnavailable if the folder cannot be read."""
+        """List the keys of all bodies. Raises LogUnavailable."""
         try:
             return {path.name.encode() for path in self._folder.iterdir()}
         except OSError as error:
@@ -78,25 +78,25 @@ class FolderClaims:
 
 
 def forget_old(claims: Claims, hours: float) -> None:
-    """Let large bodies of our own folder go by age; a container has a rule of its own for that."""
+    """Delete old bodies of a local folder. Containers use a lifecycle rule instead."""
     if isinstance(claims, FolderClaims):
         claims.forget_older(hours)
 
 
-class Leftovers:
-    """Bodies that were there when the log was opened; those that no record names were never acknowledged."""
+class OrphanedClaims:
+    """Bodies that existed when the log was opened. Those that no record refers to were never acknowledged."""
 
     def __init__(self, claims: FolderClaims, named: Callable[[], Iterable[bytes]]):
-        """Note what is there now, before anything is received.
+        """List the existing bodies, before anything is received.
 
-        named: lists the key of each body that the log's records stand for; raises LogUnavailable unless it is sure.
+        named: lists the keys to which records of the log refer; raises LogUnavailable if the list may be incomplete.
         """
         self._claims = claims
         self._named = named
         self._left = claims.keys()
 
     def sweep(self) -> None:
-        """Forget those that no record names; raises LogUnavailable, and forgets none, while the log cannot tell."""
+        """Delete the bodies that no record refers to. Raises LogUnavailable and deletes none if the log is damaged."""
         if self._left:
             for key in self._left.difference(self._named()):
                 self._claims.remove(key)
@@ -104,23 +104,23 @@ class Leftovers:
 
 
 PUTS = 8
-"""Bodies on their way at once, on threads of their own: nothing but large bodies waits for a storage that hangs."""
+"""Threads that store bodies. They are separate, so that only large bodies wait for a storage that hangs."""
 
 
 class ClaimCheck:
-    """A log that keeps bodies above `limit_bytes` as claims."""
+    """A log writer that stores bodies above `limit_bytes` as claims."""
 
     def __init__(self, log: LogWriter, claims: Claims, limit_bytes: int):
-        """Wrap a log; small records pass untouched."""
+        """Wrap a log. Small records pass unchanged."""
         self._log = log
         self._claims = claims
         self._limit = limit_bytes
         self._threads = ThreadPoolExecutor(PUTS, "claims")
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Append like the log itself, large bodies first, both within the timeout; raises LogUnavailable."""
+        """Store large bodies, then append the records, within one timeout. Raises LogUnavailable."""
         if max(len(record.body) for record in records) > self._limit:
-            if trouble := self._log.trouble():  # a full disk gets no large bodies either
+            if trouble := self._log.trouble():  # do not store large bodies on a full disk either
                 raise LogUnavailable(trouble)
             started = time.monotonic()
             records = await self._all_checked(records, timeout_s)
@@ -128,7 +128,7 @@ class ClaimCheck:
         await self._log.append(records, timeout_s=timeout_s)
 
     def trouble(self) -> str | None:
-        """Say why nothing can be acknowledged right now, or None."""
+        """Return why nothing can be acknowledged right now, or None."""
         return self._log.trouble()
 
     async def _all_checked(self, records: Sequence[Record], timeout_s: float) -> list[Record]:
@@ -138,7 +138,7 @@ class ClaimCheck:
                 keys = dict(zip(puts, await asyncio.gather(*puts.values()), strict=True))
         except TimeoutError:
             raise LogUnavailable(
-                f"No large body could be kept within {timeout_s:.1f} s. Send the event again."
+                f"Storing a large body took longer than {timeout_s:.1f} s. Send the event again."
             ) from None
         return [_checked(record, keys.get(at)) for at, record in enumerate(records)]
 

@@ -1,4 +1,4 @@
-"""Whether the disk of the log has room: a full one is refused before a write fails half way."""
+"""Checks the free disk space of the log, so that requests are refused before a write fails."""
 
 import shutil
 import time
@@ -8,16 +8,16 @@ _LOOK_EVERY_S = 0.5
 
 
 class FreeDisk:
-    """The room on a folder's disk, looked at twice a second at most."""
+    """The free space on a folder's disk, checked at most twice a second."""
 
     def __init__(self, folder: Path, min_free_bytes: int) -> None:
-        """Look at nothing yet."""
+        """min_free_bytes: below this, nothing is accepted."""
         self._folder, self._min_free_bytes = folder, min_free_bytes
         self._looked_at = 0.0
         self._trouble: str | None = None
 
     def trouble(self) -> str | None:
-        """Say why nothing can be written, or None."""
+        """Return why nothing can be written, or None."""
         now = time.monotonic()
         if now - self._looked_at > _LOOK_EVERY_S:
             self._looked_at = now
@@ -28,10 +28,10 @@ class FreeDisk:
         try:
             free = shutil.disk_usage(self._folder).free
         except OSError as error:
-            return f"The log folder {self._folder} is not there: {error.strerror}. Restore it."
+            return f"The log folder {self._folder} cannot be read: {error.strerror}. Restore it."
         if free >= self._min_free_bytes:
             return None
         return (
-            f"Only {free >> 20} MiB are free at {self._folder}; below {self._min_free_bytes >> 20} MiB nothing is "
-            "accepted. Free some space."
+            f"Only {free >> 20} MiB are free at {self._folder}. Below {self._min_free_bytes >> 20} MiB, Headwater "
+            "accepts no events. Free some space."
         )

@@ -1,6 +1,6 @@
-"""Clients of one Kafka topic, by librdkafka; also of an event hub at its Kafka endpoint. Importing imports the client.
+"""Clients of one Kafka topic (librdkafka), or of an event hub's Kafka endpoint. Importing this imports the client.
 
-What Headwater's promises rest on is set here and cannot be set otherwise; `options` add how to reach the brokers.
+The settings here guarantee durability and cannot be overridden; `options` add how to reach the brokers.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from headwater.errors import WrongSetting
 T = TypeVar("T")
 
 TokenOfKafka = Callable[[str], tuple[str, float]]
-"""What librdkafka calls, with a text that we do not use, for a token and the Unix time until which it is good."""
+"""The token callback of librdkafka: takes an unused text, returns a token and its expiry (Unix time)."""
 
 DELIVERY_MS = 2400
-"""The receiver's deadline: what is not acknowledged by then has been answered with 503, and is not sent any more."""
+"""The receiver's deadline. It answers 503 afterwards, so the client stops sending."""
 
 OVERHEAD_BYTES = 16 << 10
-"""Of a record beside its body: key, headers, the frame around a batch."""
+"""Size of a record in addition to its body: key, headers and batch frame."""
 
 IDLE_MS = 180_000
-"""Event Hubs hangs up after four idle minutes."""
+"""Event Hubs closes connections after four idle minutes."""
 
 _COMMON = {"client.id": "headwater", "log_level": 0, "connections.max.idle.ms": IDLE_MS}
 _QUICK = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500}
@@ -47,10 +47,10 @@ _OURS = frozenset({"bootstrap.servers", "group.id", "message.max.bytes", *_PRODU
 
 @dataclass(frozen=True)
 class KafkaAddress:
-    """Which topic on which servers (`host:port`, separated by commas), and as which consumer group it is read.
+    """A topic, its servers (`host:port`, separated by commas), and the consumer group for reading.
 
-    options: settings of librdkafka for reaching them, such as `security.protocol`, `sasl.mechanisms`.
-    token_scope: of the tokens that the servers want (OAUTHBEARER); sign_in: opens what gives them, on this machine.
+    options: settings of librdkafka for reaching the servers, such as `security.protocol` and `sasl.mechanisms`.
+    token_scope: scope of the tokens that the servers require (OAUTHBEARER); sign_in: returns the token callback.
     """
 
     servers: str
@@ -62,20 +62,20 @@ class KafkaAddress:
 
 
 def open_producer(address: KafkaAddress, largest_bytes: int, on_error: Callable[[Any], None]) -> Producer:
-    """Return a client that writes bodies of at most `largest_bytes`; it connects by itself, again and again."""
+    """Return a producer of bodies up to `largest_bytes`. It connects and reconnects automatically."""
     own = {**_PRODUCER, "message.max.bytes": largest_bytes + OVERHEAD_BYTES, "error_cb": on_error}
     return _open(Producer, address, {"linger.ms": 2, "socket.nagle.disable": True, **_QUICK}, own)
 
 
 def open_consumer(address: KafkaAddress, on_error: Callable[[Any], None]) -> Consumer:
-    """Return a client that reads from where it is told, what is committed; positions are kept in the lake, not here."""
+    """Return a consumer that reads committed records from given offsets. The lake stores the positions, not Kafka."""
     own = {**_CONSUMER, "group.id": address.group, "error_cb": on_error}
     memory = {"queued.max.messages.kbytes": 16 << 10, "fetch.wait.max.ms": 100, **_QUICK}
     return _open(Consumer, address, memory, own)
 
 
 def open_admin(address: KafkaAddress, on_error: Callable[[Any], None]) -> AdminClient:
-    """Return a client that asks about the topic."""
+    """Return a client for metadata of the topic."""
     return _open(AdminClient, address, _QUICK, {"error_cb": on_error})
 
 
@@ -83,14 +83,16 @@ def _open(
     client: Callable[[dict[str, Any]], T], address: KafkaAddress, defaults: Mapping[str, Any], own: Mapping[str, Any]
 ) -> T:
     if fixed := _OURS & address.options.keys():
-        raise WrongSetting(f"`kafka_options` may not set {sorted(fixed)[0]}: Headwater sets it. Leave it out.")
+        raise WrongSetting(
+            f"`kafka_options` must not contain {sorted(fixed)[0]}, because Headwater sets it. Remove it."
+        )
     reach = {**_signing_in(address), **address.options, "bootstrap.servers": address.servers}
     wanted = {**_COMMON, **defaults, **reach, **own}
     try:
         return client(wanted)
     except KafkaException as error:
         text = without_secrets(error.args[0].str(), address)
-        raise WrongSetting(f"Kafka's client does not take its settings: {text}. Correct `kafka_options`.") from None
+        raise WrongSetting(f"The Kafka client rejects its settings: {text}. Correct `kafka_options`.") from None
 
 
 def _signing_in(address: KafkaAddress) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def _signing_in(address: KafkaAddress) -> dict[str, Any]:
 
 
 def without_secrets(text: str, address: KafkaAddress) -> str:
-    """Return a text of librdkafka without any value of the options."""
+    """Remove the values of the options, which may be secrets, from a message of librdkafka."""
     for value in address.options.values():
         if len(value) >= 4:
             text = text.replace(value, "***")

@@ -1,4 +1,4 @@
-"""Signing in to Kafka as the identity of this machine or app (OAUTHBEARER), as an event hub without keys wants it."""
+"""Signs in to Kafka with the Entra identity of this machine or app (OAUTHBEARER), for event hubs without keys."""
 
 import re
 import time
@@ -13,27 +13,29 @@ from headwater.eventlog.azure_log_lines import silence_sdk
 from headwater.eventlog.kafka_clients import TokenOfKafka
 
 ASK_AGAIN_S = 5.0
-"""An identity that gives no token at the moment is asked again after that; meanwhile the last token is all there is."""
+"""Delay before the next attempt if the issuer returns no token; the last token stays in use meanwhile."""
 
 silence_sdk()
 
 
 def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:
-    """Ask for a first token of a scope, and return what gives librdkafka one whenever it needs one.
+    """Fetch a first token, and return the token callback for librdkafka.
 
-    client_id: of a user-assigned managed identity. Raises WrongSetting where nobody is signed in or the issuer refuses,
-    LogUnavailable where the issuer cannot be reached. What is returned raises nothing: librdkafka could not tell it.
+    client_id: of a user-assigned managed identity. Raises WrongSetting if there is no identity or the issuer refuses,
+    LogUnavailable if the issuer cannot be reached. The callback never raises, because librdkafka cannot report it.
     """
     credential = _credential(client_id)
     try:
         kept = [credential.get_token(scope)]
     except ClientAuthenticationError as error:
         raise WrongSetting(
-            f"There is no token of {scope} for Kafka{_code(error)}. Give this machine or app an identity, set "
-            "`identity_client_id` to it, or `az login`; see that `kafka_token_scope` is that of the servers."
+            f"There is no token of {scope} for Kafka{_code(error)}. Assign an identity to this machine or app, set "
+            "`identity_client_id`, or run `az login`; check that `kafka_token_scope` belongs to the servers."
         ) from None
     except AzureError as error:
-        raise LogUnavailable(f"Who gives tokens for Kafka cannot be reached ({type(error).__name__}).") from None
+        raise LogUnavailable(
+            f"The issuer of tokens for Kafka cannot be reached ({type(error).__name__}). Check the network."
+        ) from None
 
     def token(_: str) -> tuple[str, float]:
         try:
@@ -47,11 +49,11 @@ def entra_token(scope: str, client_id: str | None) -> TokenOfKafka:
 
 @cache
 def _credential(client_id: str | None) -> Any:
-    """Return one credential for all clients of a process: it keeps its tokens."""
+    """Return one credential for all clients of the process; it caches tokens."""
     return ManagedIdentityCredential(client_id=client_id) if client_id else DefaultAzureCredential()
 
 
 def _code(error: AzureError) -> str:
-    """Return Entra ID's number for what is wrong; the rest of an answer may hold what nobody should read."""
+    """Return the error number of Entra ID. The rest of its answer may contain confidential text."""
     found = re.search(r"AADSTS\d+", str(error))
     return f" ({found[0]})" if found else ""

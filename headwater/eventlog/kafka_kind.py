@@ -1,4 +1,4 @@
-"""A topic of Kafka as the log."""
+"""The log kind `kafka`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,47 +8,47 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from headwater.access import Secret
+from headwater.environment import variable_name
 from headwater.errors import WrongSetting
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
 from headwater.eventlog.folder_claims import forget_old
 from headwater.eventlog.log_kind import LogKind, LogSettings
 from headwater.extras import extra
-from headwater.variables import variable_of
 
 if TYPE_CHECKING:
     from headwater.eventlog.kafka_clients import KafkaAddress, TokenOfKafka
 
 
 class KafkaSettings(LogSettings):
-    """Where the topic is, and how it is reached."""
+    """The address of the topic, and how to reach it."""
 
     kafka_servers: str | None = Field(None, description="Servers of Kafka, `host:port`, separated by commas.")
     kafka_topic: str = Field(
-        "openlineage", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic of Kafka, which must be there."
+        "openlineage", pattern=r"^[a-zA-Z0-9._-]+$", description="Topic of Kafka, which must exist."
     )
-    kafka_group: str = Field("headwater", description="Consumer group under which the topic is read.")
+    kafka_group: str = Field("headwater", description="Consumer group for reading the topic.")
     kafka_options: dict[str, Secret] = Field(
         {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`; see kafka.md."
     )
     kafka_token_scope: str | None = Field(
         None,
-        description="Scope of the tokens with which this machine's identity signs in to Kafka, for an event hub "
+        description="Scope of the tokens with which this machine's identity signs in to Kafka. For an event hub: "
         "`https://NAME.servicebus.windows.net/.default`.",
     )
 
 
 class KafkaKind(LogKind):
-    """Kafka, by librdkafka; its default (message.max.bytes) is 1 MiB."""
+    """Kafka over librdkafka. Kafka's default limit (message.max.bytes) is 1 MiB."""
 
     name = extra = "kafka"
     claim_bytes = 900 << 10
 
     def check(self, settings: KafkaSettings) -> None:
-        """Raise WrongSetting where no server is named."""
+        """Raise WrongSetting if no server is set."""
         if not settings.kafka_servers:
             raise WrongSetting(
                 'With log = "kafka" kafka_servers must be set, such as "localhost:9092". Set it in headwater.toml or '
-                f"as {variable_of('kafka_servers')}."
+                f"as {variable_name('kafka_servers')}."
             )
 
     def prepare(self, settings: KafkaSettings) -> None:
@@ -69,7 +69,7 @@ class KafkaKind(LogKind):
         )
 
     def readers(self, settings: KafkaSettings, folder: Path) -> Readers:
-        """Return what opens each partition of the topic."""
+        """Return the readers of the topic's partitions."""
         from headwater.eventlog.kafka_reader import KafkaReaders
 
         return KafkaReaders(kafka_address(settings))
@@ -88,7 +88,7 @@ def kafka_address(settings: KafkaSettings) -> "KafkaAddress":
 
 
 def _sign_in(scope: str, client_id: str | None) -> "TokenOfKafka":
-    with extra("azure"):  # 0.4 s, for who has an identity
+    with extra("azure"):  # 0.4 s to import, only with an identity
         from headwater.eventlog.kafka_identity import entra_token
 
     return entra_token(scope, client_id)

@@ -1,4 +1,4 @@
-"""Kafka as the log, writing side: an append returns after all in-sync replicas have its records, never before."""
+"""Writes to a Kafka topic. An append returns after all in-sync replicas have its records."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from headwater.eventlog.kafka_faults import Faults
 from headwater.eventlog.kafka_records import headers_of
 
 MANY = 200
-"""Records that are handed over on a thread: 3 us each would hold up other requests."""
+"""Requests with more records are handed to the client in a thread: 3 us per record would block other requests."""
 
 _LOOK_S = 1.0
 _POLL_S = 0.2
@@ -25,7 +25,7 @@ _CLOSE_S = 3.0
 
 @dataclass(slots=True, eq=False)
 class _KafkaRequest:
-    """One request until each of its records is acknowledged or given up."""
+    """A request until all its records are acknowledged or have failed. left: records without a result."""
 
     left: int
     size: int
@@ -35,15 +35,15 @@ class _KafkaRequest:
 
 
 class KafkaLog:
-    """The writer of one topic; one per process. The client sends from its own threads and tries again by itself."""
+    """The writer of one topic; one per process. The client sends and retries in its own threads."""
 
     def __init__(
         self, address: KafkaAddress, *, queued_bytes: int, largest_bytes: int, forget_claims: Callable[[], None]
     ):
-        """Connect in the background; brokers that are down are no error.
+        """Connect in the background. Brokers that are down are not an error.
 
-        queued_bytes: of bodies that may be in flight; largest_bytes: of one body; forget_claims: called now and then,
-        on a thread. Raises WrongSetting for options that the client does not take.
+        queued_bytes: maximum bytes of bodies in flight; largest_bytes: of one body; forget_claims: called
+        periodically, in a thread. Raises WrongSetting for options that the client rejects.
         """
         self._topic = address.topic
         self._limit = queued_bytes
@@ -59,10 +59,11 @@ class KafkaLog:
         self._thread.start()
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Send the records; return when all of them are acknowledged.
+        """Send the records, and return when all are acknowledged.
 
-        Raises LogUnavailable: over capacity, brokers known to be down, refused, or no acknowledgement within the
-        timeout. Kafka may then still have some of them: a repeated request is recognised by its event ids.
+        Raises LogUnavailable if the log is over capacity, the brokers are down, they reject the records, or they do
+        not acknowledge them within the timeout. Kafka may still have stored some of them; event ids identify repeated
+        requests.
         """
         loop = asyncio.get_running_loop()
         waiting = _KafkaRequest(len(records), sum(len(record.body) for record in records), loop, loop.create_future())
@@ -78,30 +79,30 @@ class KafkaLog:
             timer.cancel()
 
     def trouble(self) -> str | None:
-        """Say why nothing can be acknowledged right now, or None."""
+        """Return why nothing can be acknowledged right now, or None."""
         return self._faults.trouble
 
     def is_writing(self) -> bool:
-        """Tell whether appends can be taken at all; after a fatal error of the client only a new one helps."""
+        """Whether appends are possible at all. After a fatal error, the client must be replaced."""
         return self._thread.is_alive() and not self._faults.fatal
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:  # noqa: ARG002 - see the docstring
-        """Let old claims go; the topic forgets by its own retention time."""
+        """Delete old claims. The topic deletes records after its own retention time."""
         self._forget_claims()
 
     async def aclose(self) -> None:
-        """Send what waits, then close."""
+        """Send queued records, then close."""
         self._closing = True
         await asyncio.to_thread(self._thread.join)
 
     def _admit(self, size: int) -> None:
         if self._closing:
             raise LogUnavailable("Headwater is stopping. Send the event again in a moment.")
-        if self._faults.trouble:  # known at once, and seen by `_look` when it is over: nobody need wait for it
+        if self._faults.trouble:  # fail fast; `_look` notices the end of the fault
             raise LogUnavailable(self._faults.trouble)
         with self._lock:
             if self._in_flight and self._in_flight + size > self._limit:
-                raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
+                raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
             self._in_flight += size
 
     def _produce(self, records: Sequence[Record], waiting: _KafkaRequest) -> None:
@@ -141,11 +142,11 @@ class KafkaLog:
         self._settle()
 
     def _look(self) -> None:
-        """See whether the topic can be reached: requests may stay away, and nothing else would tell."""
+        """Probe the topic during a fault, because there may be no requests that would."""
         try:
             found = self._producer.list_topics(self._topic, timeout=_LOOK_S).topics[self._topic]
         except KafkaException as error:
-            self._producer.poll(0)  # what the client has to say about it
+            self._producer.poll(0)  # deliver the client's error callbacks
             self._faults.add(error.args[0])
         else:
             if found.error:
@@ -176,5 +177,5 @@ def _answer(settled: Sequence[_KafkaRequest], faults: Faults) -> None:
 def _expire(waiting: _KafkaRequest, timeout_s: float) -> None:
     if not waiting.done.done():
         waiting.done.set_exception(
-            LogUnavailable(f"Kafka acknowledged nothing within {timeout_s:.1f} s. Send the event again.")
+            LogUnavailable(f"Kafka did not acknowledge within {timeout_s:.1f} s. Send the event again.")
         )

@@ -1,8 +1,8 @@
-"""Kafka as the log, reading side: one reader per partition, from where the lake is.
+"""Reads from a Kafka topic, with one reader per partition.
 
-Kafka keeps offsets for itself where a transaction ended or was given up, and where it compacted. Within one reading
-from one position, an offset that is left out is such a hole, for it was asked for and is not there; only below the
-position to which a reading had to jump, because the log begins later, has something been lost.
+Kafka uses offsets internally, for the ends of transactions and for compacted records. A missing offset within a
+continuous read is such a hole. Records are lost only if the reader has to jump, because the log begins later than the
+requested position.
 """
 
 import threading
@@ -24,14 +24,14 @@ from headwater.events.position import Source
 ASK_S = 5.0
 DELIVERY_S = 10.0
 _MORE_S = 0.2
-"""How long a batch waits for its next record while there are more."""
+"""How long a batch waits for its next record."""
 
 
 class KafkaReaders:
-    """Looks at a topic each time it is called, and returns a reader of each partition."""
+    """Looks up the partitions of a topic on each call, and returns a reader of each."""
 
     def __init__(self, address: KafkaAddress):
-        """Connect to nothing that answers. Raises WrongSetting for options that the client does not take."""
+        """Start the client without waiting for a connection. Raises WrongSetting for rejected options."""
         self._address = address
         self._faults = Faults(address)
         self._admin = open_admin(address, self._faults.note)
@@ -39,9 +39,9 @@ class KafkaReaders:
         self._lock = threading.Lock()
 
     def __call__(self) -> Sequence["KafkaReader"]:
-        """Return the readers of before unless the topic is another one now.
+        """Return the readers; the same ones until the topic is replaced.
 
-        Raises LogUnavailable, and WrongSetting for a topic that would forget events although they are new.
+        Raises LogUnavailable, and WrongSetting for a compacted topic, which would delete new events.
         """
         topic = self._address.topic
         found = self._ask(lambda: self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic])
@@ -57,18 +57,18 @@ class KafkaReaders:
             return list(self._readers)
 
     def _epoch(self, topic_id: Any) -> str:
-        """Return the topic's id as Kafka's tools show it; brokers that give none are told apart by their cluster."""
+        """Return the topic id as Kafka's tools show it, or the cluster id if the broker has no topic ids."""
         if topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits():
             return str(topic_id).translate(str.maketrans("+/", "-_"))
         return str(self._ask(lambda: self._admin.describe_cluster(request_timeout=ASK_S)).cluster_id)
 
     def _check_kept(self) -> None:
-        """Compaction keeps the newest record of each key: of a hundred thousand events 64 would stay."""
+        """Reject compacted topics: compaction keeps one record per key, so 64 of all events."""
         resource = ConfigResource(ResourceType.TOPIC, self._address.topic)
         try:
             found = self._ask(lambda: self._admin.describe_configs([resource], request_timeout=ASK_S)[resource])
         except LogUnavailable:
-            return  # a user who may not ask, or a service that does not say
+            return  # the user may not read the configuration, or the service does not have it
         policy = found.get("cleanup.policy")
         if policy and "compact" in policy.value:
             raise WrongSetting(
@@ -80,21 +80,21 @@ class KafkaReaders:
         try:
             answer = question().result(ASK_S * 2)
         except KafkaException as error:
-            self._admin.poll(0)  # what the client has to say about it
+            self._admin.poll(0)  # deliver the client's error callbacks
             raise self._faults.unavailable(error.args[0]) from None
         except TimeoutError:
             raise LogUnavailable(
-                f"Kafka at {self._address.servers} did not answer in time. It is tried again."
+                f"Kafka at {self._address.servers} did not answer in time. Headwater tries again."
             ) from None
         self._faults.over()
         return answer
 
 
 class KafkaReader:
-    """One partition of a topic, from any thread; what it was delivered ahead is for the thread that goes on reading."""
+    """One partition of a topic; thread-safe. Sequential reads of one thread use prefetched records."""
 
     def __init__(self, address: KafkaAddress, source: Source):
-        """Open nothing yet."""
+        """Open nothing; the first read does."""
         self.source = source
         self._address = address
         self._faults = Faults(address)
@@ -106,7 +106,7 @@ class KafkaReader:
         self._oldest = (0, 0)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return what is there behind `after`; where nothing is, Kafka has said so."""
+        """Return the records after `after`. An empty list means that Kafka has none."""
         with self._lock:
             if offset_behind(after) != self._next:
                 self._go_to(offset_behind(after))
@@ -118,21 +118,21 @@ class KafkaReader:
             return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, neither included; none: they are lost, or were never there."""
+        """Return the records between two sequences, exclusive. Empty if they are lost or were never written."""
         found = self.read(after, limit=min(limit, before - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
     def lost(self, after: int) -> int:
-        """Return the newest sequence if retention has taken all that is behind `after`, else 0."""
+        """Return the newest sequence if retention has deleted all records after `after`, else 0."""
         low, high = self._ends()
         return high if low == high > after else 0
 
     def in_epoch(self, epoch: str) -> Source:
-        """Return where its records stand in another epoch of the log."""
+        """Return the source of this partition in another epoch of the log."""
         return replace(self.source, epoch=epoch)
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return one record, None where Kafka has it no more, or used its offset for itself."""
+        """Return one record; None if Kafka deleted it, or used its offset internally."""
         with self._lock:
             found = self.read(sequence - 1, limit=1, max_bytes=1)
             self._stop_delivery()
@@ -143,24 +143,24 @@ class KafkaReader:
         return 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:  # noqa: ARG002 - see the docstring
-        """Return none: what retention took is seen when the next record comes."""
+        """Return none: a loss shows when the next record arrives."""
         return []
 
     def tail(self) -> int:
-        """Ask for the newest sequence number."""
+        """Fetch the newest sequence number."""
         return self._ends()[1]
 
     def head(self) -> int:
-        """Ask for the oldest sequence number that is kept, or the next one if none is."""
+        """Fetch the oldest stored sequence number, or the next one if the partition is empty."""
         return sequence_of(self._ends()[0])
 
     def pending(self, passed: int) -> int:
-        """Count the sequence numbers behind `passed`, notes and holes included, 0 if no record is among them."""
+        """Count the sequence numbers after `passed`, including notes and holes; 0 if there is no record among them."""
         waiting = max(0, self.tail() - passed)
         return waiting if waiting and self.received_us(passed + 1) is not None else 0
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first record from `sequence` on was received (us, UTC); the last answer is kept."""
+        """Return when the first record from `sequence` on was received (us, UTC). Caches the last answer."""
         with self._lock:
             if self._oldest[0] != sequence:
                 found = self.read(sequence - 1, limit=1, max_bytes=1)
@@ -171,18 +171,18 @@ class KafkaReader:
             return self._oldest[1]
 
     def size_bytes(self) -> int:
-        """Return 0: nothing of it lies here."""
+        """Return 0: the log is not on this machine."""
         return 0
 
     def close(self) -> None:
-        """Close the connection; the next read opens one."""
+        """Close the connection; the next read opens another."""
         with self._lock:
             if self._consumer is not None:
                 self._consumer.close()
             self._consumer = self._next = None
 
     def _receive(self, has_some: bool) -> LoggedRecord | None:
-        """Return the next record; None when there is none, or when a batch would have to wait for it."""
+        """Return the next record; None if there is none, or if a batch would have to wait for it."""
         wait_s = 0.0 if self._at_end else _MORE_S if has_some else DELIVERY_S
         deadline = time.monotonic() + wait_s
         while (message := self._opened().poll(max(0.0, deadline - time.monotonic()))) is not None:
@@ -214,14 +214,14 @@ class KafkaReader:
         self._next, self._begin, self._at_end = offset, 0, False
 
     def _jump(self) -> None:
-        """Go on where the log begins now: what is between has been lost."""
+        """Continue where the log begins now. The records in between are lost."""
         low, high = self._ends()
         wanted = self._next or 0
         if wanted >= low:
             self._next = None
             raise LogUnavailable(
-                f"Topic {self.source.log!r} ends at sequence {high} of partition {self.source.partition}, the lake "
-                f"holds {wanted}: it was replaced or has lost records. It is looked at anew."
+                f"Topic {self.source.log!r} ends at sequence {high} of partition {self.source.partition}, but the lake "
+                f"has {wanted}: the topic was replaced or has lost records. Headwater opens it again."
             )
         self._opened().assign([self._place(low)])
         self._begin = low
@@ -231,7 +231,7 @@ class KafkaReader:
         self._next = None
 
     def _ends(self) -> tuple[int, int]:
-        """Ask for the first offset and the one behind the last, which is our newest sequence."""
+        """Fetch the first offset and the end offset, which equals our newest sequence."""
         with self._lock:
             try:
                 low, high = self._opened().get_watermark_offsets(self._place(0), timeout=ASK_S, cached=False)

@@ -1,7 +1,7 @@
-"""Records as a Kafka topic holds them: the body as value, kind and request metadata as headers `k` and `h`.
+"""The format of records in a Kafka topic: the body as value, kind and request metadata as headers `k` and `h`.
 
-Kafka counts from 0, Headwater from 1 (0 means: nothing yet), so our sequence of a record is also the offset behind it.
-Only this module knows both.
+Kafka counts from 0, Headwater from 1 (0 means no record), so our sequence of a record is the offset of the next one.
+Only this module converts between the two.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ _KINDS = {str(kind.value).encode(): kind for kind in RecordKind}
 
 
 def sequence_of(offset: int) -> int:
-    """Return our sequence of the record at an offset."""
+    """Convert an offset to our sequence."""
     return offset + 1
 
 
 def offset_behind(sequence: int) -> int:
-    """Return the offset from which a topic delivers what stands behind our sequence."""
+    """Return the offset of the record after our sequence."""
     return sequence
 
 
@@ -30,7 +30,7 @@ def headers_of(record: Record) -> list[tuple[str, str | bytes | None]]:
 def logged_record(
     offset: int, timestamp_ms: int, value: bytes | None, headers: Sequence[tuple[str, Any]] | None, *, holes: int = 0
 ) -> LoggedRecord:
-    """Return the record that a topic delivered; what came without our headers is an event somebody else put there."""
+    """Convert a delivered message. A message without our headers is an event from another sender."""
     found = dict(headers or ())
     kind = _KINDS.get(found.get("k") or b"", RecordKind.EVENT)
     http = (found.get("h") or b"{}").decode("utf-8", "replace")

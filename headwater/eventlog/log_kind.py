@@ -1,4 +1,4 @@
-"""What a kind of event log says of itself, in one place: its settings, its writer, its readers, what it needs."""
+"""The interface of a log kind: its settings, writer, readers and requirements."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,37 +9,40 @@ from pydantic import BaseModel, Field
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
 
 MOST_HOURS = 876_000
-"""A hundred years: more is a slip of the hand, and no date has room for it."""
+"""A hundred years. Larger values are mistakes, and dates cannot represent them."""
 
 
 class LogSettings(BaseModel):
-    """Settings that logs of every kind read; each kind adds its own."""
+    """Settings for all log kinds; each kind adds its own."""
 
     queued_bytes: int = Field(
-        64 << 20, gt=0, le=1 << 60, description="Bodies that may wait for the log before requests get 503."
+        64 << 20,
+        gt=0,
+        le=1 << 60,
+        description="Maximum bytes of bodies that wait for the log. Above it, requests get 503.",
     )
     retain_hours: float = Field(
         72,
         ge=0,
         le=MOST_HOURS,
-        description="Log segments older than this go, once parsed; claims too, so not below the retention of a hub.",
+        description="Headwater deletes parsed log segments and claims older than this. Not below a hub's retention.",
     )
     claim_bytes: int | None = Field(
         None,
         gt=0,
         le=1 << 60,
-        description="Bodies above it go to `claims`; default 1 MiB, with Kafka 900 KiB, with an event hub 200 KiB.",
+        description="Larger bodies are stored in `claims`. Default: 1 MiB; Kafka 900 KiB; event hub 200 KiB.",
     )
     identity_client_id: str | None = Field(
-        None, description="Client id of the user-assigned managed identity; default is what the machine offers."
+        None, description="Client id of the user-assigned managed identity. Default: the identity of the machine."
     )
 
 
 class LogKind(Protocol):
-    """One kind of log; what stands here is true of a service. Its settings are those of its own class.
+    """A log kind. The default implementations are for services. Each kind has its own settings class.
 
-    name: as the setting `log` has it; extra: of the wheel, which it needs; claim_bytes: largest body that it takes.
-    Importing a kind imports no client: what opens something does.
+    name: the value of the setting `log`; extra: the required extra of the wheel; claim_bytes: the largest body it
+    accepts. Importing a kind imports no client library; the methods that open something do.
     """
 
     name: str
@@ -47,33 +50,32 @@ class LogKind(Protocol):
     claim_bytes: int
 
     def check(self, settings: Any) -> None:
-        """Raise WrongSetting where a setting that this log needs is missing."""
+        """Raise WrongSetting if a required setting is missing."""
         return
 
     def prepare(self, settings: Any) -> None:
-        """Import what writing needs before somebody waits for it; raises WrongSetting for an address that is none."""
+        """Import what writing needs, before requests wait for it. Raises WrongSetting for an invalid address."""
         return
 
     def open_log(
         self, settings: Any, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
     ) -> Log:
-        """Open the log for writing; a service that is down is no error yet.
+        """Open the log for writing. A service that is down is not an error.
 
-        folder: of data; on_commit: called when something has come into a log on our own disk; lake: what such a log is
-        held against.
+        folder: the data folder; on_commit: called after each commit to a local log; lake: compared with a local log.
         """
 
     def readers(self, settings: Any, folder: Path) -> Readers:
-        """Return what opens the log for reading, one reader per partition."""
+        """Return a function that opens the log for reading, with one reader per partition."""
 
     def is_made(self, folder: Path) -> bool:
-        """Tell whether the log is there; one on our own disk is made by its writer."""
+        """Whether the log exists. The writer creates a local log."""
         return True
 
     def renew(self, settings: Any, folder: Path) -> None:
-        """Let a log on our own disk, made if it is missing, begin another epoch; a service's has its own."""
+        """Begin another epoch of a local log; create it if it is missing. Services manage their own epochs."""
         return
 
     def claim_limit(self, settings: LogSettings) -> int:
-        """Return the largest body, in bytes, that goes into the log itself."""
+        """Return the largest body, in bytes, that is stored in the log itself."""
         return settings.claim_bytes or self.claim_bytes

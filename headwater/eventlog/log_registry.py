@@ -1,4 +1,4 @@
-"""Every kind of event log: a new one is a module like `kafka_kind` and its two entries here."""
+"""The registry of log kinds. To add one, write a module like `kafka_kind` and add it here twice."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from headwater.eventlog.sqlite_kind import SqliteKind, SqliteSettings
 
 _KINDS: tuple[LogKind, ...] = (SqliteKind(), EventHubKind(), KafkaKind())
 KINDS: Mapping[str, LogKind] = {kind.name: kind for kind in _KINDS}
-"""By what the setting `log` calls them."""
+"""Log kinds by the value of the setting `log`."""
 
 
 class SettingsOfLogs(SqliteSettings, EventHubSettings, KafkaSettings):
-    """What can be set of any kind, used or not."""
+    """The settings of all log kinds."""

@@ -1,4 +1,4 @@
-"""What goes wrong with a file of the SQLite log: one that cannot be read is neither empty nor gone."""
+"""Errors of the files of the SQLite log. An unreadable file is treated neither as empty nor as deleted."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from headwater.storage_faults import DAMAGED_IN_SQLITE, explain
 NO_HEADER = "it has no header"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, MemoryError)
-"""What reading a segment ends with: harmed rows have no kind, no text, nothing at all, or a length beyond memory."""
+"""Exceptions of reading a damaged segment: rows may lack a kind or text, or state a length beyond memory."""
 _RESTORE = (
-    "Stop Headwater and restore the file from a copy, or move it away: then what it held and the lake does not is "
-    "lost, and noted as a gap."
+    "Stop Headwater and restore the file from a copy, or move it away. In the latter case, its records that are not in "
+    "the lake are lost, and recorded as a gap."
 )
 _PUT_BACK = (
-    "Nothing is acknowledged until its files are back as they were. If they are lost, stop Headwater and run "
-    "`headwater log new-epoch`; `headwater audit` says which records were lost with them."
+    "Headwater acknowledges nothing until the files are restored. If they are lost, stop Headwater and run "
+    "`headwater log new-epoch`; `headwater audit` lists the lost records."
 )
 
 
 @contextmanager
 def using(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a segment into LogUnavailable."""
+    """Convert errors of a segment to LogUnavailable."""
     try:
         yield
     except FAULTS as error:
@@ -32,12 +32,12 @@ def using(path: Path) -> Iterator[None]:
 
 
 def unusable(path: Path, error: Exception) -> LogUnavailable:
-    """Say why a segment cannot be used now and what to do about it."""
+    """Explain why a segment cannot be used now, and what to do."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _LOCKED:
         return LogUnavailable(
-            f"Another program has locked the log segment {path}. End it, such as a backup or a browser of databases; "
-            "until then it is tried again."
+            f"Another program, such as a backup or a database browser, has locked the log segment {path}. Close it. "
+            "Headwater tries again until then."
         )
     if code in DAMAGED_IN_SQLITE and not isinstance(error, OSError):
         return damaged(path, str(error) or type(error).__name__)
@@ -45,29 +45,29 @@ def unusable(path: Path, error: Exception) -> LogUnavailable:
 
 
 def damaged(path: Path, what: str) -> LogUnavailable:
-    """Say that a segment is not as it was written; only a person may give up what it held."""
+    """Report a damaged segment. Only an operator may give up its content."""
     return LogUnavailable(f"The log segment {path} is damaged: {what}. {_RESTORE}")
 
 
 def misplaced(path: Path) -> LogUnavailable:
-    """Say that somebody deleted, moved or replaced the segment that is written."""
+    """Report that the current segment was deleted, moved or replaced."""
     return LogUnavailable(f"The log segment {path} was deleted, moved or replaced while it was written. {_PUT_BACK}")
 
 
 def missing(folder: Path, sequence: int) -> LogMissing:
-    """Say that there is no log where one has acknowledged records up to `sequence`."""
+    """Report that a log with acknowledged records up to `sequence` does not exist."""
     return LogMissing(
-        f"The event log is gone from {folder}: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
+        f"The event log in {folder} is missing: it had acknowledged records up to sequence {sequence}. {_PUT_BACK}"
     )
 
 
 def is_other(folder: Path, what: str) -> LogUnavailable:
-    """Say that a log lacks what it has acknowledged."""
-    return LogUnavailable(f"The event log in {folder} is not the one that was written there: {what}. {_PUT_BACK}")
+    """Report that a log lacks acknowledged records."""
+    return LogUnavailable(f"The event log in {folder} was replaced by another log: {what}. {_PUT_BACK}")
 
 
 def is_gone(path: Path) -> bool:
-    """Tell whether a file is not there, which is more than that it cannot be read."""
+    """Whether a file does not exist; False if it exists and is unreadable."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -78,9 +78,9 @@ def is_gone(path: Path) -> bool:
 
 
 def check_not_cut(path: Path) -> None:
-    """Raise LogUnavailable for a file cut to nothing beside records: SQLite would delete them with the side file."""
+    """Raise LogUnavailable for a truncated file with records in its `-wal` file, which SQLite would delete."""
     side = Path(f"{path}-wal")
     if (
         side.is_file() and side.stat().st_size and path.is_file() and not path.stat().st_size
-    ):  # the side file is younger
-        raise damaged(path, "it is empty, yet records wait in its side file")
+    ):  # the `-wal` file is younger
+        raise damaged(path, "it is empty, but its `-wal` file has records")

@@ -1,4 +1,4 @@
-"""The newest segment: groups of records go in, whole segments follow each other, passed ones go."""
+"""Writes groups of records to the newest segment, begins new segments, and deletes old ones."""
 
 import itertools
 import sqlite3
@@ -29,19 +29,19 @@ from headwater.eventlog.segments import (
     segment_path,
 )
 from headwater.failpoints import reach
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 
-CHECKPOINT_BYTES = 2 << 20  # a longer pause would be seen at p99, more of them in CPU
+CHECKPOINT_BYTES = 2 << 20  # larger: visible pauses at p99; smaller: more CPU
 
 _Row = tuple[int, int, int, str, bytes]
-_CHUNKS = (64, 16, 4, 1)  # rows in one INSERT: each statement hands the interpreter over once
+_CHUNKS = (64, 16, 4, 1)  # rows per INSERT: each statement releases the interpreter lock once
 _INSERT = {rows: "INSERT INTO records VALUES " + ",".join(["(?,?,?,?,?)"] * rows) for rows in _CHUNKS}
 
 
 class SegmentWriter:
-    """Writes a log folder with one connection; used by one thread.
+    """Writes a log folder over one connection, in one thread.
 
-    All methods raise LogUnavailable; then nobody knows what reached the disk, and only another writer can tell.
+    All methods may raise LogUnavailable. Then it is unknown what reached the disk; a new writer reads it.
     """
 
     _connection: sqlite3.Connection
@@ -60,9 +60,9 @@ class SegmentWriter:
         self._open_newest()
 
     def write(self, records: Sequence[Record]) -> None:
-        """Commit records as one group; they are on disk when this returns."""
+        """Commit records durably, as one group."""
         if not records:
-            return  # the time of the newest record stays what it is
+            return  # keeps the time of the newest record
         now = max(self._last_us, time.time_ns() // 1000)
         values = [
             (sequence, now, int(record.kind), record.http, _stored(record))
@@ -81,40 +81,40 @@ class SegmentWriter:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The sequence number of the newest record and when it was received (us, 0 where no open segment tells)."""
+        """Sequence number and time of receipt (us) of the newest record. The time is 0 if the segment is empty."""
         return self._next - 1, self._last_us
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when a record of the newest segment was received (us, UTC), None if it is not in there."""
+        """Return when a record of the newest segment was received (us, UTC), or None."""
         with using(self._path):
             row = self._connection.execute("SELECT received_us FROM records WHERE sequence = ?", (sequence,)).fetchone()
         return row[0] if row else None
 
     def check_in_place(self) -> None:
-        """Raise LogUnavailable unless the paths lead to the files that are open; from any thread.
+        """Raise LogUnavailable unless the paths refer to the open files. Thread-safe.
 
-        Commits go into an open file wherever it went: into one that was deleted, too, which ends with its last user.
+        Without this check, commits would succeed in a deleted file, whose content is lost when it is closed.
         """
         for part, found in self._files:
             if identity(part) != found:
                 raise misplaced(self._path)
 
     def tidy(self) -> None:
-        """Between two groups: begin a new segment if this one is full, else keep its write-ahead log short."""
+        """Begin a new segment if this one is full; otherwise keep its write-ahead log short. Call between groups."""
         with using(self._path):
             if (
                 self._segment_bytes > self._limit and self._next > self.header.first_sequence
-            ):  # an empty one has its place
+            ):  # the next one would have the same name
                 self._roll()
             elif self._unchecked_bytes > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._unchecked_bytes = 0
 
     def retain(self, passed: int, older_than_us: float, keep_bytes: int, forget: Callable[[bytes], None]) -> None:
-        """Delete whole segments up to sequence `passed` that are too old, or the oldest while there is too much.
+        """Delete whole segments up to sequence `passed` that are too old, or the oldest if the log is too large.
 
-        forget: called with the key of each large body whose record goes.
-        Raises LogUnavailable at the first segment that cannot be read: it stays, and so do all behind it.
+        forget: called with the key of each claim of a deleted record.
+        Raises LogUnavailable at the first unreadable segment, and keeps it and all later ones.
         """
         files = segment_files(self._folder)
         with using(self._folder):
@@ -150,20 +150,20 @@ class SegmentWriter:
 
     def _open_newest(self) -> None:
         for path in reversed(segment_files(self._folder)):
-            with using(path), or_closed(open_writable(path)) as connection:
+            with using(path), close_on_error(open_writable(path)) as connection:
                 header = read_header(connection)
                 if header:
                     self._use(connection, header, _last_received_us(connection))
                     self._leave_older_format()
                     return
-                connection.close()  # its creation was cut off: it never held a record
+                connection.close()  # its creation was interrupted, so it never had a record
                 remove_segment(path)
         header = Header(new_epoch(), 1)
         with using(self._folder):
             self._use(create_segment(self._folder, header), header, 0)
 
     def _leave_older_format(self) -> None:
-        """Begin a segment of today's format: records of two formats never share one, unless the older held none."""
+        """Begin a segment of the current format: a segment with records never changes its format."""
         if format_of(self._connection) == FORMAT:
             return
         if self._next > self.header.first_sequence:
@@ -172,30 +172,30 @@ class SegmentWriter:
             self._connection.execute("UPDATE header SET format = ?", (FORMAT,))
 
     def _use(self, connection: sqlite3.Connection, header: Header, last_us: int) -> None:
-        with or_closed(connection):
+        with close_on_error(connection):
             self._next = last_sequence(connection, header) + 1
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
             self._segment_bytes = pages * connection.execute("PRAGMA page_size").fetchone()[0]
         self._path, self._connection, self.header = segment_path(self._folder, header), connection, header
-        self._files = [(part, identity(part)) for part in parts(self._path)[:2]]  # who commits writes no other
+        self._files = [(part, identity(part)) for part in parts(self._path)[:2]]  # commits write only these
         self._last_us = last_us
         self._unchecked_bytes = 0
 
 
 def _stored(record: Record) -> bytes:
-    """Return the body as it is kept: keys of claims stay as they are, which queries read."""
+    """Return the stored form of the body. Keys of claims stay unpacked, because queries read them."""
     return pack(record.body) if record.kind is RecordKind.EVENT else record.body
 
 
 def _last_received_us(connection: sqlite3.Connection) -> int:
     row = connection.execute("SELECT received_us FROM records ORDER BY sequence DESC LIMIT 1").fetchone()
-    if row and not isinstance(row[0], int):  # a harmed row is not of the type of its column
-        raise ValueError("when its newest record was received is no time")
+    if row and not isinstance(row[0], int):  # a damaged row may have another type
+        raise ValueError("the time of receipt of its newest record is not a number")
     return row[0] if row else 0
 
 
 def _claims_of(path: Path) -> list[bytes]:
-    """List a closed segment's large bodies; who has it locked must not hold up the writer."""
+    """List the claims of a closed segment. Does not wait for locks, which would block the writer."""
     with closing(open_readonly(path, wait_s=0)) as connection:
         return claim_keys(connection)
 

@@ -1,4 +1,4 @@
-"""Claims whose keys tell how long their bodies are: no store is asked for it, and what was cut off is known."""
+"""Claims whose keys contain the body length, so that no request is needed for it and truncation is detected."""
 
 import secrets
 
@@ -11,15 +11,15 @@ def sized_key(body: bytes) -> str:
 
 
 def size_in(key: bytes) -> int:
-    """Return a body's length in bytes, 0 for what is no key."""
+    """Return the length of a body in bytes; 0 for an invalid key."""
     length = key.rpartition(b"-")[2]
     return int(length) if length.isdigit() else 0
 
 
 def whole_body(body: bytes | None, key: bytes, url: str) -> bytes:
-    """Return a body that was read; raises GiveUp if there is none, LogUnavailable if it is not all of it."""
+    """Check and return a downloaded body. Raises GiveUp if it is missing, LogUnavailable if it is incomplete."""
     if body is None:
-        raise GiveUp(f"The body of this event, {key.decode()}, is gone from {url}.")
+        raise GiveUp(f"The body of this event, {key.decode()}, is missing in {url}.")
     if len(body) != size_in(key):
-        raise LogUnavailable(f"Of a large body in {url} only a part could be read. It is tried again.")
+        raise LogUnavailable(f"A large body in {url} was read only in part. Headwater tries again.")
     return body

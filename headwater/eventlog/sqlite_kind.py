@@ -1,4 +1,4 @@
-"""The log on our own disk."""
+"""The log kind `sqlite`: a log on the local disk."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -8,37 +8,38 @@ from pydantic import Field
 
 from headwater.errors import LogUnavailable
 from headwater.eventlog import Claims, LakeCheck, Log, Readers
-from headwater.eventlog.folder_claims import FolderClaims, Leftovers
+from headwater.eventlog.folder_claims import FolderClaims, OrphanedClaims
 from headwater.eventlog.log_kind import LogKind, LogSettings
 
 
 class SqliteSettings(LogSettings):
-    """How much of the disk the log takes."""
+    """The disk usage of the log."""
 
-    segment_bytes: int = Field(
-        256 << 20, gt=0, le=1 << 60, description="A log segment is closed when it holds this much."
-    )
+    segment_bytes: int = Field(256 << 20, gt=0, le=1 << 60, description="Size at which a log segment is closed.")
     min_free_bytes: int = Field(
         256 << 20, ge=0, le=1 << 60, description="Free disk space below which requests get 503."
     )
     retain_bytes: int = Field(
-        4 << 30, ge=0, le=1 << 60, description="Oldest passed segments go while the log is larger than this."
+        4 << 30,
+        ge=0,
+        le=1 << 60,
+        description="Headwater deletes the oldest parsed segments while the log is larger than this.",
     )
 
 
-def unnamed_bodies(folder: Path, claims: FolderClaims) -> Leftovers:
-    """Return the large bodies that are there now and of which no record tells; they were never acknowledged."""
+def orphaned_claims(folder: Path, claims: FolderClaims) -> OrphanedClaims:
+    """Return the stored claims that no record refers to. They were never acknowledged."""
     from headwater.eventlog.sqlite_reader import SqliteLogReader
 
     def named() -> Sequence[bytes]:
         with closing(SqliteLogReader(folder / "log")) as reader:
             return reader.claims()
 
-    return Leftovers(claims, named)
+    return OrphanedClaims(claims, named)
 
 
 class SqliteKind(LogKind):
-    """SQLite files of one machine, in the folder `log`."""
+    """SQLite files in the folder `log`, for one machine."""
 
     name = "sqlite"
     extra = "server"
@@ -47,10 +48,10 @@ class SqliteKind(LogKind):
     def open_log(
         self, settings: SqliteSettings, folder: Path, claims: Claims, on_commit: Callable[[], None], lake: LakeCheck
     ) -> Log:
-        """Open the log; with its first retention large bodies of no record go: their requests were never acknowledged.
+        """Open the log. Its first retention deletes orphaned claims, whose requests were never acknowledged.
 
-        Only from our own folder: a container may be shared, and deletes by age. While a segment cannot be read, or the
-        log was not held against the lake, they stay, and so does everything that retention would take.
+        It deletes them only in the local folder, because a container may be shared. Retention deletes nothing while a
+        segment is unreadable or the log is not compared with the lake.
         """
         from headwater.eventlog.sqlite_log import LogLimits, SqliteLog
 
@@ -61,21 +62,21 @@ class SqliteKind(LogKind):
         if not isinstance(claims, FolderClaims):
             return SqliteLog(folder / "log", limits, on_commit=on_commit, lake=lake)
 
-        leftovers = unnamed_bodies(folder, claims)
+        leftovers = orphaned_claims(folder, claims)
         return SqliteLog(
             folder / "log", limits,
             on_remove=claims.remove, before_retention=leftovers.sweep, on_commit=on_commit, lake=lake,
         )  # fmt: skip
 
     def readers(self, settings: SqliteSettings, folder: Path) -> Readers:
-        """Return what opens the one partition."""
+        """Return the reader of the only partition."""
         from headwater.eventlog.sqlite_reader import SqliteLogReader
 
         readers = [SqliteLogReader(folder / "log")]
         return lambda: readers
 
     def is_made(self, folder: Path) -> bool:
-        """Tell whether `serve`, which may still be starting, has made the log: one that cannot be read is made."""
+        """Whether `serve`, which may still be starting, has created the log. An unreadable log exists."""
         from headwater.eventlog.sqlite_reader import SqliteLogReader
 
         with closing(SqliteLogReader(folder / "log")) as reader:
@@ -85,7 +86,7 @@ class SqliteKind(LogKind):
                 return True
 
     def renew(self, settings: SqliteSettings, folder: Path) -> None:
-        """Begin another epoch of the log; nothing may have it open."""
+        """Begin another epoch of the log. No process may have it open."""
         from headwater.eventlog.acknowledged import Acknowledged, CountFile
         from headwater.eventlog.segment_writer import SegmentWriter
         from headwater.eventlog.segments import new_epoch, rename

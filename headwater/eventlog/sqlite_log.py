@@ -1,6 +1,6 @@
-"""The laptop's event log, writing side: one thread and one connection commit whole groups of requests.
+"""Writes to the local log: one thread commits groups of requests over one connection.
 
-While a commit waits for the disk, the next group gathers; so a busy log pays one fdatasync for many requests.
+While a commit waits for the disk, the next group collects, so a busy log needs one fdatasync for many requests.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from headwater.errors import GiveUp, LogUnavailable, WrongSetting
 from headwater.eventlog import LakeCheck, Record
-from headwater.eventlog.counted_opening import CountedOpening
+from headwater.eventlog.checked_log_opener import CheckedLogOpener
 from headwater.eventlog.free_disk import FreeDisk
 from headwater.eventlog.segment_writer import SegmentWriter
 from headwater.eventlog.segments import PARTITION
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 RETRY_S = 0.5
 MAX_PAUSE_S = 10.0
 START_S = 2.0
-"""How long the opener waits for the first look at log and lake: they may be slow, and then it goes on by itself."""
+"""How long the constructor waits until the log is open. A slow lake may take longer; then opening continues."""
 _NOT_YET = "The log is being opened. Send the event again in a moment."
 
 
 @dataclass(frozen=True, slots=True)
 class LogLimits:
-    """What the log may use: bytes on disk and in memory; hours and bytes after which passed segments go."""
+    """Limits of disk space and memory, and the age and size at which parsed segments are deleted."""
 
     segment_bytes: int = 256 << 20
     queued_bytes: int = 64 << 20
@@ -41,7 +41,7 @@ class LogLimits:
 
 
 class SqliteLog:
-    """The one writer of a log folder. Open it once per folder; the caller holds the folder's lock."""
+    """The only writer of a log folder. The caller holds the folder's lock."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class SqliteLog:
         on_commit: Callable[[], None] = lambda: None,
         lake: LakeCheck = LakeCheck("", lambda: None),  # noqa: B008 - frozen
     ):
-        """Open or create the log. While that fails, nothing is acknowledged, `trouble` says why, and it is tried again.
+        """Open or create the log. While that fails, it acknowledges nothing, `trouble` has the reason, and it retries.
 
         on_remove: called with the key of each claim whose record retention deletes; before_retention: called before
-        each retention, raises LogUnavailable to put it off; on_commit: called after each group that is on disk; lake:
-        what the log is held against before it takes anything. Returns when it is open, or soon: a lake may be slow.
+        each retention, raises LogUnavailable to postpone it; on_commit: called after each committed group; lake: the
+        check before the log accepts anything. Returns when the log is open, at the latest after START_S.
         Raises WrongSetting for a log of a newer format, or one that does not belong to the lake.
         """
         self._folder = folder.resolve()
@@ -76,7 +76,7 @@ class SqliteLog:
         self._put_off: str | None = None  # why retention did nothing
         self._retention: tuple[int, float, int] | None = None
         self._writer: SegmentWriter | None = None
-        self._opening = CountedOpening(self._folder, limits.segment_bytes, lake)
+        self._opening = CheckedLogOpener(self._folder, limits.segment_bytes, lake)
         self._opened: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
@@ -92,16 +92,16 @@ class SqliteLog:
 
     @property
     def epoch(self) -> str:
-        """The name of this log's epoch; raises LogUnavailable while its files cannot be opened."""
+        """The epoch of the log. Raises LogUnavailable while its files cannot be opened."""
         if self._writer is None:
             raise LogUnavailable(self._closed or self._error)
         return self._writer.header.epoch
 
     async def append(self, records: Sequence[Record], *, timeout_s: float) -> None:
-        """Keep the records, all or none; return after fdatasync.
+        """Store the records durably, all or none.
 
-        Raises LogUnavailable: disk nearly full, over capacity, failing storage, or no answer within the timeout (the
-        records may then still be stored: a repeated request is recognised by its event id).
+        Raises LogUnavailable if the disk is nearly full, the log is over capacity, the storage fails, or the commit
+        takes longer than the timeout. In the last case the records may be stored; event ids identify repeated requests.
         """
         waiting = waiting_request(records)
         self._enqueue(waiting)
@@ -112,17 +112,17 @@ class SqliteLog:
             timer.cancel()
 
     def trouble(self) -> str | None:
-        """Say why nothing can be acknowledged right now, or None."""
+        """Return why nothing can be acknowledged right now, or None."""
         if self._closing or not self.is_writing():
             return "The log is closed. Start Headwater again."
         return self._disk.trouble() or self._closed or self._error or self._misplaced()
 
     def is_writing(self) -> bool:
-        """Tell whether the writer lives; only a fault of ours ends it before `close`."""
+        """Whether the writer thread runs. Before `close`, only a bug can end it."""
         return self._thread.is_alive()
 
     def retain(self, passed: Callable[[], Mapping[str, int]]) -> None:
-        """Ask the writer for retention by this log's limits; nothing is deleted while log or lake cannot be asked."""
+        """Request retention with the log's limits. Nothing is deleted while log or lake are unavailable."""
         if self._closed:
             raise LogUnavailable(self._closed)
         self._before_retention()
@@ -130,20 +130,20 @@ class SqliteLog:
         self.request_retention(passed()[PARTITION], oldest_us, self._limits.retain_bytes)
 
     def request_retention(self, passed: int, older_than_us: float, keep_bytes: int) -> None:
-        """Ask the writer to delete, soon, whole segments that the parser has passed and that are too old or too many.
+        """Request the deletion of parsed segments that are too old, or exceed the size limit.
 
-        passed: newest sequence the lake holds; nothing behind it is ever deleted.
+        passed: the newest sequence in the lake; later records are never deleted.
         """
         with self._wake:
             self._retention = (passed, older_than_us, keep_bytes)
             self._wake.notify()
 
     async def aclose(self) -> None:
-        """Close like `close`, without holding up the loop that waits for the last commits."""
+        """Call `close` in a thread, because the event loop must deliver the last answers."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Commit what waits, then close; the folder can be opened again when this returns."""
+        """Commit waiting requests, then close. The folder can be opened again afterwards."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -213,15 +213,15 @@ class SqliteLog:
         except LogUnavailable as error:
             put_off = str(error)
         if put_off != self._put_off and put_off:
-            log.warning("Retention is put off: %s", put_off)
+            log.warning("Retention is postponed: %s", put_off)
         self._put_off = put_off
 
     def _failed(self, error: LogUnavailable) -> None:
-        """Let go of the files: what is on disk is read back before the next group."""
+        """Close the files. The next group reads back what is on disk."""
         if self._error != str(error):
             log.warning("%s", error)
         if self._misplaced():
-            self._closed = str(error)  # until the path leads to a log that may be opened
+            self._closed = str(error)  # until the path has the right log again
         else:
             self._error = str(error)
         if self._writer:
@@ -243,7 +243,7 @@ class SqliteLog:
     def _reopen(self) -> None:
         try:
             self._open()
-        except GiveUp as error:  # a newer Headwater was here meanwhile, or another log is in its place
+        except GiveUp as error:  # a newer Headwater has written the log, or it was replaced
             self._closed = str(error)
 
     def _misplaced(self) -> str | None:

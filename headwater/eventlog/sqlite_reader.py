@@ -1,4 +1,4 @@
-"""The laptop's event log, reading side: read-only beside the writer, across segments."""
+"""Reads the local log across its segments, while another process may write it."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -28,24 +28,24 @@ from headwater.eventlog.segments import (
 )
 from headwater.eventlog.wal_frames import check_frames
 from headwater.events.position import Source
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 
 T = TypeVar("T")
 
 KEPT_OPEN = 2
-"""Segments that a reader keeps open, the oldest that it reads and the newest: each takes three file descriptors."""
+"""Segments that a reader keeps open: usually the one it reads and the newest. Each uses three file descriptors."""
 
 _YEAR_10000_US = 253_402_300_800_000_000
-"""What no table can keep is no time: the row is harmed."""
+"""Later times cannot be stored in tables, so a row with one is damaged."""
 
 _RECORDS = (
-    "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one's format may change
+    "SELECT sequence, received_us, kind, http, body, (SELECT format FROM header) "  # an empty one may change its format
     "FROM records WHERE sequence > ? ORDER BY sequence LIMIT ?"
 )
 
 
 class _Segment(NamedTuple):
-    """A segment that is open, and which file its path led to."""
+    """An open segment, with the identity of its file."""
 
     connection: sqlite3.Connection
     header: Header
@@ -53,29 +53,29 @@ class _Segment(NamedTuple):
 
 
 class SqliteLogReader:
-    """Reads a log folder that another process may be writing. Not for two threads at once.
+    """Reads a log folder that another process may write. Not thread-safe.
 
-    A segment that is locked or damaged is there all the same: whatever needs it raises LogUnavailable.
+    Methods that need a locked or damaged segment raise LogUnavailable.
     """
 
     def __init__(self, folder: Path):
-        """Open nothing yet: connections follow the segments as they come and go."""
+        """Open nothing; methods open segments as needed."""
         self._folder = folder.resolve()
         self._open: dict[Path, _Segment] = {}  # the latest used last
 
     @property
     def source(self) -> Source:
-        """Name of the log, its epoch and partition; raises LogUnavailable while there has been none."""
+        """The name of the log, its epoch and partition. Raises LogUnavailable if there was never a log."""
         count = None if self._segments() else read_count(self._folder)
         epoch = count.epoch if count else self._of_newest(lambda _, header: header.epoch)
         return self.in_epoch(epoch)
 
     def in_epoch(self, epoch: str) -> Source:
-        """Return where its records stand in another epoch of the log."""
+        """Return the source of this partition in another epoch of the log."""
         return Source("local", epoch, PARTITION)
 
     def read(self, after: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records behind `after`, at most `limit` and about `max_bytes`; the first may leave a gap."""
+        """Return the records after `after`, at most `limit` and about `max_bytes`. A gap may precede the first."""
         found: list[LoggedRecord] = []
         size = 0
         for path in self._behind(after):
@@ -87,27 +87,27 @@ class SqliteLogReader:
         return found
 
     def read_between(self, after: int, before: int, *, limit: int, max_bytes: int) -> list[LoggedRecord]:
-        """Return the records between two sequences, neither included, at most `limit` and about `max_bytes`."""
+        """Return the records between two sequences, exclusive, at most `limit` and about `max_bytes`."""
         found = self.read(after, limit=min(limit, before - 1 - after), max_bytes=max_bytes)
         return [record for record in found if record.sequence < before]
 
     def lost(self, after: int) -> int:
-        """Return the newest sequence if there are some behind `after` and retention took them all, else 0."""
-        tail = self.tail()  # before the look: what comes after it is not lost
+        """Return the newest sequence if retention has deleted all records after `after`, else 0."""
+        tail = self.tail()  # read first, so that records appended meanwhile do not count as lost
         return 0 if tail <= after or self.read(after, limit=1, max_bytes=1) else tail
 
     def at(self, sequence: int) -> LoggedRecord | None:
-        """Return one record, None where no segment holds it."""
+        """Return one record, or None."""
         return next(iter(self.read_between(sequence - 1, sequence + 1, limit=1, max_bytes=1)), None)
 
     def acknowledged(self) -> int:
-        """Return how far this epoch was acknowledged, by the count beside the folder; 0 without one."""
+        """Return the newest acknowledged sequence of this epoch from the count file; 0 without one."""
         count = read_count(self._folder)
         return count.sequence if count and count.epoch == self.source.epoch else 0
 
     def missing(self, life: Source, passed: int, acknowledged: int) -> list[tuple[int, int]]:
-        """List what an epoch acknowledged behind `passed` and no segment holds, as first and last of each range."""
-        count = read_count(self._folder)  # before the look: what comes after it is not missing
+        """List the ranges (first, last) after `passed` that an epoch acknowledged and no segment has."""
+        count = read_count(self._folder)  # read first, so that records appended meanwhile do not count as missing
         if count and count.epoch == life.epoch:
             acknowledged = max(acknowledged, count.sequence)
         is_there = bool(self._segments()) and self.source.epoch == life.epoch
@@ -119,40 +119,40 @@ class SqliteLogReader:
         return found
 
     def tail(self) -> int:
-        """Return the newest sequence number, 0 for a log that never held a record.
+        """Return the newest sequence number, or 0 for a log that never had a record.
 
         Raises LogDamaged if acknowledged records are missing because the newest segment's `-wal` file is damaged.
         """
-        count = read_count(self._folder)  # before the look: the count never runs ahead of the log
+        count = read_count(self._folder)  # read first, because the count is never ahead of the log
         found = self._of_newest(last_sequence)
         if count and found < count.sequence and count.epoch == self.source.epoch:
             check_frames(self._segments()[-1])
         return found
 
     def head(self) -> int:
-        """Return the oldest sequence number still kept."""
+        """Return the oldest stored sequence number."""
         return int(self._segments()[0].stem)
 
     def pending(self, passed: int) -> int:
-        """Count the events behind sequence `passed`, notes of refusals left out."""
+        """Count the events after sequence `passed`, without notes of refusals."""
         found = [
             self._ask(path, lambda connection, _: events_behind(connection, passed)) for path in self._behind(passed)
         ]
         return sum(filter(None, found))
 
     def received_us(self, sequence: int) -> int | None:
-        """Return when the first event from `sequence` on was received (us, UTC), None if there is none."""
+        """Return when the first event from `sequence` on was received (us, UTC), or None."""
         paths = self._behind(sequence - 1)
         found = (self._ask(path, lambda connection, _: first_event_us(connection, sequence)) for path in paths)
         return next((received_us for received_us in found if received_us is not None), None)
 
     def claims(self) -> list[bytes]:
-        """List the keys of large bodies that records still kept stand for, all of them."""
+        """List the keys of all claims to which stored records refer."""
         found = [self._ask(path, lambda connection, _: claim_keys(connection)) for path in self._behind(0)]
         return [key for keys in found for key in keys or []]
 
     def is_begun(self) -> bool:
-        """Tell whether its writer has finished making a segment; raises LogUnavailable if one cannot be read."""
+        """Whether there is a complete segment. Raises LogUnavailable if one is unreadable."""
         return any(self._ask(path, lambda *_: True) for path in self._segments())
 
     def size_bytes(self) -> int:
@@ -171,7 +171,7 @@ class SqliteLogReader:
         return files
 
     def _behind(self, after: int) -> list[Path]:
-        """List the segments that may hold records behind `after`."""
+        """List the segments that may have records after `after`."""
         files = self._segments()
         if not files:
             raise self._none()
@@ -179,7 +179,7 @@ class SqliteLogReader:
         return [path for path, end in zip(files, [*lasts, None], strict=True) if end is None or end > after]
 
     def _held(self, after: int) -> list[tuple[int, int]]:
-        """List what segments hold behind `after`, as first and last: of one writer, so without holes inside."""
+        """List the ranges (first, last) of stored records after `after`. A segment has no holes, it has one writer."""
         found = [self._ask(path, lambda connection, _: ends(connection)) for path in self._behind(after)]
         return [each for each in found if each]
 
@@ -192,21 +192,21 @@ class SqliteLogReader:
     def _none(self) -> LogUnavailable:
         if count := read_count(self._folder):
             return missing(self._folder, count.sequence)
-        return LogMissing(f"No event log at {self._folder} yet. Start `headwater up` with this data folder.")
+        return LogMissing(f"There is no event log at {self._folder} yet. Start `headwater up` with this data folder.")
 
     def _ask(self, path: Path, ask: Callable[[sqlite3.Connection, Header], T]) -> T | None:
-        """Ask one segment; None if retention took it or its writer has not finished creating it."""
+        """Query one segment; None if retention deleted it, or its creation is not complete."""
         try:
             opened = self._kept(path) or self._opened(path)
             return ask(opened.connection, opened.header) if opened else None
         except FAULTS as error:
-            self._let_go(path)  # what takes its place when it is restored is another file
+            self._let_go(path)  # a restored file is another file
             if is_gone(path):
                 return None
             raise unusable(path, error) from error
 
     def _kept(self, path: Path) -> "_Segment | None":
-        """Return a segment that is open, unless another file has taken its place meanwhile."""
+        """Return a segment that is already open, unless its file was replaced."""
         opened = self._open.pop(path, None)
         if opened is None:
             return None
@@ -218,7 +218,7 @@ class SqliteLogReader:
 
     def _opened(self, path: Path) -> "_Segment | None":
         found = identity(str(path))
-        with or_closed(open_readonly(path)) as connection:
+        with close_on_error(open_readonly(path)) as connection:
             header = read_header(connection)
         if header:
             self._open[path] = _Segment(connection, header, found)
@@ -226,7 +226,7 @@ class SqliteLogReader:
                 self._let_go(next(iter(self._open)))
             return self._open[path]
         connection.close()
-        if path in segment_files(self._folder)[:-1]:  # each was finished before the next was begun
+        if path in segment_files(self._folder)[:-1]:  # a segment is complete before the next one begins
             raise damaged(path, NO_HEADER)
         return None
 
@@ -236,7 +236,7 @@ class SqliteLogReader:
 
 
 class _Reading(NamedTuple):
-    """What is read of one segment: at most `limit` records behind `after`, and about `max_bytes` of bodies."""
+    """A read of one segment: at most `limit` records after `after`, and about `max_bytes` of bodies."""
 
     path: Path
     after: int
@@ -244,13 +244,15 @@ class _Reading(NamedTuple):
     max_bytes: int
 
     def of(self, connection: sqlite3.Connection, header: Header) -> list[LoggedRecord]:
-        """Read up to the first record that is damaged; raises LogUnavailable if that is the first of all.
+        """Read up to the first damaged record. Raises LogUnavailable if the first record is damaged.
 
-        A segment is of one writer: it has a hole where a person deleted a record, or where its pages are harmed.
+        A missing record means that somebody deleted it, or that the pages are damaged; then the pages are checked.
         """
         found: list[LoggedRecord] = []
         following = max(self.after + 1, header.first_sequence)
-        newest = last_sequence(connection, header)  # before the look: what comes after it is not missing
+        newest = last_sequence(
+            connection, header
+        )  # read first, so that records appended meanwhile do not count as missing
         try:
             for record in self._records(connection):
                 if record.sequence != following and (what := harm_of(connection)):
@@ -264,15 +266,17 @@ class _Reading(NamedTuple):
                 raise
             raise damaged(self.path, f"record {following} cannot be read, {error}") from error
         if not found and following <= newest:
-            raise damaged(self.path, f"record {following} is not there")
+            raise damaged(self.path, f"record {following} is missing")
         return found
 
     def _records(self, connection: sqlite3.Connection) -> Iterator[LoggedRecord]:
         size = 0
-        with closing(connection.execute(_RECORDS, (self.after, self.limit))) as rows:  # else no checkpoint passes it
+        with closing(
+            connection.execute(_RECORDS, (self.after, self.limit))
+        ) as rows:  # an open statement blocks checkpoints
             for sequence, received_us, kind, http, stored, form in rows:
                 if not 0 <= received_us < _YEAR_10000_US:
-                    raise ValueError(f"it was received at {received_us}")
+                    raise ValueError(f"its time of receipt is {received_us}")
                 body = unpack(stored) if kind == RecordKind.EVENT and form >= PACKED_SINCE else stored
                 yield LoggedRecord(sequence, received_us, RecordKind(kind), http, body)
                 size += len(body)

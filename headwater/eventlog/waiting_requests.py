@@ -1,4 +1,4 @@
-"""Requests that wait for the log's writer, which takes them by groups, in order, and tells each what became of it."""
+"""The queue of requests that wait for the writer of the local log. The writer takes them in groups and answers each."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ _GROUP_BYTES = 16 << 20
 
 @dataclass(slots=True, eq=False)
 class WaitingRequest:
-    """One request that waits for its commit; size: bytes of its records' bodies."""
+    """A request that waits for its commit. size: bytes of its bodies."""
 
     records: Sequence[Record]
     size: int
@@ -22,23 +22,23 @@ class WaitingRequest:
     done: asyncio.Future[None]
 
     def expire(self, timeout_s: float) -> None:
-        """Answer that the time is over, if nothing was answered yet."""
+        """Answer with a timeout error, unless the request was answered."""
         if not self.done.done():
-            said = f"No answer of the log within {timeout_s:.1f} s. Send the event again."
-            self.done.set_exception(LogUnavailable(said))
+            message = f"The log did not answer within {timeout_s:.1f} s. Send the event again."
+            self.done.set_exception(LogUnavailable(message))
 
 
 def waiting_request(records: Sequence[Record]) -> WaitingRequest:
-    """Return a request of the loop that runs."""
+    """Create a request in the running event loop."""
     loop = asyncio.get_running_loop()
     return WaitingRequest(records, sum(len(each.body) for each in records), loop, loop.create_future())
 
 
 class WaitingRequests:
-    """All that wait. Two threads use it: whoever calls holds the lock of both."""
+    """The queue. Two threads use it; the caller holds their lock."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Nobody waits. most_bytes: of records' bodies, that may; one request alone may be larger."""
+        """most_bytes: maximum bytes of waiting bodies; a single request may exceed it."""
         self._most_bytes = most_bytes
         self._queue: deque[WaitingRequest] = deque()
         self._bytes = 0
@@ -47,14 +47,14 @@ class WaitingRequests:
         return bool(self._queue)
 
     def put(self, waiting: WaitingRequest) -> None:
-        """Let a request wait behind all others; raises LogUnavailable over capacity."""
+        """Append a request. Raises LogUnavailable if the queue is over capacity."""
         if self._queue and self._bytes + waiting.size > self._most_bytes:
-            raise LogUnavailable("Over capacity: more events wait than may. Send the event again in a moment.")
+            raise LogUnavailable("Over capacity: too many events are waiting. Send the event again in a moment.")
         self._queue.append(waiting)
         self._bytes += waiting.size
 
     def take_group(self) -> list[WaitingRequest]:
-        """Take those that one commit shall write, without those that nobody waits for any more."""
+        """Remove and return the requests for the next commit, without expired ones."""
         group: list[WaitingRequest] = []
         rows = size = 0
         while self._queue and rows < _GROUP_RECORDS and size < _GROUP_BYTES:
@@ -68,7 +68,7 @@ class WaitingRequests:
 
 
 def answer_group(group: list[WaitingRequest], failure: LogUnavailable | None) -> None:
-    """Tell each, from its own thread, that it is on disk, or why not."""
+    """Answer all requests of a group in their event loop: success, or the failure."""
     loop = group[0].loop
     if not loop.is_closed():
         loop.call_soon_threadsafe(_settle, group, failure)

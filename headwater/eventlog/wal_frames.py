@@ -1,7 +1,7 @@
-"""Tell a damaged write-ahead log of a segment from a log that is merely shorter.
+"""Detects a damaged write-ahead log of a segment.
 
-SQLite ignores a frame whose checksum does not fit, and every frame behind it, without an error. The records in them
-then look as if they had never been written. File format: https://www.sqlite.org/walformat.html
+SQLite silently ignores a frame with a wrong checksum, and all frames after it, as if their records had never been
+written. File format: https://www.sqlite.org/walformat.html
 """
 
 import struct
@@ -19,8 +19,8 @@ _NEWEST_FRAME = 16
 def check_frames(segment: Path) -> None:
     """Raise LogDamaged if SQLite ignored frames of the segment's `-wal` file.
 
-    Call it only where acknowledged records are missing: a power cut may leave frames of an unfinished commit as well.
-    The segment must be open, because its opener counts the valid frames.
+    Call it only if acknowledged records are missing, because a power cut may also leave frames of an unfinished commit.
+    The segment must be open, because SQLite counts the valid frames when it opens it.
     """
     wal = Path(f"{segment}-wal")
     try:
@@ -30,14 +30,14 @@ def check_frames(segment: Path) -> None:
     if ignored:
         raise LogDamaged(
             f"The file {wal} is damaged: SQLite ignores {ignored} of its pages, because a checksum does not match. "
-            "Acknowledged records in them cannot be read. Nothing is acknowledged until the file is back as it was. "
+            "Acknowledged records in them cannot be read. Headwater acknowledges nothing until the file is restored. "
             "Stop Headwater and restore the file from a copy. Without a copy, run `headwater log new-epoch`; "
-            "`headwater audit` says which records are lost."
+            "`headwater audit` lists the lost records."
         )
 
 
 def _ignored_frames(wal: Path, shm: Path) -> int:
-    """Count the frames behind the last valid one that belong to the present round of the file."""
+    """Count the frames after the last valid one that belong to the current generation of the file."""
     with wal.open("rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size:
@@ -52,12 +52,12 @@ def _ignored_frames(wal: Path, shm: Path) -> int:
         for frame in range(valid, frames):
             file.seek(_HEADER.size + frame * frame_bytes)
             _, _, first, second, *_ = _FRAME.unpack(file.read(_FRAME.size))
-            found += first == salts[0] or second == salts[1]  # frames of an earlier round share neither salt
+            found += first == salts[0] or second == salts[1]  # frames of an earlier generation have other salts
         return found
 
 
 def _is_valid(header: bytes, magic: int) -> bool:
-    """Tell whether the header has its own checksum."""
+    """Whether the checksum of the header is correct."""
     words = struct.unpack(f"{'>' if magic & 1 else '<'}6I", header[:24])
     first = second = 0
     for one, other in zip(words[::2], words[1::2], strict=True):

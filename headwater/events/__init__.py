@@ -1,1 +1,1 @@
-"""What an OpenLineage event is: envelope, facets, event id, redaction, the rows of one event. Pure: no I/O."""
+"""OpenLineage events: envelope, facets, event id, redaction, and the conversion to rows. No I/O except event files."""

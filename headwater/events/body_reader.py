@@ -1,4 +1,4 @@
-"""Bodies to events: digested, their datasets read; what recurs is worked out once."""
+"""Parses event bodies and computes their digests. Caches the results for facets and datasets that recur."""
 
 import re
 from collections.abc import Callable
@@ -30,19 +30,19 @@ EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SHAPES_BYTES = 4 << 20
-"""Keys that name shapes: some 15,000 of about 300 bytes."""
+"""Cache size for the keys of shapes: about 15,000 keys of 300 bytes."""
 
 _UNKNOWN_BROKER = "kafka://null:-1"
-"""What OpenLineage's listener for Spark writes for brokers such as `SASL_SSL://host:9093`, whatever the cluster."""
+"""The namespace that OpenLineage's Spark listener writes for secured brokers such as `SASL_SSL://host:9093`."""
 
 _NO_DATASET = SentDataset(b"", "", "")
 
 
 class BodyReader:
-    """Reads redacted bodies and remembers facets and datasets by their text. Not thread-safe."""
+    """Parses redacted bodies, and caches facets and datasets by their text. Not thread-safe."""
 
     def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        """Start with nothing remembered. check: called before each dataset that is not, and may raise."""
+        """check: called before each dataset that is not cached; may raise."""
         self._check = check
         self._facets = FacetReader()
         self._datasets: Memo[SentDataset] = Memo()
@@ -50,7 +50,7 @@ class BodyReader:
         self._said: Memo[EventShape] = Memo(_SHAPES_BYTES)
 
     def read(self, body: bytes) -> Event:
-        """Read one body; raises InvalidEvent if it is no event."""
+        """Parse one body. Raises InvalidEvent if it is not an event."""
         check_utf8(body)
         text = repair_surrogates(body)
         wire, digest = read_wire_event(text)
@@ -116,7 +116,7 @@ class BodyReader:
         parts = (*names, read_of.digest, written_of.digest)
         dataset = replace(known, digest=digest or digest_of(msgpack.encode(parts)))
         if wire.inputFacets or wire.outputFacets:
-            return dataset  # statistics of one run: this text never comes again
+            return dataset  # statistics of one run do not recur, so caching is useless
         return self._datasets.put(raw, dataset)
 
     def _known(
@@ -127,13 +127,13 @@ class BodyReader:
         written_of: StatisticsFacets,
         key: bytes,
     ) -> SentDataset:
-        """Return a dataset but for its digest; key: of all that it says but what was counted."""
+        """Return a dataset without its digest. key: identifies its content except statistics."""
         return self._shapes.get(key) or self._shapes.put(key, _dataset(wire, facets, read_of, written_of))
 
     def _shape(
         self, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
     ) -> EventShape:
-        """Name what recurs of an event: of its run only what the rules read, and which facets that has."""
+        """Return the shape of an event: its recurring content. Of the run, it has only what the rules read."""
         names, lineage = run.known, run.says("lineage")
         shapes = [dataset.shape for dataset in inputs], [dataset.shape for dataset in outputs]
         key = msgpack.encode((names, run.artifact, lineage, job.digest, *shapes))
@@ -203,7 +203,7 @@ def _mentioned(
 
 
 def _counted(read_of: StatisticsFacets, written_of: StatisticsFacets) -> tuple[str, ...]:
-    """Return the names of input facets, of the output facets the one that the rules read, and the filter columns."""
+    """Return the names of input facets, `subset` if an output has it, and the filter columns."""
     known = (*read_of.known, SUBSET) if SUBSET in written_of.known and SUBSET not in read_of.known else read_of.known
     return (*known, *(FILTERED + column for column in read_of.filters)) if read_of.filters else known
 
@@ -217,7 +217,7 @@ def _versions(inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[st
 def _digest(
     wire: WireEvent, run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]
 ) -> bytes:
-    """Digest the canonical event: names and times as sent, keys sorted, facets and datasets by their digests."""
+    """Compute the event id from names and times as sent, and the digests of facets and datasets."""
     parts = (
         wire.eventTime,
         wire.producer,
@@ -238,7 +238,7 @@ def _named(datasets: list[SentDataset]) -> list[SentDataset]:
 
 
 def _declared(run: RunFacets, job: JobFacets, inputs: list[SentDataset], outputs: list[SentDataset]) -> tuple[str, ...]:
-    """Collect the hashes of `lineage` facets; nearly every event has none."""
+    """Collect the hashes of `lineage` facets. Few events have any."""
     found = [facets.content_hash("lineage") for facets in (run, job) if facets.tables]
     found += [dataset.declared_hash for datasets in (inputs, outputs) for dataset in datasets if dataset.declared_hash]
     return tuple([content_hash for content_hash in found if content_hash])

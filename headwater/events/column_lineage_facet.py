@@ -1,6 +1,6 @@
-"""The columnLineage facet, the one that is large and often new: typed, at half the cost of any JSON.
+"""A typed decoder of the columnLineage facet, which is large and often new. It takes half the time of generic JSON.
 
-Facets with members of their own or of other types are refused here and take the general way, with equal results.
+It rejects facets with additional members or other types. `rows.py` reads those generically, with the same results.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Text = str | UnsetType | None
 
 
 class SentTransformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What happened to an input on its way; members in alphabetical order, here and below: so they are encoded."""
+    """A transformation. Members are in alphabetical order, here and below, because they are encoded in this order."""
 
     description: Text = UNSET
     masking: bool | UnsetType | None = UNSET
@@ -23,7 +23,7 @@ class SentTransformation(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A column that another is made of."""
+    """A source column of an output column."""
 
     field: Text = UNSET
     name: Text = UNSET
@@ -32,7 +32,7 @@ class InputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What one column is made of; the transformation stood here before 1-1-0."""
+    """The sources of one output column. Before 1-1-0, the transformation was here."""
 
     inputFields: list[InputField] | UnsetType | None = UNSET  # noqa: N815 - the name on the wire
     transformationDescription: Text = UNSET  # noqa: N815
@@ -40,7 +40,7 @@ class OutputField(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class ColumnLineage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Spec facets/1-2-0/ColumnLineageDatasetFacet; `dataset` entries have no output field and stay unexpanded."""
+    """Spec facets/1-2-0/ColumnLineageDatasetFacet. Entries of `dataset` have no output field and are not expanded."""
 
     producer: Text = msgspec.field(default=UNSET, name="_producer")
     schema_url: Text = msgspec.field(default=UNSET, name="_schemaURL")
@@ -55,9 +55,9 @@ _EMPTY = SentTransformation()
 
 @lru_cache(1)
 def read_column_lineage(raw: bytes) -> ColumnLineage | None:
-    """Decode a facet; None where it is not exactly what the specification says.
+    """Decode a facet; None if it deviates from the specification.
 
-    Keeps the last one, because its digest is wanted and then its rows.
+    Caches the last one, because callers need its digest and then its rows.
     """
     try:
         return _facet.decode(raw)
@@ -66,7 +66,7 @@ def read_column_lineage(raw: bytes) -> ColumnLineage | None:
 
 
 def canonical_lineage(facet: ColumnLineage) -> bytes:
-    """Encode a facet as `facets.canonical` does, without `_producer` and `_schemaURL`."""
+    """Encode a facet like `facet_digests.canonical`, without `_producer` and `_schemaURL`."""
     return _encode(ColumnLineage(dataset=facet.dataset, fields=facet.fields))
 
 
@@ -81,7 +81,7 @@ def lineage_rows(facet: ColumnLineage) -> Iterator[tuple[Any, ...]]:
 
 
 _NOTHING = [InputField(transformations=[_EMPTY])]
-"""A column made of no other is still named: somebody accounts for it."""
+"""A row for a column without sources: it records that the lineage lists the column."""
 
 
 def _edges(

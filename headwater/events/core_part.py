@@ -1,4 +1,4 @@
-"""The part of an event that the core schema speaks about, and the facets beside it."""
+"""Splits an event into the part that the core schema defines, and its facets."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _BASE_KEYS = ("_producer", "_schemaURL", "_deleted")
 
 
 def event_kind(event: Mapping[str, Any]) -> str | None:
-    """Name the event type by shape, or None: `schemaURL` is often missing or wrong."""
+    """Return the event type by structure, or None. `schemaURL` is often missing or wrong."""
     if "run" in event and ("job" in event or "dataset" not in event):
         return "RunEvent"
     if "job" in event:
@@ -25,9 +25,9 @@ def event_kind(event: Mapping[str, Any]) -> str | None:
 
 
 def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy what the core schema speaks about; facets, the bulk of an event, keep only their base.
+    """Copy the part that the core schema defines. Facets, the bulk of an event, keep only their base members.
 
-    So custom facets of any size and depth cost nothing and cannot keep the rest from being checked.
+    So custom facets of any size and depth cost nothing, and cannot prevent the check of the rest.
     """
     core = {key: _leaf(event[key]) for key in _EVENT_KEYS if key in event}
     core |= {key: _entity(event[key]) for key in _ENTITIES if key in event}
@@ -36,7 +36,7 @@ def core_part(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facets_of(event: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every facet that is an object, with its path, of which the last step is the facet's key."""
+    """Yield every facet that is an object, with its path, which ends with the facet's key."""
     for path, entity in _entities(event):
         for kind in FACET_MAPS:
             facets = entity.get(kind)
@@ -74,5 +74,5 @@ def _base(facet: object) -> object:
 
 
 def _leaf(value: object) -> object:
-    """Keep a scalar; an object or array, wrong in this place, keeps only its type."""
+    """Return a scalar unchanged. An object or array, which is wrong here, becomes an empty one of its type."""
     return type(value)() if isinstance(value, dict | list) else value

@@ -1,7 +1,7 @@
-"""How much CPU one record may cost: looked at between steps, each of which is linear in the record.
+"""The CPU budget of one record, checked between steps that are linear in the size of the record.
 
-A signal would come sooner, but Python delivers it to the main thread alone, and the Function App's triggers run in
-others; the clock of the thread that works is the same in both, and another thread's work does not count.
+A signal would interrupt sooner, but Python delivers signals only to the main thread, and triggers of the Function App
+run in other threads. The thread clock works in both, and ignores the work of other threads.
 """
 
 import time
@@ -13,22 +13,22 @@ TOO_SLOW = "too_slow"
 
 
 class CpuBudget:
-    """Seconds of CPU of this thread for one record after the other."""
+    """The CPU time that this thread may spend per record (seconds)."""
 
     def __init__(self, seconds: float = RECORD_CPU_S):
-        """Begin with the first record."""
+        """Start the budget of the first record."""
         self._seconds = seconds
         self.begin()
 
     def begin(self) -> None:
-        """Begin with the next record."""
+        """Start the budget of the next record."""
         self._until = time.thread_time() + self._seconds
 
     def check(self) -> None:
-        """Raise InvalidEvent (reason `too_slow`) once this record has had its share."""
+        """Raise InvalidEvent (reason `too_slow`) if the record has used its budget."""
         if time.thread_time() > self._until:
             raise InvalidEvent(
                 TOO_SLOW,
-                f"Reading it takes more than {self._seconds:g} s of CPU.",
-                "Its body is in the event log until retention takes it; send less in one event, or raise record_cpu_s.",
+                f"Parsing this record takes more than {self._seconds:g} s of CPU.",
+                "Send smaller events, or raise record_cpu_s. The body stays in the log until retention deletes it.",
             )

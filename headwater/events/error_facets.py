@@ -1,6 +1,6 @@
-"""What facets say of an error: of a run that failed, of lineage that could not be extracted, of tests that failed.
+"""Extracts errors from facets: failed runs, failed extraction of lineage, and failed tests.
 
-OpenLineage has `errorMessage`; Spark's listener sends `spark.exception` instead, other producers facets of their own.
+OpenLineage defines `errorMessage`. Spark's listener sends `spark.exception` instead; others send custom facets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,36 +8,37 @@ from typing import Any, Literal, NamedTuple
 
 from headwater.events.decode import decode
 from headwater.events.rule_facets import text_at
-from headwater.events.stack_traces import Raised, causes
+from headwater.events.stack_traces import TracedException, causes
 
 ASSERTIONS = "dataQualityAssertions"
 
 _KNOWN = ("errorMessage", "spark.exception")
-"""Looked at first; of any other facet its members tell."""
+"""Error facets that come first. Other facets are recognised by their members."""
 _LINE = 500
-"""Characters of a failure in one line."""
+"""Maximum length of the one-line reason of a failure (characters)."""
 
 _MESSAGES = ("message", "errorMessage", "error", "exception", "reason")
 _TRACES = ("stackTrace", "stacktrace", "stack_trace", "traceback", "exception")
 _WORDS = ("error", "exception", "failure")
-"""In a facet's name they make its `message` that of an error."""
+"""Words in the name of a facet that mark its `message` as an error."""
 
 
-class ToldError(NamedTuple):
-    """An error by one facet; task: of an extraction, what could not be read.
+class FacetError(NamedTuple):
+    """An error from one facet.
 
-    of: what failed, the run itself or only the extraction of its lineage; causes: the first cause first.
+    of: what failed, the run or only the extraction of its lineage; causes: root cause first; task: the task whose
+    lineage could not be extracted.
     """
 
     of: Literal["run", "extraction"]
     facet: str
     message: str
-    causes: list[Raised]
+    causes: list[TracedException]
     task: str | None = None
 
 
-class ToldTest(NamedTuple):
-    """A test that failed, as its facet describes it; column: of a dataset's."""
+class FacetTest(NamedTuple):
+    """A failed test from a facet. column: only for tests of a dataset."""
 
     facet: str
     name: str
@@ -48,18 +49,18 @@ class ToldTest(NamedTuple):
     actual: str | None
 
 
-def errors_in(facets: Mapping[str, Any]) -> list[ToldError]:
-    """Return what the facets of a run, decoded, say of errors: OpenLineage's own and Spark's first, then by name."""
+def errors_in(facets: Mapping[str, Any]) -> list[FacetError]:
+    """Return the errors in the decoded facets of a run: OpenLineage's and Spark's facets first, then by name."""
     found = [each for name, facet in facets.items() if isinstance(facet, dict) for each in _errors(name, facet)]
     rank = {name: at for at, name in enumerate(_KNOWN)}
     return sorted(found, key=lambda each: (each.of != "run", rank.get(each.facet, len(rank)), each.facet))
 
 
-def failed_tests(facet: str, value: Any) -> list[ToldTest]:
-    """Return the tests that failed by the run facet `test` or an assertions facet of a dataset."""
+def failed_tests(facet: str, value: Any) -> list[FacetTest]:
+    """Return the failed tests in the run facet `test`, or in an assertions facet of a dataset."""
     listed = (value.get("tests") or value.get("assertions") or ()) if isinstance(value, dict) else ()
     return [
-        ToldTest(
+        FacetTest(
             facet, text_at(each, "name") or text_at(each, "assertion") or text_at(each, "type") or "unnamed",
             *(text_at(each, name) for name in ("column", "severity", "description", "expected", "actual")),
         )
@@ -69,7 +70,7 @@ def failed_tests(facet: str, value: Any) -> list[ToldTest]:
 
 
 def failure_in(facets: Mapping[str, bytes]) -> str | None:
-    """Return in one line why a run failed: its first cause, else a test that failed; facets: their texts by name."""
+    """Return in one line why a run failed: the root cause, or else a failed test. facets: raw texts by name."""
     said = {name: decode(text) for name, text in facets.items()}
     error = next((each for each in errors_in(said) if each.of == "run"), None)
     if error is not None:
@@ -79,7 +80,7 @@ def failure_in(facets: Mapping[str, bytes]) -> str | None:
     return f"test {test.name} failed"[:_LINE] if test else None
 
 
-def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[ToldError]:
+def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[FacetError]:
     if name == "extractionError":
         listed = facet.get("errors")
         for each in listed if isinstance(listed, list) else ():
@@ -98,6 +99,6 @@ def _errors(name: str, facet: Mapping[str, Any]) -> Iterator[ToldError]:
 
 def _told(
     of: Literal["run", "extraction"], facet: str, message: str | None, trace: str | None, task: str | None = None
-) -> ToldError:
+) -> FacetError:
     found = causes(trace or "") or causes(message or "")
-    return ToldError(of, facet, message or (trace or "").partition("\n")[0], found, task)
+    return FacetError(of, facet, message or (trace or "").partition("\n")[0], found, task)

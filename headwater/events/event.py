@@ -1,4 +1,4 @@
-"""One event as bronze needs it: names, times, datasets, and the id that recognises it when it is sent again."""
+"""The parsed event for the bronze tables: names, times, datasets, and the id that identifies repeated events."""
 
 from itertools import chain
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from headwater.events.envelope import Kind
 
 
 class Content(Struct, frozen=True, gc=False):
-    """A facet whose rows are stored once however often it is sent.
+    """A facet whose rows are stored only once, however often it is sent.
 
     table: `schemas`, `column_lineage` or `facets`; key: the facet's name in the event; raw: its text.
     """
@@ -21,7 +21,7 @@ class Content(Struct, frozen=True, gc=False):
 
 
 class SentSymlink(NamedTuple):
-    """Another name of a dataset, as its `symlinks` facet says."""
+    """Another name of a dataset, from its `symlinks` facet."""
 
     namespace: str
     name: str
@@ -29,11 +29,11 @@ class SentSymlink(NamedTuple):
 
 
 class Facet(Struct, frozen=True, gc=False):
-    """A facet that is not null, as an event has it.
+    """A facet of an event that is not null.
 
-    content_hash: names its text in table `facets`; None for schema and lineage facets, which have tables of their own,
-    and for what differs from event to event, which the body alone holds.
-    deleted: it says `_deleted`.
+    content_hash: identifies its text in the table `facets`; None for schema and lineage facets, which have separate
+    tables, and for facets that differ in every event, which only the body contains.
+    deleted: the facet has `_deleted: true`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Facet(Struct, frozen=True, gc=False):
 
 
 class SentTag(NamedTuple):
-    """One of the tags of a dataset; field: the column it is on."""
+    """A tag of a dataset. field: the tagged column, None for the dataset itself."""
 
     field: str | None
     key: str
@@ -50,13 +50,13 @@ class SentTag(NamedTuple):
 
 
 class UsedDataset(Struct, frozen=True, gc=False):
-    """What the rules read of a dataset, but its version.
+    """The parts of a dataset that the rules read, except its version.
 
-    schema, lineage, declared: content hashes of `schema`, `columnLineage` and its own `lineage` facet; None without
-    one, empty where it says `_deleted`.
-    previous_*: its name before a RENAME; tags: None without such a facet.
-    counted: names of its input facets, `subset` also of an output, and `subset:COLUMN` for columns of its condition.
-    landed: rows are confirmed: output statistics or a version prove that they were written.
+    schema, lineage, declared: content hashes of the facets `schema`, `columnLineage` and `lineage`; None without the
+    facet, empty if it was deleted.
+    previous_*: the name before a RENAME; tags: None without the facet.
+    counted: names of input facets, `subset` also of an output, and `subset:COLUMN` for the columns of its condition.
+    landed: output statistics or a version prove that rows were written.
     """
 
     namespace: str
@@ -75,10 +75,10 @@ class UsedDataset(Struct, frozen=True, gc=False):
 
 
 class EventShape(Struct, frozen=True, gc=False):
-    """What recurs of an event: all that the rules read of it but `Sent`; equal ones have equal `shape` (128 bits, hex).
+    """The recurring part of an event: all that the rules read, except `Sent`. `shape` is its hash (128 bits, hex).
 
-    artifact: id of the Fabric item that the run is of; emission: what a job says that its events hold, as sent.
-    run_lineage, job_lineage: as `Mentioned.declared`; run_facets: names of those that are not null.
+    artifact: id of the Fabric item of the run; emission: `eventContentMode` of the job, as sent.
+    run_lineage, job_lineage: like `UsedDataset.declared`; run_facets: names of facets that are not null.
     """
 
     shape: str
@@ -95,10 +95,9 @@ class EventShape(Struct, frozen=True, gc=False):
 
 
 class SentDataset(Struct, frozen=True, gc=False):
-    """A dataset as one event mentions it, names as sent.
+    """A dataset in one event, with names as sent.
 
-    digest: of all it says; shape: of what recurs of it.
-    version: what its producer calls this state of it.
+    digest: of its whole content; shape: digest of its recurring content; version: the producer's version of its state.
     """
 
     digest: bytes
@@ -116,12 +115,12 @@ class SentDataset(Struct, frozen=True, gc=False):
 
 
 class Sent(Struct, frozen=True, gc=False, kw_only=True):
-    """Who an event is of, and when: what differs from one event to the next of a job.
+    """The part of an event that differs between the events of a job: time, run, parent and versions.
 
-    event_time_us: UTC, None where `eventTime` is no time.
-    run_facets: text of the facets of its run; None where it has none, in rows also where only the body has them.
-    versions: of inputs and outputs in turn, None where none has one.
-    shape: names the `EventShape`, which is all else that the rules read.
+    event_time_us: UTC, None if `eventTime` is not a valid time.
+    run_facets: text of the facets of the run, or None; in rows also None if they are too long.
+    versions: of the inputs, then of the outputs; None if no dataset has one.
+    shape: the hash of the `EventShape`, which has everything else that the rules read.
     """
 
     kind: Kind
@@ -143,10 +142,9 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Event(Sent, frozen=True, gc=False, kw_only=True):
-    """An OpenLineage event, as sent but for secrets; events of equal content have equal `id` (128 bits).
+    """An OpenLineage event, redacted. Events with equal content have the same `id` (128 bits).
 
-    lineage_hashes: of `lineage` facets on the run, the job or a declared dataset.
-    flags: what is odd about it (docs/events.md).
+    lineage_hashes: of `lineage` facets of the run, the job or a dataset; flags: oddities (docs/events.md).
     """
 
     id: bytes
@@ -161,11 +159,11 @@ class Event(Sent, frozen=True, gc=False, kw_only=True):
 
     @property
     def sent(self) -> Sent:
-        """What of it differs from one event to the next, without its body."""
+        """The part that differs between events of a job, without the body."""
         return Sent(**{name: getattr(self, name) for name in Sent.__struct_fields__})
 
     @property
     def contents(self) -> tuple[Content, ...]:
-        """Its facets that are stored by content: of its run, its job and its datasets in turn."""
+        """The facets that are stored by content: those of the run, then of the job, then of the datasets."""
         of_datasets = (dataset.contents for dataset in (*self.inputs, *self.outputs))
         return (*self.run_contents, *self.job_contents, *chain.from_iterable(of_datasets))

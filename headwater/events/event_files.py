@@ -1,4 +1,4 @@
-"""Events in a file: one per line, or one pretty-printed, or an array; plain or gzip."""
+"""Reads event files: one event per line, one pretty-printed event, or an array; plain or gzip."""
 
 import gzip
 import zlib
@@ -25,9 +25,9 @@ Bytes = BinaryIO | gzip.GzipFile
 
 @dataclass(frozen=True)
 class EventText:
-    """The bytes of one event, not decoded, and the line it begins at, counted from 1.
+    """The raw bytes of one event, and the line (from 1) on which it begins.
 
-    text: None if the line is longer than LONGEST_LINE bytes; end: how many bytes of the file, inflated, are behind it.
+    text: None if the line exceeds LONGEST_LINE bytes; end: offset of its end in the inflated file.
     """
 
     line: int
@@ -36,22 +36,22 @@ class EventText:
 
 
 def read_event_texts(path: Path) -> Iterator[EventText]:
-    """Yield the events of a file in order, a line at a time; only one document (or array) is read whole.
+    """Yield the events of a file in order. Reads line by line; reads a single document or array as a whole.
 
-    Raises WrongSetting if the file is missing, unreadable, damaged, without events, or one document larger
-    than LARGEST_DOCUMENT bytes.
+    Raises WrongSetting if the file is missing, unreadable, damaged or empty, or a document is larger than
+    LARGEST_DOCUMENT bytes.
     """
     with _opened(path) as file:
         lines = lines_of(file)
         head = list(first_two_filled(lines))
         if not any(map(is_filled, head)):
-            raise WrongSetting(f"{path} is empty. Give a file with OpenLineage events, one per line.")
+            raise WrongSetting(f"{path} is empty. Use a file with OpenLineage events, one per line.")
         if has_an_event_per_line(head):
             yield from filter(is_filled, chain(head, lines))
             return
         events = events_of_document(whole_document(str(path), head, file))
         if (first := next(events, None)) is None:
-            raise WrongSetting(f"{path} holds an empty array. Give a file with OpenLineage events.")
+            raise WrongSetting(f"{path} contains an empty array. Use a file with OpenLineage events.")
         yield first
         yield from events
 
@@ -66,11 +66,11 @@ def _opened(path: Path) -> Iterator[Bytes]:
             else:
                 yield file
     except (OSError, EOFError, zlib.error) as error:
-        raise WrongSetting(f"Cannot read {path}: {error}. Give a readable file, plain or gzip.") from error
+        raise WrongSetting(f"Cannot read {path}: {error}. Use a readable file, plain or gzip.") from error
 
 
 def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
-    """Yield lines as they are, blank ones too, from where a file stands: behind line `number` and `end` bytes."""
+    """Yield all lines from the current position, which is after line `number` and `end` bytes. Includes blank lines."""
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
         end += len(line)
@@ -84,7 +84,7 @@ def lines_of(file: Bytes, number: int = 0, end: int = 0) -> Iterator[EventText]:
 
 
 def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
-    """Yield lines until two of them are filled: by these a file is told."""
+    """Yield lines until two of them are not blank. These two determine the format of the file."""
     wanted = 2
     while wanted and (line := next(lines, None)):
         yield line
@@ -92,12 +92,12 @@ def first_two_filled(lines: Iterator[EventText]) -> Iterator[EventText]:
 
 
 def is_filled(line: EventText) -> bool:
-    """Tell whether there is anything on a line."""
+    """Whether a line is not blank."""
     return line.text is None or bool(line.text.strip())
 
 
 def has_an_event_per_line(head: Iterable[EventText]) -> bool:
-    """Tell by the first two filled lines whether each is an event, or all are one document."""
+    """Whether each line is an event, or all lines are one document, by the first two lines that are not blank."""
     first, second = ([*(line.text for line in head if is_filled(line)), b""])[:2]
     if first is None or second is None:
         return True
@@ -121,22 +121,22 @@ def _decoded(line: bytes) -> dict[str, Any] | None:
 
 
 def whole_document(name: str, head: Iterable[EventText], file: Bytes) -> bytes:
-    """Read what is left of a file behind its first lines; raises WrongSetting above LARGEST_DOCUMENT bytes."""
+    """Read the rest of a file after its first lines. Raises WrongSetting above LARGEST_DOCUMENT bytes."""
     text = b"".join([*(line.text or b"" for line in head), file.read(LARGEST_DOCUMENT)])
     if len(text) > LARGEST_DOCUMENT or file.read(1):
         limit = f"{LARGEST_DOCUMENT // 2**20} MiB"
-        raise WrongSetting(f"{name} is one JSON document of more than {limit}. Put one event on each line.")
+        raise WrongSetting(f"{name} is a JSON document of more than {limit}. Write one event per line.")
     return text
 
 
 def events_of_document(text: bytes) -> Iterator[EventText]:
-    """Yield the items of an array, or the one event that a document is, well-formed or not."""
-    plain = repair_surrogates(text)  # of the same length
+    """Yield the items of an array, or the document itself as one event, well-formed or not."""
+    plain = repair_surrogates(text)  # keeps the length
     try:
         events = msgspec.json.decode(plain, type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         start = len(text) - len(text.lstrip())
-        yield EventText(text.count(b"\n", 0, start) + 1, text, len(text))  # no array: one event, or broken
+        yield EventText(text.count(b"\n", 0, start) + 1, text, len(text))  # not an array: one event, or invalid JSON
         return
     yield from _elements(text, plain, events)
 

@@ -1,4 +1,4 @@
-"""One event's bytes as JSON, with a reason that a person who wrote the file understands."""
+"""Decodes the JSON of one event, with errors for the author of the file."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from headwater.events.envelope import check_utf8
 def decode_event(text: bytes) -> dict[str, Any]:
     """Decode the JSON of one event.
 
-    Raises InvalidEvent if it is not UTF-8, not JSON (says at which line and column), nested too deep, or no object.
+    Raises InvalidEvent if it is not UTF-8, not JSON (with line and column), nested too deeply, or not an object.
     """
     check_utf8(text)
     try:
@@ -21,12 +21,12 @@ def decode_event(text: bytes) -> dict[str, Any]:
     except InvalidEvent as error:
         raise InvalidEvent(error.reason, _where(text) or error.what, error.fix) from error
     if not isinstance(event, dict):
-        raise InvalidEvent("not_an_object", "JSON, but no object.", "Write one OpenLineage event.")
+        raise InvalidEvent("not_an_object", "The JSON is not an object.", "Write one OpenLineage event.")
     return event
 
 
 def _where(text: bytes) -> str | None:
-    """Turn msgspec's `(byte 17)` into a line and column."""
+    """Convert msgspec's `(byte 17)` to a line and column."""
     try:
         msgspec.json.decode(text)
     except msgspec.DecodeError as error:
@@ -36,7 +36,7 @@ def _where(text: bytes) -> str | None:
             column = len(before) - before.rfind(b"\n")
             lines = before.count(b"\n") + 1
             line = f"line {lines}, " if b"\n" in text.strip() else ""
-            return f"Not JSON: {str(error).replace(found[0], f'({line}column {column})')}."
+            return f"The text is not valid JSON: {str(error).replace(found[0], f'({line}column {column})')}."
     except RecursionError:
         pass
     return None

@@ -1,4 +1,4 @@
-"""Bodies from the log to events, secrets taken out."""
+"""Redacts and parses bodies from the log."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,15 +12,15 @@ from headwater.events.redaction import redact, suspicious
 
 
 class EventReader:
-    """Reads bodies as they were sent. One per parser, not thread-safe."""
+    """Redacts and parses bodies as sent. Use one per parser; not thread-safe."""
 
     def __init__(self, record_cpu_s: float = RECORD_CPU_S) -> None:
-        """Start with nothing remembered. record_cpu_s: CPU time after which one body is `too_slow`."""
+        """record_cpu_s: CPU time after which a body is rejected as `too_slow`."""
         self._budget = CpuBudget(record_cpu_s)
         self._reader = BodyReader(self._budget.check)
 
     def read(self, bodies: Sequence[bytes]) -> list[Event | InvalidEvent]:
-        """Read a batch, in order; what is no event stands in its place as the error that says why."""
+        """Parse a batch. The result has the event or the error of each body, in order."""
         return [self._read_or_error(body, dirty) for body, dirty in zip(bodies, suspicious(bodies), strict=True)]
 
     def _read_or_error(self, body: bytes, dirty: bool) -> Event | InvalidEvent:
@@ -32,10 +32,10 @@ class EventReader:
 
 
 def redacted(body: bytes, check: Callable[[], None] | None = None) -> bytes:
-    """Return the body without secrets: the very same text where there are none, else encoded anew.
+    """Return the body without secrets. A body without secrets is returned unchanged.
 
-    check: called again and again, and may raise.
-    A repeated key hides its first values from decoding, so text that has one is encoded anew as well.
+    check: called repeatedly; may raise. A body with a duplicate key is encoded again as well, because decoding drops
+    the first values, which may be secrets.
     """
     value = decode(body)
     clean = redact(value, check)

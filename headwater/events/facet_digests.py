@@ -1,7 +1,7 @@
-"""Facets by content: a digest of each, and a hash that schema and lineage facets share across runs and producers.
+"""Digests of facets, and content hashes of schema and lineage facets, which are equal across runs and producers.
 
-A job that runs a million times sends the same facets a million times: what was worked out of a facet's raw text is
-remembered, so that recurring facets cost one dictionary look-up (2 us instead of 30 us at 8 KB).
+A job that runs a million times sends the same facets a million times. Results are cached by the raw text of a facet,
+so a recurring facet costs one dictionary look-up (2 us instead of 30 us at 8 KB).
 """
 
 import hashlib
@@ -18,24 +18,24 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """Remembers results by raw text, at most two generations of `max_bytes` raw text each."""
+    """A cache of results by raw text, with two generations of at most `max_bytes` of raw text each."""
 
     def __init__(self, max_bytes: int = 8 << 20):
-        """Start empty."""
+        """max_bytes: of raw text, per generation."""
         self._young: dict[bytes, V] = {}
         self._old: dict[bytes, V] = {}
         self._bytes = 0
         self._max_bytes = max_bytes
 
     def get(self, raw: bytes) -> V | None:
-        """Return what was remembered for this text."""
+        """Return the cached result for a text, or None."""
         found = self._young.get(raw)
         if found is None and (found := self._old.get(raw)) is not None:
             self.put(raw, found)
         return found
 
     def put(self, raw: bytes, value: V) -> V:
-        """Remember a result; returns it."""
+        """Cache a result and return it."""
         if self._bytes > self._max_bytes:
             self._old, self._young, self._bytes = self._young, {}, 0
         self._young[raw] = value
@@ -44,12 +44,12 @@ class Memo(Generic[V]):
 
 
 def facet_digest(raw: bytes) -> bytes:
-    """Digest a whole facet, keys sorted: part of the event id. A facet is any JSON value, null and strings too."""
+    """Digest a whole facet with sorted keys, as part of the event id. A facet may be any JSON value."""
     return digest_of(canonical(decode(raw)))
 
 
 def content_digests(key: str, raw: bytes) -> tuple[bytes, str]:
-    """Digest facet `key` whole, and as hex without `_producer` and `_schemaURL`: names the rows made of it."""
+    """Return the digest of a whole facet, and its content hash (hex), which ignores `_producer` and `_schemaURL`."""
     lineage = read_column_lineage(raw) if key == "columnLineage" else None
     if lineage is not None:
         sender = _sender(lineage.producer, lineage.schema_url)
@@ -67,7 +67,7 @@ def _sender(producer: Any, schema_url: Any) -> bytes:
 
 
 def is_deleted(raw: bytes) -> bool:
-    """Tell whether the text of a facet says `_deleted`."""
+    """Whether a facet has `_deleted: true`."""
     if b"_deleted" not in raw:
         return False
     value = decode(raw)
@@ -75,7 +75,7 @@ def is_deleted(raw: bytes) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """Encode JSON with sorted keys and no spaces; the same value always gives the same bytes."""
+    """Encode JSON with sorted keys and no spaces. Equal values result in equal bytes."""
     try:
         return msgspec.json.encode(value, order="sorted")
     except (OverflowError, ValueError, RecursionError):  # integers beyond 64 bits
@@ -83,5 +83,5 @@ def canonical(value: Any) -> bytes:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return 128 bits of SHA-256, which the measured CPUs compute twice as fast as BLAKE2b."""
+    """Return 128 bits of SHA-256, which was measured twice as fast as BLAKE2b."""
     return hashlib.sha256(data).digest()[:16]

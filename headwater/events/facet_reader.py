@@ -1,4 +1,4 @@
-"""Objects of facets, from their raw text: what recurs is worked out once for it."""
+"""Parses facet objects from their raw text, and caches the results for recurring text."""
 
 from collections.abc import Container, Mapping
 
@@ -41,7 +41,7 @@ _members = json.Decoder(dict[str, Raw])
 
 
 def counted(raw: Raw) -> StatisticsFacets:
-    """Read input or output facets."""
+    """Parse input or output facets."""
     if not raw or raw == NULL:
         return NOT_COUNTED
     value = decode(bytes(raw))
@@ -51,10 +51,10 @@ def counted(raw: Raw) -> StatisticsFacets:
 
 
 class FacetReader:
-    """Reads objects of facets from their raw text. Not thread-safe."""
+    """Parses facet objects from their raw text, with caches. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Start with nothing remembered."""
+        """Start with empty caches."""
         self._jobs: Memo[JobFacets] = Memo()
         self._datasets: Memo[DatasetFacets] = Memo()
         self._digests: Memo[bytes] = Memo()
@@ -63,7 +63,7 @@ class FacetReader:
         self._artifacts: Memo[str] = Memo()
 
     def of_run(self, raw: Raw) -> RunFacets:
-        """Read facets of a run: never all the same again, though one by one they may be."""
+        """Parse the facets of a run. Only single facets are cached, because the whole object never recurs."""
         if not raw or raw == NULL:
             return NO_RUN
         facets = _texts(raw)
@@ -83,14 +83,14 @@ class FacetReader:
         )
 
     def of_job(self, raw: Raw) -> JobFacets:
-        """Read facets of a job, which mostly come again with the same text."""
+        """Parse the facets of a job. The whole object is cached, because its text usually recurs."""
         if not raw or raw == NULL:
             return NO_JOB
         text = bytes(raw)
         return self._jobs.get(text) or self._jobs.put(text, self._read_job(_texts(raw)))
 
     def of_dataset(self, raw: Raw) -> DatasetFacets:
-        """Read facets of a dataset, which mostly come again with the same text."""
+        """Parse the facets of a dataset. The whole object is cached, because its text usually recurs."""
         if not raw or raw == NULL:
             return NO_DATASET
         text = bytes(raw)
@@ -109,7 +109,7 @@ class FacetReader:
         return own if _SAID.isdisjoint(facets) else _with_said(own, facets)
 
     def _read(self, facets: Mapping[str, bytes], recurring: Container[str]) -> tuple[_Digests, _Stored]:
-        """Return the digests by name, and the members of a `FacetSet` behind its digest."""
+        """Return the digests by name, and the members of a `FacetSet` after `digest`."""
         names = tuple(sorted(facets))
         digests: _Digests = []
         told, values, tables = [], [], []
@@ -160,7 +160,7 @@ class FacetReader:
 
 
 def _said(raw: bytes) -> bytes:
-    """Return what recurs of a facet that changes: whether it is there, or takes itself back."""
+    """Return the recurring part of a changing facet: whether it is present, null or deleted."""
     return b"null" if raw == b"null" else b"deleted" if is_deleted(raw) else b""
 
 
@@ -176,7 +176,7 @@ def _with_said(own: DatasetFacets, facets: Mapping[str, bytes]) -> DatasetFacets
 
 
 class _Known(Struct, frozen=True, gc=False):
-    """A facet that may come again with the same text."""
+    """The cached result for one facet text."""
 
     digest: bytes
     facet: Facet

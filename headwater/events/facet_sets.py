@@ -1,4 +1,4 @@
-"""What is known of the `facets` of one run, job or dataset, read as a whole."""
+"""The parsed facet objects of a run, a job or a dataset."""
 
 from typing import NamedTuple
 
@@ -9,20 +9,21 @@ from headwater.events.facet_digests import is_deleted
 from headwater.events.rule_facets import JobType, Lifecycle, Parent
 
 OF_COLUMNS = ("columnLineage",)
-"""Facets by which a dataset tells what its columns are made of; of several the first counts. `rows.py` reads them."""
+"""Facets with the column lineage of a dataset; if there are several, the first counts. `rows.py` parses them."""
 
 TABLES = {"schema": "schemas", "lineage": "column_lineage", **dict.fromkeys(OF_COLUMNS, "column_lineage")}
-"""Facets that have a row for each field or edge in a table of their own; of others the text is a row of `facets`."""
+"""Facets with a row per field or edge in a separate table. The texts of other facets are rows of `facets`."""
 
 CHANGING = frozenset({"version", "dataQualityMetrics", "dataQualityAssertions"})
 """Facets of datasets that differ from run to run."""
 
 
 class FacetSet(Struct, frozen=True, gc=False):
-    """What the rest of the pipeline needs of an object of facets.
+    """A parsed facet object.
 
-    digest: over names and digests of the facets, whatever their order; empty without facets.
-    names: of all; facets: those that are not null; values, tables: those whose texts, or rows, are stored by content.
+    digest: of the names and digests of the facets, independent of their order; empty without facets.
+    names: of all facets; facets: those that are not null; values, tables: those whose text, or rows, are stored by
+    content.
     """
 
     digest: bytes = b""
@@ -32,12 +33,12 @@ class FacetSet(Struct, frozen=True, gc=False):
     tables: tuple[Content, ...] = ()
 
     def content_hash(self, *keys: str) -> str | None:
-        """Return the hash of a schema or lineage facet, the first there is of these; None where there is none."""
+        """Return the content hash of the first of these schema or lineage facets, or None."""
         found = self._content(keys)
         return found.content_hash if found else None
 
     def says(self, *keys: str) -> str | None:
-        """Return the same, empty where it was deleted."""
+        """Return the content hash of the first of these facets; empty if it was deleted, None if there is none."""
         found = self._content(keys)
         return None if found is None else "" if is_deleted(found.raw) else found.content_hash
 
@@ -47,7 +48,7 @@ class FacetSet(Struct, frozen=True, gc=False):
 
 
 class RunFacets(FacetSet, frozen=True, gc=False):
-    """The facets of a run; text: all as sent; known: names of those not null; artifact: of which Fabric item it is."""
+    """The facets of a run. text: as sent; known: names of facets that are not null; artifact: id of the Fabric item."""
 
     text: str | None = None
     known: tuple[str, ...] = ()
@@ -62,9 +63,9 @@ class JobFacets(FacetSet, frozen=True, gc=False):
 
 
 class DatasetFacets(FacetSet, frozen=True, gc=False):
-    """The facets of a dataset but those of one run alone.
+    """The facets of a dataset, without input and output facets.
 
-    shape: like digest, but of facets that change over their names alone.
+    shape: like digest, but with only the names of changing facets.
     """
 
     shape: bytes = b""
@@ -75,9 +76,9 @@ class DatasetFacets(FacetSet, frozen=True, gc=False):
 
 
 class StatisticsFacets(NamedTuple):
-    """Input or output facets: what one run counted at a dataset, digested as a whole.
+    """Input or output facets: statistics of one run about a dataset.
 
-    known: those not null; filters: the columns in the condition of an input's `subset`, sorted.
+    known: names of facets that are not null; filters: the sorted columns in the condition of an input's `subset`.
     """
 
     digest: bytes = b""

@@ -1,4 +1,4 @@
-"""The events of a file, each with what is wrong with it: what `headwater validate` prints."""
+"""Validates the events of a file for `headwater validate`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from headwater.events.validation import validate_event
 
 @dataclass(frozen=True)
 class CheckedEvent:
-    """One event of a file: the line it begins at, counted from 1, and its problems, infos included."""
+    """One event of a file: the line (from 1) on which it begins, and its problems, including infos."""
 
     line: int
     problems: tuple[Problem, ...]
 
     @property
     def is_valid(self) -> bool:
-        """Tell whether no problem is an error."""
+        """Whether the event has no errors."""
         return all(problem.severity != "error" for problem in self.problems)
 
 
 def validate_file(path: Path) -> Iterator[CheckedEvent]:
-    """Check a file's events in order, each as soon as it is read: one per line, pretty-printed, or an array.
+    """Check the events of a file in order, while reading it: one per line, pretty-printed, or an array.
 
-    A line that is no event is a CheckedEvent with a problem, and the next line goes on.
-    Raises WrongSetting, at first use or midway, if the file cannot be read or holds no event.
+    A line that is not an event results in a CheckedEvent with a problem. Raises WrongSetting, possibly during the
+    iteration, if the file cannot be read or contains no events.
     """
     for event in read_event_texts(path):
         yield CheckedEvent(event.line, tuple(_problems(event)))
@@ -36,7 +36,7 @@ def validate_file(path: Path) -> Iterator[CheckedEvent]:
 
 def _problems(event: EventText) -> list[Problem]:
     if event.text is None:
-        return [Problem("event", None, f"is longer than {LONGEST_LINE // 2**20} MiB: not read")]
+        return [Problem("event", None, f"is longer than {LONGEST_LINE // 2**20} MiB and was not checked")]
     try:
         return validate_event(decode_event(event.text))
     except InvalidEvent as error:

@@ -1,10 +1,10 @@
-"""How findings of `headwater reconcile` travel: a JobEvent of a job of ours, and runs of it for what commits prove."""
+"""Names in the events with the findings of `headwater reconcile`: a JobEvent of a Headwater job, and its runs."""
 
 FACET = "headwater_reconciliation"
-"""since, until, total, kinds, findings."""
+"""The job facet with the findings: `since`, `until`, `total`, `kinds`, `findings`."""
 
 COMMITS = "headwater_commits"
-"""The facet of a run of that job: `commits`, each with `run`, `namespace`, `name`, `proves` and `version`."""
+"""The run facet with proven commits: `commits`, each with `run`, `namespace`, `name`, `proves` and `version`."""
 
 NAMESPACE, PREFIX = "headwater", "reconcile/"
-"""Of the job; behind the prefix stands what the comparison is called."""
+"""Namespace and name prefix of the job. The name of the comparison follows the prefix."""

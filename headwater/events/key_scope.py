@@ -1,4 +1,4 @@
-"""What the key of a request may speak of: kept beside its events by the receiver, judged where they become rows."""
+"""The scope of a key: the receiver stores it with the event, and the parser enforces it."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -9,20 +9,23 @@ from headwater.errors import InvalidEvent
 from headwater.events.event import Event, UsedDataset
 
 EVERY = "*"
-"""Among a key's `datasets`: it speaks for all of them."""
+"""The value in a key's `datasets` that means all namespaces."""
 
 _DESTROYS = frozenset({"DROP", "RENAME", "TRUNCATE"})
 _FIX = "Send it with a key for that namespace, or add the namespace to this key's `{}`."
 
 
 class KeyScope(msgspec.Struct, frozen=True):
-    """Namespaces of jobs, and of datasets whose life and tags are the key's; None: those of its jobs."""
+    """The job namespaces of a key, and the dataset namespaces whose lifecycle and tags it may change.
+
+    datasets: None means the same as `namespaces`.
+    """
 
     namespaces: frozenset[str]
     datasets: frozenset[str] | None = None
 
     def owns(self, namespace: str) -> bool:
-        """Tell whether the key speaks for the datasets of a namespace."""
+        """Whether the key may change the datasets of a namespace."""
         owned = self.namespaces if self.datasets is None else self.datasets
         return namespace in owned or EVERY in owned
 
@@ -36,7 +39,7 @@ _kept = msgspec.json.Decoder(_Kept)
 
 @lru_cache(4096)
 def scope_of(http: str) -> KeyScope | None:
-    """Return the scope that the receiver kept of a request; None for a key of all namespaces, and without receiver."""
+    """Return the scope in the metadata of a request; None for an unscoped key, or if there was no receiver."""
     try:
         return _kept.decode(http).scope if http else None
     except msgspec.DecodeError:
@@ -44,16 +47,16 @@ def scope_of(http: str) -> KeyScope | None:
 
 
 def check_datasets(scope: KeyScope, event: Event) -> None:
-    """Raise InvalidEvent (`scope`) where an event decides over a dataset of somebody else.
+    """Raise InvalidEvent (`scope`) if an event changes a dataset outside of the scope.
 
-    It does by `lifecycleStateChange` DROP, RENAME, TRUNCATE, of the renamed dataset, too; by `tags` and `symlinks` for
-    a key that names its `datasets`, because producers send these with tables of any catalogue.
+    Changes are DROP, RENAME (of both names) and TRUNCATE in `lifecycleStateChange`. For keys with `datasets`, `tags`
+    and `symlinks` count as well; other keys may send them, because producers send them for tables of any catalog.
     """
     for use in (*event.said.inputs, *event.said.outputs):
         for what, namespace in _decided(use, by_name=scope.datasets is not None):
             if not scope.owns(namespace):
-                said = f"The key may not say {what} of a dataset of this namespace."  # not quoted: may hold a secret
-                raise InvalidEvent("scope", said, _FIX.format("datasets"), f"facets.{what}")
+                message = f"The key may not send {what} for datasets of this namespace."  # it may contain a secret
+                raise InvalidEvent("scope", message, _FIX.format("datasets"), f"facets.{what}")
 
 
 def _decided(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str, str]]:
@@ -69,7 +72,7 @@ def _decided(use: UsedDataset, *, by_name: bool) -> Iterator[tuple[str, str]]:
 
 
 def check_run(scope: KeyScope, began_in: str) -> None:
-    """Raise InvalidEvent (`scope`) for an event of a run that a namespace of somebody else began."""
+    """Raise InvalidEvent (`scope`) if the run began in a namespace outside of the scope."""
     if began_in not in scope.namespaces:
-        said = "This run was begun in another namespace, which the key may not write."
-        raise InvalidEvent("scope", said, _FIX.format("namespaces"), "run.runId")
+        message = "This run began in a namespace that the key may not write."
+        raise InvalidEvent("scope", message, _FIX.format("namespaces"), "run.runId")

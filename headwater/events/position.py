@@ -1,4 +1,4 @@
-"""Where a record stands: which log, which life of it, which partition, which sequence number."""
+"""The position of a record: log, epoch, partition and sequence number."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where sequence numbers come from: they mean something only together with these three."""
+    """The scope of sequence numbers: they are unique only within one partition of one epoch of one log."""
 
     log: str
     epoch: str
@@ -15,18 +15,18 @@ class Source:
 
     @property
     def app_id(self) -> str:
-        """The Delta transaction identifier under which the parser commits."""
+        """The Delta transaction identifier of the parser's commits."""
         return f"parser/{self.log}/{self.epoch}/{self.partition}"
 
 
 class Position(Struct, frozen=True, gc=False):
-    """One record's place and the time it was received (us, UTC)."""
+    """The position of one record, and its time of receipt (us, UTC)."""
 
     source: Source
     sequence: int
     received_us: int
 
     def cells(self) -> tuple[str, str, str, int, int]:
-        """Return the five columns that begin the rows of all tables by position."""
+        """Return the first five columns of tables that are ordered by position."""
         source = self.source
         return (source.log, source.epoch, source.partition, self.sequence, self.received_us)

@@ -1,4 +1,4 @@
-"""A problem found in an event, in words a person can act on: where, what is wrong, what was expected."""
+"""Describes validation problems of an event: where, what is wrong, and what was expected."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,12 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with an event; every text is printable and short, whatever the event holds.
+    """A problem of an event. All texts are short and printable, whatever the event contains.
 
-    path: where, like `outputs[0].facets.schema.fields[2].name`; `event` for the event as a whole.
-    facet: key of the facet it is in, or None.
+    path: such as `outputs[0].facets.schema.fields[2].name`; `event` for the event as a whole.
+    facet: key of the facet, or None.
     message: what is wrong and what was expected.
-    schema: URL of the published definition it was checked against, or None if there is none.
+    schema: URL of the published definition, or None.
     severity: an `info` does not make the event invalid.
     """
 
@@ -41,19 +41,19 @@ class Problem:
 
 
 def describe_path(steps: Sequence[Step]) -> str:
-    """Write a path for people: `run.facets["spark.logicalPlan"].plan[0]`."""
+    """Format a path, such as `run.facets["spark.logicalPlan"].plan[0]`."""
     text = "".join(_step(step) for step in steps).removeprefix(".") or "event"
     return text if len(text) <= _LONGEST_PATH else f"{text[: _LONGEST_PATH - 1]}…"
 
 
 def describe_key(key: str) -> str:
-    """Write a facet's key, quoted and cut if it is not a plain word."""
+    """Format a facet's key; quote and shorten it if it is not an identifier."""
     plain = len(key) <= _LONGEST_KEY and key.isascii() and key.isidentifier()
     return key if plain else _quoted(key, _LONGEST_KEY)
 
 
 def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
-    """Replace `none of the alternatives fits` by what is wrong in the nearest one, if one stands out."""
+    """Replace an `anyOf` or `oneOf` error by the errors of the nearest alternative, if there is a clear one."""
     branches = getattr(error.kind, "context", None)
     if error.kind.name not in {"anyOf", "oneOf"} or not branches or not all(branches):
         yield error
@@ -67,7 +67,7 @@ def nearest_errors(error: ValidationError) -> Iterator[ValidationError]:
 
 
 def describe_error(error: ValidationError) -> str:
-    """Say what is wrong and what was expected, without the event's content beyond a few words."""
+    """Describe an error and the expectation, with at most a few words of the event's content."""
     text = _wording(error.kind, error)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
@@ -96,14 +96,14 @@ def _expectation(kind: Any) -> str:
             text = f"expected at least {kind.limit}"
         case "anyOf" | "oneOf":
             fits = "more than one" if any(not branch for branch in kind.context) else "none"
-            text = f"which fits {fits} of the {len(kind.context)} forms allowed here"
-        case name:  # a keyword the schemas of today do not use
-            text = f"which breaks the schema's rule {name!r}"
+            text = f"which matches {fits} of the {len(kind.context)} allowed forms"
+        case name:  # a keyword that the current schemas do not use
+            text = f"which violates the schema's rule {name!r}"
     return text
 
 
 def _names_another_form(branch: Sequence[ValidationError]) -> bool:
-    """Tell whether this alternative is excluded by a word like `type: "binary"`, thus was not meant."""
+    """Whether a constant such as `type: "binary"` excludes this alternative."""
     return any(error.kind.name in {"const", "enum"} for error in branch)
 
 
@@ -115,14 +115,14 @@ def _shown(value: object) -> str:
             return "an array"
         case str():
             return _quoted(value)
-        case int() if abs(value) > 2**64:  # Python refuses to print numbers of some thousand digits
+        case int() if abs(value) > 2**64:  # Python does not print numbers with thousands of digits
             return "a number beyond 64 bits"
         case _:
             return json.dumps(value, default=lambda _: "a value")
 
 
 def _quoted(text: str, longest: int = _LONGEST_VALUE) -> str:
-    """Quote and cut; escape what is not printable: it could move a terminal's cursor or reorder text."""
+    """Quote and shorten a text. Escapes unprintable characters, which could control a terminal or reorder text."""
     shown = "".join(map(_printable, text[:longest]))
     return f'"{shown}"' if len(text) <= longest else f'"{shown}…"'
 

@@ -1,7 +1,7 @@
-"""Secrets leave events before they reach the lake. What is looked for stands in `docs/redaction.md`.
+"""Removes secrets from events before they reach the lake. `docs/redaction.md` lists the rules.
 
-`suspicious` reads raw text at memory speed and never overlooks what `redact` would change, so that clean events are
-never walked. Names of columns stay: `redact` looks at values that are text, and lineage holds objects.
+`suspicious` searches raw text quickly and flags every text that `redact` would change, so clean events are not walked.
+Column names stay, because `redact` changes only text values, and lineage has objects.
 """
 
 import re
@@ -31,11 +31,11 @@ _PROSE = frozenset({"description", "comment", "documentation", "doc"})
 _NAME = rf"(?:(?:{WORD}|(?:\\[nrtbf]|\\u00[01][0-9a-f])(?:{STEM})?pass){STAGE}|(?:{NAME_ONLY})\d*)"
 _BETWEEN = r"(?:[\s'`\]]|\\[\x22\\nrtfb]|\\u00[01][0-9a-f])*"
 _HELD = "values?|current|previous|old|new|plain(?:text)?|raw|data|text"
-"""What an object under a secret's name calls the secret: `{"password": {"value": …}}`. A column's facets do not."""
+"""Keys under which an object with a secret's name stores the secret: `{"password": {"value": …}}`."""
 _HOLDS = re.compile(_HELD)
 _TRIGGERS = "|".join(
     [
-        r"\\/|\\u00[2-7]",  # escapes that could hide any of the words below
+        r"\\/|\\u00[2-7]",  # escapes that may hide any of the words below
         r"://[^\s/?#@:\x22]*:[0-9]*(?:[^0-9/?#;,\s\x22][^\s\x22]*)?@|https?://[\w~.-]{16,}@|%3A%2F%2F",
         r"jdbc:oracle:\w+:[^/\s\x22@:]*/[^\s\x22]*@",
         rf"{_NAME}\x22\s*:\s*[\x22\[]",
@@ -43,7 +43,7 @@ _TRIGGERS = "|".join(
         rf"[\x22._ -](?:{AMBIGUOUS})\d*\x22\s*:\s*\x22[^\x22]*[0-9]",
         rf"[\x22._ -](?:{AMBIGUOUS})\d*\x22.*\x22value\x22|\x22value\x22.*[\x22._ -](?:{AMBIGUOUS})\d*\x22",
         r"securestring|x[._-]?auth\b",
-        # letters of full width and invisible characters, as bytes and as escapes, which may hide the name of a secret
+        # full-width letters and invisible characters, as bytes and as escapes, which may hide the name of a secret
         r"(?-i:\xef\xbc[\xa0-\xbf]|\xef\xbd[\x80-\x9a]|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad)",
         r"\\u(?:ff[2-5]|200[b-f]|2060|feff|00ad)",
         rf"{_NAME}\x22.*\x22value\x22|\x22value\x22.*{_NAME}\x22",
@@ -68,9 +68,9 @@ _SECRETS = compiled(_TRIGGERS)
 
 
 def suspicious(texts: Sequence[bytes]) -> list[bool]:
-    """Tell of each raw JSON text whether `redact` could change it; true is cheap, false is a promise.
+    """Return for each raw JSON text whether `redact` may change it. False is certain; true may be a false alarm.
 
-    texts: whole events or fragments that hold their own keys. About 2 ns a byte, linear in the text.
+    texts: whole events, or fragments with their keys. Takes about 2 ns per byte, linear in the text.
     """
     return [_SECRETS.search(text) is not None for text in texts]
 
@@ -78,14 +78,14 @@ def suspicious(texts: Sequence[bytes]) -> list[bool]:
 def redact(value: T, check: Callable[[], None] | None = None) -> T:
     """Return a decoded JSON value with every secret replaced by `[REDACTED]`.
 
-    check: called again and again while it works, and may raise. Returns the very same object when there is no secret.
-    Redacting again changes nothing. Numbers and booleans stay.
+    check: called repeatedly; may raise. Returns the same object if there is no secret. The function is idempotent.
+    Numbers and booleans stay.
     """
     return cast("T", _Walk(check).of(value))
 
 
 class _Walk:
-    """Goes through a value, one frame a level; what a text may hold depends on the member that it is."""
+    """Walks a value recursively. The rules for a text depend on its key."""
 
     def __init__(self, check: Callable[[], None] | None):
         self._check = check
@@ -99,7 +99,7 @@ class _Walk:
         return self.of_array(value) if isinstance(value, list) else value
 
     def of_object(self, found: dict[str, Any], *, tag: bool = False) -> dict[str, Any]:
-        """Go through an object; tag: nobody made the value of a tag's key."""
+        """Walk an object. tag: it is a tag, whose `key` does not make its `value` a secret."""
         fresh: dict[str, Any] = {}
         changed = False
         for key, value in found.items():
@@ -138,7 +138,7 @@ class _Walk:
 
 
 def _without_held(name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Hide what an object under a secret's name holds: `{"password": {"value": "..."}}`."""
+    """Hide the secret in an object with a secret's name: `{"password": {"value": "..."}}`."""
     if not is_secret_name(name):
         return found
     fresh: dict[str, Any] = {}
@@ -152,7 +152,7 @@ def _without_held(name: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_texts(name: str, found: list[Any]) -> list[Any]:
-    """Hide the texts of a list under a secret's name: `{"passwords": ["...", "..."]}`."""
+    """Hide the texts in a list with a secret's name: `{"passwords": ["...", "..."]}`."""
     fresh = [REDACTED if isinstance(each, str) and is_secret(name, each) else each for each in found]
     return found if all(new is old for new, old in zip(fresh, found, strict=True)) else fresh
 
@@ -168,7 +168,7 @@ def _without_paired_secret(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _follows_flag(before: Any, value: str) -> bool:
-    """Tell whether a command line's argument is the secret that `--password` before it announces."""
+    """Whether an argument of a command line is a secret, because an option such as `--password` precedes it."""
     if not isinstance(before, str) or not _FLAG.fullmatch(before) or value.startswith("-"):
         return False
     return is_secret_name(before) and not is_harmless(value)

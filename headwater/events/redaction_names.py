@@ -1,7 +1,7 @@
-"""Names that announce a secret (`spark.db.password`, `fs.azure.account.key.*`), and values that never are one.
+"""Names of secrets (`spark.db.password`, `fs.azure.account.key.*`), and values that are never secrets.
 
-The words are written for RE2, so that the rules and the search that skips clean events cannot drift apart, and so that
-time is linear in the length of a text whatever it says.
+The patterns are for RE2, which guarantees linear time. The rules and the search that skips clean events share them, so
+they cannot differ.
 """
 
 import re
@@ -21,7 +21,7 @@ STEM = (
     "db|user|usr|admin|root|my|pg|sql|ftp|smtp|mail|login|key|store|trust|ldap|proxy|conn|account|server|host|app|svc"
     "|service|redis|mongo|ora|oracle|ssh|http"
 )
-"""What may stand right before `pass` in a name."""
+"""Words that may directly precede `pass` in a name."""
 
 WORD = "|".join(
     [
@@ -37,39 +37,39 @@ WORD = "|".join(
         rf"bind{_GAP}credential",
     ]
 )
-"""The last word of a secret's name, in properties as well as in SQL and connection strings."""
+"""The last word of a secret's name, in properties, SQL and connection strings."""
 
 STAGE = (
     r"(?:[._-]?v?\d+|[._-]?(?:prod(?:uction)?|prd|dev(?:elopment)?|test|tst|stag(?:ing|e)|stg|uat|qa|preprod|sandbox|live"
     r"|local|old|new|current|previous|prev|primary|secondary|backup|default|admin|root|main|base64|b64|plain))*"
 )
-"""What may stand behind the word: which of several secrets it is."""
+"""Suffixes after the word, which distinguish several secrets."""
 
 NAME_ONLY = (
     r"authorization|x[._-]?auth|cookie|credentials?|basic\.auth\.user\.info|urlparams\.code|azure_storage_sas"
     r"|(?:redis|npm)[._]auth"
 )
-"""Words that announce a secret as a property's whole last part, but mean other things in running text."""
+"""Words that mean a secret as the last part of a property name, but not in running text."""
 
 AMBIGUOUS = r"pin(?:[._-]?code)?|pw|sas|session[._-]?id|salt"
-"""Words that announce a secret as often as an ordinary field: the value decides."""
+"""Words that may mean a secret or an ordinary field; the value decides."""
 
 FOLLOWED = r"account\.key\.|client\.secret\.|fs\.azure\.sas\."
-"""Property names that go on after the telling part, with the name of a storage account."""
+"""Beginnings of property names that continue with the name of a storage account."""
 
 
 def compiled(pattern: str) -> Any:
-    """Compile a pattern for bytes, ASCII alone: case does not matter, a dot takes line ends."""
+    """Compile a pattern for bytes: ASCII only, case-insensitive, and `.` matches line breaks."""
     options = re2.Options()
     options.case_sensitive, options.dot_nl = False, True
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes that are no UTF-8 are looked at, too
+    options.encoding = re2.Options.Encoding.LATIN1  # also searches invalid UTF-8
     return re2.compile(pattern.encode(), options)
 
 
 _SECRET_NAME = compiled(rf"(?:{WORD}){STAGE}\z|(?:{NAME_ONLY})\d*\z|{FOLLOWED}")
 _MAYBE_SECRET_NAME = compiled(rf"(?:^|[._ -])(?:{AMBIGUOUS})\d*\z")
 _INVISIBLE = "Cf"
-"""The category of zero-width characters, of marks of direction and of the soft hyphen."""
+"""The Unicode category of zero-width characters, direction marks and the soft hyphen."""
 _MAY_BE_PATH = re.compile(r"(?:old)?pwd|.*credentials?", re.IGNORECASE | re.ASCII | re.DOTALL)
 _PATH = re.compile(r"/|~|[A-Za-z]:\\|\w{2,8}:/", re.ASCII)
 _CHANGES = 3
@@ -79,7 +79,7 @@ _ORDINARY = re.compile(
     r"|\d{4}-?\d\d-?\d\d(?:[T_-].*)?"  # a date
     r"|v?\d+(?:\.\d+)+\S*"  # a version
     r"|[A-Za-z]+(?:[._-]?[A-Za-z]+)*[._-]?\d*"  # words, perhaps with a number
-    r"|(?:app|application|local|session|run|job|batch|livy)[._-][\d._-]+",  # what schedulers number
+    r"|(?:app|application|local|session|run|job|batch|livy)[._-][\d._-]+",  # ids of schedulers
 )
 _HARMLESS = re.compile(
     r"\[REDACTED\]|true|false|null|none|yes|no|\?|%s|\*+(?:\(redacted\))?|\$\{[^}]*\}|\{\{[^}]*\}\}"
@@ -92,13 +92,13 @@ _HARMLESS = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a property of this name holds a secret, also in full-width letters or with invisible characters."""
+    """Whether a property of this name is a secret. Ignores full-width letters and invisible characters."""
     name = _plain(name)
     return _remembered(name) if len(name) <= 200 else _says_secret(name)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Tell whether this value of a property of this name is a secret: not a type, a placeholder or a file."""
+    """Whether the value of a property with this name is a secret, and not a type, a placeholder or a path."""
     if is_harmless(value):
         return False
     if not is_secret_name(name):
@@ -107,7 +107,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _maybe_secret(name: str, value: str) -> bool:
-    """Tell whether the value shows that a name like `pin` or `session_id` means a secret."""
+    """Whether the value of an ambiguous name, such as `pin` or `session_id`, looks like a secret."""
     found = _MAYBE_SECRET_NAME.search(_plain(name).encode("utf-8", "surrogatepass"))
     if not found or len(value) > 4096:
         return False
@@ -117,10 +117,10 @@ def _maybe_secret(name: str, value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Tell whether a value reads like a generated or chosen secret: no word, number, date, UUID, path or version.
+    """Whether a value looks like a generated or chosen secret, not like a word, number, date, UUID, path or version.
 
-    That is one word of eight characters or more, in which letters and digits, or upper and lower case, change at least
-    three times.
+    It must be one word of at least eight characters that changes at least three times between letters and digits, or
+    upper and lower case.
     """
     if not _ONE_WORD.fullmatch(value) or _ORDINARY.fullmatch(value):
         return False
@@ -129,12 +129,12 @@ def looks_random(value: str) -> bool:
 
 
 def is_harmless(value: str) -> bool:
-    """Tell whether a value is no secret under any name: empty, a flag, a data type, a placeholder, a Java class."""
+    """Whether a value is never a secret: empty, a flag, a data type, a placeholder or a Java class."""
     return not value or (len(value) <= 200 and _HARMLESS.fullmatch(value) is not None)
 
 
 def _plain(name: str) -> str:
-    """Return a name in the letters that a reader sees."""
+    """Normalise a name to the letters that a reader sees."""
     if name.isascii():
         return name
     return "".join(sign for sign in normalize("NFKC", name) if category(sign) != _INVISIBLE)

@@ -1,7 +1,7 @@
-"""What secrets in a text look like: a URL, a connection string, SQL, a command line, source code. For RE2, in parts.
+"""RE2 patterns of secrets in URLs, connection strings, SQL, command lines and source code.
 
-A group without a name is a secret; a group with a name is what tells of it. No pattern looks back or ahead, so what
-must stand before or behind a secret is part of the match.
+Unnamed groups match secrets; named groups match their context. RE2 has no lookaround, so the text that must precede or
+follow a secret is part of the match.
 """
 
 from headwater.events.redaction_names import FOLLOWED, STAGE, WORD
@@ -10,7 +10,7 @@ QUOTED = (
     r"""(?:U&|N|[rbfuE]{1,2})?(?:'((?:[^'\\]|''|\\.|\\\z)*)|"((?:[^"\\]|""|\\.|\\\z)*)"""
     r"""|\\+["']((?:[^"'\\]|\\+[^"'\\])*)|\$\w*\$([^$]*))"""
 )
-"""A text in the quotes of SQL, Python, Scala or of JSON in a text; where they are not closed, all of the rest."""
+"""A text in quotes of SQL, Python, Scala or embedded JSON. If the quote is not closed, it matches the rest."""
 
 _BARE = r"""[^\s;&"'`<>]"""
 _ENCODED = r"""(?:[^\s;&"'`<>%]|%(?:[0145-9a-f][0-9a-f]|2[0-57-9a-f]|3[0-9ac-f]))"""
@@ -27,7 +27,7 @@ ASSIGNED = rf"""(?P<partition>/[\w.\-]+=[^/\s;&?"'(),]*)|{_NAMED}(?:""" + "|".jo
         rf"""\s+value\s*=\s*{QUOTED}""",
     ]
 ) + ")"  # fmt: skip
-"""What is so close that it is a value in any text, in names and descriptions as well."""
+"""Assignments that are unambiguous in every text, including names and descriptions."""
 
 SAID = rf"""{_NAMED}(?:""" + "|".join(
     [
@@ -43,7 +43,7 @@ SAID = rf"""{_NAMED}(?:""" + "|".join(
     rf""")|(?:^|[(,])\s*[\w.]*(?:{WORD}){STAGE}{_CLOSE}\s*->\s*([^\s,()]+)"""
     rf"""|(?:^|[;\r\n])[\w.]*(?:{WORD}){STAGE}:([^\s;,"'<>&]+)"""
 )  # fmt: skip
-"""What is a value in settings, SQL and source code, and words in a sentence."""
+"""Assignments in settings, SQL and source code that may be ordinary words in a sentence."""
 
 ELEMENT = rf"""<[\w.:-]*(?P<word>{WORD}){STAGE}(?:\s[^<>]*)?>([^<>]+)</"""
 
@@ -70,7 +70,7 @@ SIGNATURE = r"""(?:^|[^A-Za-z0-9_]|%26|%3F)sig(?:nature)?(?:=|%3D)([^\s&;"'<>,)]
 QUERY_KEY = r"""[?&](?:code|auth)=([^\s&#"'<>]{8,})"""
 
 PARTITION = rf"""/[\w.\-]*(?:{WORD}){STAGE}=([^/\s;&?"'(),]{{8,}})"""
-"""A folder of a partition by a secret's name; most hold no secret."""
+"""A partition folder with a secret's name. Most contain no secret."""
 
 _AUTHORIZATION = r"""(?:authorization|x-auth)\\*["']?\s*[:=]\s*\\*["']?"""
 AUTHORIZATION = (

@@ -1,6 +1,6 @@
-"""Secrets in one text, rule after rule. See `docs/redaction.md`.
+"""The redaction rules for a single text. See `docs/redaction.md`.
 
-Every rule is one pattern of RE2, which reads a text once whatever it holds; what follows a match is read from its end.
+Every rule is one RE2 pattern, which takes linear time. The search continues at the end of each match.
 """
 
 import re
@@ -23,19 +23,19 @@ _REMEMBERED_LENGTH = 300
 
 
 def redact_text(text: str, *, prose: bool = False, check: Callable[[], None] | None = None) -> str:
-    """Return the text with every secret replaced; the very same object when there is none.
+    """Return the text with every secret replaced, or the same object if there is none.
 
-    prose: a name or a description, in which `token = x` or `password: x` are words; check: called before each rule is
-    tried, and may raise. Hiding one secret may lay bare another, so passes repeat until nothing changes: that makes it
-    idempotent. A text still unsettled after eight passes was built to be, as was one with more than 10,000 secrets of
-    a kind, and is hidden whole.
+    prose: the text is a name or a description, in which `token = x` or `password: x` are ordinary words; check: called
+    before each rule, may raise. Hiding one secret may expose another, so passes repeat until nothing changes, which
+    makes the function idempotent. A text that still changes after eight passes, or has more than 10,000 secrets of a
+    kind, is crafted and is hidden as a whole.
     """
     hidden = _remembered(text, prose) if len(text) <= _REMEMBERED_LENGTH else _settled(text, prose, check)
     return text if hidden is None else hidden
 
 
 def _settled(text: str, prose: bool, check: Callable[[], None] | None = None) -> str | None:
-    """Return the text without secrets; None when there is none."""
+    """Return the text without secrets, or None if it has none."""
     settled = whole = text.encode("utf-8", "surrogatepass")
     for _ in range(_PASSES):
         before, settled = settled, _hide_all(settled, prose, check)
@@ -49,10 +49,10 @@ _remembered = lru_cache(maxsize=8192)(_settled)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Replaces what the groups without a name matched, unless `spare` says otherwise.
+    """Replaces the matches of unnamed groups, unless `spare` returns true for a match.
 
-    needles: lower-case bytes of which a text must hold one before the pattern is tried; prose: whether it is tried on
-    names and descriptions.
+    needles: the pattern is tried only if the lower-case text contains one of these; prose: whether the rule applies
+    to names and descriptions.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Rule:
     groups: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out which groups are secrets."""
-        told = self.pattern.groupindex.values()
-        object.__setattr__(self, "groups", tuple(at for at in range(1, self.pattern.groups + 1) if at not in told))
+        """Collect the unnamed groups, which match secrets."""
+        named = self.pattern.groupindex.values()
+        object.__setattr__(self, "groups", tuple(at for at in range(1, self.pattern.groups + 1) if at not in named))
 
     def apply(self, text: bytes, check: Callable[[], None] | None = None) -> bytes:
-        """Return the text with this rule's secrets replaced; check: called at times, and may raise."""
+        """Return the text with this rule's secrets replaced. check: called repeatedly; may raise."""
         parts: list[bytes] = []
         done = 0
         for number, found in enumerate(self.pattern.finditer(text)):
@@ -121,14 +121,14 @@ def _names_no_secret(found: Any, value: bytes) -> bool:
 
 
 def _assigns_no_secret(found: Any, value: bytes) -> bool:
-    """Spare partitions, placeholders, `t.password = s.password` and calls of functions."""
+    """Spare partitions, placeholders, `t.password = s.password` and function calls."""
     if _is_harmless(value) or _CALLS.match(value):
         return True
     return value.rpartition(b".")[2].lower() == (found[b"word"] or b"").lstrip(b"._?&;,-").lower()
 
 
 def _says_no_secret(found: Any, value: bytes) -> bool:
-    """Spare what goes on as a sentence, too: `token: the one that` is none, `token: abc7 of` and a last word are."""
+    """Spare sentences as well: `token: the one that` has no secret; `token: abc7 of`, or a last word, is one."""
     if found[b"said"] is not None and found[b"end"] is None and not _has_digit(value):
         return True
     return value.endswith(b":") or _assigns_no_secret(found, value)
@@ -140,7 +140,7 @@ def _is_word(_: Any, value: bytes) -> bool:
 
 
 def _authorizes_nobody(found: Any, value: bytes) -> bool:
-    """Spare words: what names no scheme has a digit, or it is no credential."""
+    """Spare words. Without an authorization scheme, a credential must contain a digit."""
     return _is_word(found, value) or _is_harmless(value) or (found[b"said"] is not None and not _has_digit(value))
 
 
@@ -159,12 +159,12 @@ def _is_no_token(_: Any, value: bytes) -> bool:
 
 
 def _is_host(_: Any, value: bytes) -> bool:
-    """Tell whether what stands before an @ is a person, not a token: a token of letters alone is not known as one."""
+    """Whether the text before an @ is a user or host. Tokens without digits are not recognised."""
     return not _has_digit(value) or b"." in value
 
 
 def _is_path(_: Any, value: bytes) -> bool:
-    """Tell whether base64 is none: of 88 random characters fewer than nine are slashes, and some of every class."""
+    """Whether a match of the key pattern is a path: 88 random characters have few slashes and all character classes."""
     return value.count(b"/") > 8 or value.islower() or value.isupper() or not _has_digit(value)
 
 
@@ -221,4 +221,4 @@ RULES = [
     _rule("said", _WORDS, patterns.SAID, _says_no_secret, prose=False),
 ]
 _ANY = compiled("|".join([*sorted({re.escape(n.decode()) for rule in RULES for n in rule.needles if n}), HINTS]))
-"""What a text must hold for any rule to find something: one search in place of thirty."""
+"""Matches every text in which any rule may find something: one search instead of thirty."""

@@ -1,16 +1,16 @@
-"""Secrets that are known by their shape alone, wherever they stand: what services put before their tokens.
+"""Tokens that are recognisable by their shape alone, such as a prefix of the service.
 
-Prefixes and lengths are those of the services, as gitleaks (config/gitleaks.toml, MIT) collects them; some are held to
-fewer characters here, because a token that was cut is half a token.
+Prefixes and lengths come from the services, as collected by gitleaks (config/gitleaks.toml, MIT). Some minimum lengths
+are shorter here, to match truncated tokens.
 """
 
 from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """A shape: a telling beginning, and what follows it, as a class of characters, its least number, and an end.
+    """The shape of a token: a prefix, a character class with a minimum count, and an optional end.
 
-    Upper and lower case differ in the beginning alone.
+    Matching is case-sensitive.
     """
 
     service: str
@@ -108,4 +108,4 @@ TOKENS = [
 SHAPES = "|".join(f"(?-i:{token.begin}{token.of}{{{token.least},}}{token.end})" for token in TOKENS)
 
 HINTS = "|".join(f"(?-i:{token.begin}{token.of}{{{min(8, token.least)}}})" for token in TOKENS)
-"""What a text must hold for `SHAPES` to find anything: a beginning and eight characters."""
+"""Matches every text in which `SHAPES` may match: a prefix and eight characters."""

@@ -1,4 +1,4 @@
-"""One event to table rows: plain tuples in the column order of `tables/`, for delta-rs and Spark alike."""
+"""Converts events to table rows: tuples in the column order of `tables/`, for delta-rs and Spark."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 """Timestamps are integers: microseconds since 1970-01-01 UTC; dates are days since then."""
 
 LONGEST_RUN_FACETS = 4096
-"""Characters of the facets of a run that stand beside their event, so that who reads them needs no body."""
+"""Maximum length (characters) of run facets in the table `events`. Longer facets are only in the body."""
 
 _DAY_US = 24 * 3600 * 1_000_000
 
@@ -67,19 +67,19 @@ def duplicate_row(position: Position, event: Event) -> Row:
 
 
 def rejected_row(position: Position, error: InvalidEvent, http: str, body: str) -> Row:
-    """Return the row of table `rejected` for one record; `body` is redacted."""
+    """Return the row of table `rejected` for one record. body: redacted."""
     return (*position.cells(), position.sequence, error.reason, error.field, str(error)[:2000], http, body)
 
 
 def gap_row(position: Position, to_sequence: int) -> Row:
-    """Return the row of table `rejected` for sequences that the log no longer holds."""
-    message = "The log no longer holds these sequence numbers: its retention or its disk took them before the parser."
+    """Return the row of table `rejected` for sequences that the log has lost."""
+    message = "The log lost these sequence numbers before the parser read them, by retention or by a disk fault."
     return (*position.cells(), to_sequence, "gap", None, message, "{}", None)
 
 
 def hole_row(position: Position, to_sequence: int) -> Row:
-    """Return the row of table `rejected` for sequences under which the log never took an event."""
-    message = "Kafka has used these offsets for itself (ends of transactions, compaction): no event is missing."
+    """Return the row of table `rejected` for sequences without a record."""
+    message = "Kafka used these offsets internally (transaction markers, compaction). No event is missing."
     return (*position.cells(), to_sequence, "hole", None, message, "{}", None)
 
 
@@ -91,7 +91,7 @@ def refused_row(position: Position, body: bytes) -> Row:
 
 
 def content_rows(content: Content) -> list[Row]:
-    """Return the rows of a facet for the table it names; a schema or lineage has none if it holds no field or edge."""
+    """Return the rows of a facet for its table. A schema or lineage facet without fields or edges has no rows."""
     if content.table == VALUES.name:
         return [(content.content_hash, content.raw.decode())]
     lineage = read_column_lineage(content.raw) if content.key == "columnLineage" else None
@@ -100,13 +100,13 @@ def content_rows(content: Content) -> list[Row]:
 
 
 def schema_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield path and type, as sent, of each column of a schema facet, those inside of others too."""
+    """Yield path and type, as sent, of each column of a schema facet, including nested columns."""
     return ((path, kind) for path, kind, _ in _schema(facet))
 
 
 def described_columns(facet: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None, str | None]]:
-    """Yield path, type and description, as sent, of each column of a schema facet, those inside of others too."""
-    return ((path, kind, said) for path, kind, said in _schema(facet))
+    """Yield path, type and description, as sent, of each column of a schema facet, including nested columns."""
+    return ((path, kind, description) for path, kind, description in _schema(facet))
 
 
 def _rows_of_any(content: Content) -> Iterator[Row]:
@@ -129,7 +129,7 @@ def _schema(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
-    """Read what `column_lineage.py` refuses."""
+    """Parse facets that `column_lineage_facet.py` rejects."""
     own = ("columnLineage", None, None, None, None)
     for name, entry in _items(facet.get("fields")):
         old = {"type": entry.get("transformationType"), "description": entry.get("transformationDescription")}
@@ -140,7 +140,7 @@ def _column_lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
-    """Spec facets/1-0-0/LineageFacet: on a dataset it is its own entry, on a job or run it lists them."""
+    """Spec facets/1-0-0/LineageFacet: on a dataset, the facet is an entry; on a job or run, it lists entries."""
     entries = _dicts(facet.get("entries")) if "entries" in facet else [facet]
     for entry in entries:
         target = tuple(_text(entry.get(key)) for key in ("type", "namespace", "name", "runId"))
@@ -152,13 +152,13 @@ def _lineage(facet: Mapping[str, Any]) -> Iterator[Row]:
 
 
 _READERS = {"schema": _schema, "columnLineage": _column_lineage, "lineage": _lineage}
-"""Facet with a row for each field or edge → what makes these rows of it."""
+"""The row generators of facets with a row per field or edge."""
 
 _NO_INPUT: Row = (None,) * 9
 
 
 def _inputs(value: Any, old: Mapping[str, Any] | None) -> list[Row]:
-    """Return one row for each transformation of each input; `old` is the transformation of facets before 1-1-0."""
+    """Return one row per transformation of each input. old: the transformation of a facet before 1-1-0."""
     rows = []
     for source in _dicts(value):
         get = source.get

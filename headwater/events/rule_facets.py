@@ -1,4 +1,4 @@
-"""What the rules read of single facets of any shape, names and words as sent."""
+"""Parses the facets that the rules read, whatever their structure. Values stay as sent."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -11,7 +11,7 @@ from headwater.events.event import SentSymlink, SentTag
 T = TypeVar("T", bytes, Raw)
 
 PARENT = ("parent", "parentRun")
-"""Names of the facet that says of which run a run is a part; old producers send the second one."""
+"""Names of the facet with the parent run. Old producers send the second one."""
 
 
 class _RunFields(Struct, frozen=True, gc=False):
@@ -24,7 +24,7 @@ class _Job(Struct, frozen=True, gc=False):
 
 
 class RunOfJob(Struct, frozen=True, gc=False):
-    """A run that a facet names, with its job."""
+    """A run in a facet, with its job."""
 
     run: _RunFields | None = None
     job: _Job | None = None
@@ -36,7 +36,7 @@ class RunOfJob(Struct, frozen=True, gc=False):
 
 
 class Parent(RunOfJob, frozen=True, gc=False):
-    """The run that a run is part of, and the first of the chain."""
+    """The parent run, and the root run of the chain."""
 
     root: RunOfJob | None = None
 
@@ -48,7 +48,7 @@ _ODD = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class JobType(NamedTuple):
-    """How a job works; emission: what its lineage events hold."""
+    """The `jobType` of a job. emission: its `eventContentMode`."""
 
     processing_type: str | None = None
     integration: str | None = None
@@ -56,7 +56,7 @@ class JobType(NamedTuple):
 
 
 class Lifecycle(NamedTuple):
-    """What happened to a dataset, and its name before."""
+    """The lifecycle change of a dataset, and its previous name."""
 
     change: str | None = None
     previous_namespace: str | None = None
@@ -64,19 +64,19 @@ class Lifecycle(NamedTuple):
 
 
 def text_at(value: Any, *path: str) -> str | None:
-    """Return the text at a path of a decoded value, None where there is none."""
+    """Return the text at a path of a decoded value, or None."""
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
 
 
 def parent_of(facets: Mapping[str, T]) -> T | None:
-    """Return the text of the facet that names the parent of a run: `parent`, else `parentRun`; None without both."""
+    """Return the text of the facet `parent`, or else `parentRun`; None without both."""
     return next((found for name in PARENT if (found := facets.get(name)) and bytes(found) != b"null"), None)
 
 
 def read_parent(raw: bytes) -> Parent:
-    """Read the text of `parent`, on a run: typed, because it never comes again; of what is odd the parts that fit."""
+    """Parse the run facet `parent`. Uses a fast typed decoder, because it is not cacheable; keeps the valid parts."""
     try:
         return _parent.decode(raw)
     except _ODD:
@@ -94,25 +94,25 @@ def _run_of_job(value: Any) -> RunOfJob:
 
 
 def read_artifact(value: Any) -> str | None:
-    """Read `spark_properties`, on a run: the id of the Fabric item that it is of."""
+    """Return the id of the run's Fabric item from the run facet `spark_properties`."""
     names = ("trident.artifact.id", "spark.trident.artifact.id")
     return next((found for name in names if (found := text_at(value, "properties", name))), None)
 
 
 def read_job_type(value: Any) -> JobType:
-    """Read `jobType`, on a job."""
+    """Parse the job facet `jobType`."""
     emission = text_at(value, "emissionPattern", "eventContentMode")
     return JobType(text_at(value, "processingType"), text_at(value, "integration"), emission)
 
 
 def read_lifecycle(value: Any) -> Lifecycle:
-    """Read `lifecycleStateChange`, on a dataset."""
+    """Parse the dataset facet `lifecycleStateChange`."""
     before = (text_at(value, "previousIdentifier", "namespace"), text_at(value, "previousIdentifier", "name"))
     return Lifecycle(text_at(value, "lifecycleStateChange"), *before)
 
 
 def read_tags(value: Any) -> tuple[SentTag, ...] | None:
-    """Read `tags`, on a dataset; None where the facet is no object, nothing where it was deleted."""
+    """Parse the dataset facet `tags`. Returns None if it is not an object, empty if it was deleted."""
     if not isinstance(value, dict):
         return None
     if value.get("_deleted") is True:
@@ -122,7 +122,7 @@ def read_tags(value: Any) -> tuple[SentTag, ...] | None:
 
 
 def read_symlinks(value: Any) -> tuple[SentSymlink, ...]:
-    """Read `symlinks`, on a dataset."""
+    """Parse the dataset facet `symlinks`."""
     found = _list(value.get("identifiers")) if isinstance(value, dict) else []
     names = [tuple(text_at(item, part) for part in ("namespace", "name", "type")) for item in found]
     return tuple(

@@ -1,4 +1,4 @@
-"""The published OpenLineage schemas, carried in this package: which one a schema URL means, offline."""
+"""Finds the published OpenLineage schema of a schema URL, in the copies in this package, without network access."""
 
 import re
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ Lookup = Literal["exact", "newest", "base", "unmapped", "missing"]
 
 _LONGEST_URL = 500
 _UNTYPED = ("BaseFacet", "RunFacet", "JobFacet", "DatasetFacet", "InputDatasetFacet", "OutputDatasetFacet")
-# Only OpenLineage's own addresses and `file:` (builds of its clients, as in Microsoft Fabric) name its
-# schemas: a company may well publish a TagsJobFacet.json of its own.
+# Only URLs of OpenLineage and `file:` (builds of its clients, as in Microsoft Fabric) refer to its schemas:
+# a company may publish another TagsJobFacet.json.
 _OPENLINEAGE = re.compile(
     r"(?:https?://openlineage\.io/|https?://github\.com/OpenLineage/"
     r"|https?://raw\.githubusercontent\.com/OpenLineage/|file:)"
@@ -29,11 +29,11 @@ _VERSION = re.compile(r"/(\d+-\d+-\d+)/\w+\.json")
 
 @dataclass(frozen=True)
 class FacetSchema:
-    """What a facet's `_schemaURL` led to.
+    """The schema of a facet's `_schemaURL`.
 
-    lookup: `exact` (that file, that version), `newest` (that file, but of no version or one we do not have),
-        `base` (an untyped custom facet), `unmapped` (not a schema we know) or `missing`.
-    url: the published definition to check against, fragment included; None unless `exact` or `newest`.
+    lookup: `exact` (this file and version), `newest` (this file; the URL has no version, or one that is not included),
+        `base` (an untyped custom facet), `unmapped` (an unknown schema) or `missing`.
+    url: the published definition, with fragment; None unless `exact` or `newest`.
     """
 
     lookup: Lookup
@@ -41,22 +41,22 @@ class FacetSchema:
 
 
 def facet_schema(schema_url: object) -> FacetSchema:
-    """Find the published schema that a facet's `_schemaURL` means; anything at all may be asked."""
+    """Find the published schema of a facet's `_schemaURL`, which may be any value."""
     if not isinstance(schema_url, str) or not schema_url:
         return FacetSchema("missing")
-    if len(schema_url) > _LONGEST_URL:  # also keeps megabytes of hostile text out of the cache
+    if len(schema_url) > _LONGEST_URL:  # keeps huge texts out of the cache
         return FacetSchema("unmapped")
     return _find(schema_url)
 
 
 def published_schema(url: str) -> Any:
-    """Read the schema file published at `url` from this package.
+    """Read the copy of the schema file at `url`. The validator calls this instead of the network.
 
-    Raises LookupError for every other address: the validator asks here instead of the network.
+    Raises LookupError for every other URL.
     """
     path = url.removeprefix(PUBLISHED).partition("#")[0]
     if not url.startswith(PUBLISHED) or path not in _published_paths():
-        raise LookupError(f"{url[:_LONGEST_URL]!r} is no published OpenLineage schema")
+        raise LookupError(f"{url[:_LONGEST_URL]!r} is not a published OpenLineage schema")
     return _read(path)
 
 
@@ -89,7 +89,7 @@ def _version(entry: Mapping[str, Any], version: str | None) -> tuple[Lookup, str
         return "exact", version
     if version is None or _major(version) == _major(newest):
         return "newest", newest
-    return "unmapped", None  # another major version may demand quite other things
+    return "unmapped", None  # another major version may be incompatible
 
 
 def _major(version: str) -> str:
@@ -97,7 +97,7 @@ def _major(version: str) -> str:
 
 
 def _definition(path: str, name: str, wanted: str) -> str | None:
-    """Return the facet definition asked for, else the one named like its file, else None."""
+    """Return the wanted facet definition, or the one with the name of the file, or None."""
     definitions = _read(path)["$defs"]
     facets = [each for each in (wanted, name) if each in definitions and each.endswith("Facet")]
     return facets[0] if facets else None
@@ -105,7 +105,7 @@ def _definition(path: str, name: str, wanted: str) -> str | None:
 
 @cache
 def _names() -> Mapping[str, str]:
-    """Map names in lower case to names: SqlJobFacet.json is an old spelling of SQLJobFacet.json."""
+    """Map lower-case names to names: SqlJobFacet.json is an old spelling of SQLJobFacet.json."""
     return {name.casefold(): name for name in _facets()}
 
 

@@ -1,7 +1,7 @@
-"""Stack traces as producers print them, taken apart: what was the cause, what followed from it.
+"""Splits printed stack traces into their exceptions, root cause first.
 
-Java prints the last exception first and `Caused by:` behind it, Python the first one first; PySpark puts Python's whole
-trace into the message of a Java exception, and Spark repeats that message in every exception around it.
+Java prints the last exception first, followed by `Caused by:`; Python prints the first exception first. PySpark puts
+the whole Python trace into the message of a Java exception, and Spark repeats it in every enclosing exception.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _MOST = 20
-"""Exceptions of one chain that are shown."""
+"""Maximum number of exceptions per chain."""
 
 _CAUSED = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
@@ -21,20 +21,20 @@ _NEXT = (
 )
 
 
-class Raised(NamedTuple):
-    """An exception: what it says in one line, and the lines that tell more of it."""
+class TracedException(NamedTuple):
+    """An exception: its message line (`what`), and the other lines of its trace."""
 
     what: str
     trace: tuple[str, ...]
 
     @property
     def is_python(self) -> bool:
-        """Tell whether its last lines are next to where it was raised, not its first."""
+        """Whether it is a Python exception, whose last lines are closest to the raise."""
         return self.trace[:1] == (_TRACEBACK,)
 
 
-def causes(text: str) -> list[Raised]:
-    """Return the exceptions of a printed stack trace, the cause of all first; none of a text without frames."""
+def causes(text: str) -> list[TracedException]:
+    """Return the exceptions of a printed stack trace, root cause first; none for a text without frames."""
     lines = text.splitlines()
     if not any(_TRACEBACK in line or _FRAME.match(line) for line in lines):
         return []
@@ -44,8 +44,8 @@ def causes(text: str) -> list[Raised]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def _raised(link: Sequence[str]) -> Iterator[Raised]:
-    """Yield what was raised in Python before, then the exception that a link of the chain is about."""
+def _raised(link: Sequence[str]) -> Iterator[TracedException]:
+    """Yield the Python exceptions inside one Java exception of the chain, then the Java exception."""
     frames = next((at for at, line in enumerate(link) if _FRAME.match(line)), len(link))
     python = next((at for at, line in enumerate(link[:frames]) if _TRACEBACK in line), None)
     if python is None:
@@ -57,7 +57,7 @@ def _raised(link: Sequence[str]) -> Iterator[Raised]:
         yield _shown(around[0].removeprefix(_CAUSED).rstrip(": "), [*around[1:], *link[frames:]])
 
 
-def _of_python(lines: Sequence[str]) -> Iterator[Raised]:
+def _of_python(lines: Sequence[str]) -> Iterator[TracedException]:
     begins = [at for at, line in enumerate(lines) if line == _TRACEBACK]
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         own = [line for line in lines[begin:end] if line not in _NEXT]
@@ -65,7 +65,7 @@ def _of_python(lines: Sequence[str]) -> Iterator[Raised]:
         yield _shown(own[said], [line for at, line in enumerate(own) if at != said])
 
 
-def _shown(what: str, trace: Sequence[str]) -> Raised:
+def _shown(what: str, trace: Sequence[str]) -> TracedException:
     while trace and not trace[-1].strip():
         trace = trace[:-1]
-    return Raised(what.strip(), tuple(trace))
+    return TracedException(what.strip(), tuple(trace))

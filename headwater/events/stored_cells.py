@@ -1,4 +1,4 @@
-"""Cells of bronze back to what an event said, structs as dictionaries: the inverse of `rows.py`."""
+"""Converts cells of bronze tables, with structs as dictionaries, back to event types: the inverse of `rows.py`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,11 +7,11 @@ from headwater.events.event import EventShape, Facet, Sent, SentSymlink, SentTag
 from headwater.tables import SHAPES
 
 SENT = {**{name: name for name in Sent.__struct_fields__}, "kind": "event_kind", "event_time_us": "event_time"}
-"""Members of `Sent` → columns of `events`."""
+"""The column of `events` for each member of `Sent`."""
 
 
 class StoredHead(NamedTuple):
-    """Who an event is about, as bronze's columns have it, and the length of its body in bytes."""
+    """The subject of a stored event, and the length of its body in bytes."""
 
     sequence: int
     event_id: str
@@ -25,7 +25,7 @@ class StoredHead(NamedTuple):
 
 
 def sent_of(cells: Sequence[Any]) -> Sent | None:
-    """Return who an event is of, from the columns that `SENT` names; None for a row of a version that kept less."""
+    """Convert the columns in `SENT` to a `Sent`; None for a row of an older version with fewer columns."""
     named = dict(zip(SENT, cells, strict=True))
     if named["shape"] is None:
         return None
@@ -35,7 +35,7 @@ def sent_of(cells: Sequence[Any]) -> Sent | None:
 
 
 def shape_of(cells: Sequence[Any]) -> EventShape:
-    """Return the shape of a row of `shapes`."""
+    """Convert a row of `shapes`."""
     named = dict(zip(SHAPES.columns, cells, strict=True))
     named |= {side: tuple(_mentioned(each) for each in named[side]) for side in ("inputs", "outputs")}
     return EventShape(**{**named, "run_facets": tuple(named["run_facets"]), "job_facets": _facets(named["job_facets"])})

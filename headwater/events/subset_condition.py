@@ -1,15 +1,15 @@
-"""The columns in the condition of a `subset` facet (InputSubsetInputDatasetFacet 1-0-0), and in names of folders."""
+"""Extracts columns from the condition of a `subset` facet (InputSubsetInputDatasetFacet 1-0-0) and folder names."""
 
 from typing import Any
 from urllib.parse import unquote
 
 SUBSET = "subset"
 FILTERED = "subset:"
-"""Begins an entry of a stored list of facets that names a column of the condition."""
+"""Prefix of entries in `UsedDataset.counted` that are columns of the condition."""
 
 
 def condition_columns(facet: Any) -> tuple[str, ...]:
-    """Return the columns of an input's condition, sorted; nothing of what is not as the facet's schema has it."""
+    """Return the sorted columns in the condition of an input. Ignores parts that violate the facet's schema."""
     found: set[str] = set()
     todo = [facet.get("inputCondition")] if isinstance(facet, dict) else []
     while todo:
@@ -21,13 +21,13 @@ def condition_columns(facet: Any) -> tuple[str, ...]:
 
 
 def folder_columns(path: str) -> set[str]:
-    """Return the columns that the folders of a path hold values of, as in `day=2026-03-01`."""
+    """Return the partition columns in a path, such as `day` in `day=2026-03-01`."""
     pairs = (part.partition("=") for part in path.split("/"))
     return {unquote(column) for column, equals, _ in pairs if column and equals}
 
 
 def _own_columns(condition: dict[str, Any]) -> set[str]:
-    """Return the columns of a field, of partitions or of locations."""
+    """Return the columns in `field`, `partitions` and `locations` of a condition."""
     field, found = condition.get("field"), set[str]()
     if isinstance(field, str) and field:
         found.add(field)

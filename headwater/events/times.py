@@ -1,20 +1,20 @@
-"""Times as producers write them: 20 to 35 characters, any precision, sometimes without a zone."""
+"""Parses the times of producers: 20 to 35 characters, any precision, sometimes without a zone."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 AHEAD_US = 24 * 3600 * 1_000_000
-"""A clock that is ahead of the receipt by more is not believed."""
+"""Event times further after the receipt are not trusted."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # UTC; without a zone it is written in half the time
+_EPOCH_WITHOUT_ZONE = datetime(1970, 1, 1)  # UTC; formatting is twice as fast without a zone
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def parse_time(text: str) -> tuple[int | None, str | None]:
-    """Return microseconds since 1970-01-01 UTC and a flag, None where there is nothing to remark.
+    """Return microseconds since 1970-01-01 UTC, and a flag or None.
 
-    A time without a zone is UTC, flagged `time_no_zone`; text that is no time gives (None, `time_invalid`).
+    A time without a zone is read as UTC, with the flag `time_no_zone`. An invalid time returns (None, `time_invalid`).
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -27,7 +27,7 @@ def parse_time(text: str) -> tuple[int | None, str | None]:
 
 @lru_cache(16_384)
 def iso(time_us: int | None) -> str | None:
-    """Return a time as answers show it, UTC to the millisecond."""
+    """Format a time for answers, in UTC with milliseconds."""
     if time_us is None:
         return None
     return (_EPOCH_WITHOUT_ZONE + timedelta(microseconds=time_us)).isoformat(timespec="milliseconds") + "Z"

@@ -1,6 +1,6 @@
-"""A transport's word on what it dropped, as an event: a loss travels as events do, and is stored once, by its id.
+"""Converts reports of dropped events by a transport to events, so that they are stored once, like all events.
 
-The word is a line among a transport's events, the last of a file: `{"headwater": {…}}` (docs/doors.md).
+A report is the last line of a file of events: `{"headwater": {…}}` (docs/doors.md).
 """
 
 from typing import Annotated
@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 FACET = "headwater_transportLosses"
-"""Of the job that a loss is told of."""
+"""The job facet with the losses."""
 
 PRODUCER = "urn:headwater:transport"
 
@@ -20,7 +20,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Losses(msgspec.Struct, rename="camel"):
-    """What one application lost between two moments (ISO 8601), counted by why."""
+    """Events that one application lost between two times (ISO 8601), by reason."""
 
     application_name: _Text
     dropped: _Count
@@ -41,20 +41,20 @@ _line = msgspec.json.Decoder(_Line)
 
 
 def loss_event(line: bytes) -> bytes | None:
-    """Return the JobEvent that a line of losses becomes, the same each time; None for every other line.
+    """Convert a line of losses to a JobEvent, deterministically; return None for every other line.
 
-    Its time is `until`, its job the application in the line's `namespace`, else in `headwater`; what was lost is the
-    job's facet `headwater_transportLosses`: dropped, queueFull, unserialisable, since, until, transport, application.
+    Its time is `until`; its job is the application, in the line's `namespace` or in `headwater`. The losses are the
+    job facet `headwater_transportLosses`: dropped, queueFull, unserialisable, since, until, transport, application.
     """
-    if _MARK not in line[:64]:  # nearly every line: an event, which is not decoded here
+    if _MARK not in line[:64]:  # almost every line is an event and need not be decoded
         return None
     try:
         lost = _line.decode(line).headwater
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    told = msgspec.to_builtins(lost)
-    job = {"namespace": told.pop("namespace"), "name": told.pop("applicationName")}
-    facet = {"_producer": PRODUCER, "_schemaURL": f"{_SPEC}JobFacet", **told}
+    losses = msgspec.to_builtins(lost)
+    job = {"namespace": losses.pop("namespace"), "name": losses.pop("applicationName")}
+    facet = {"_producer": PRODUCER, "_schemaURL": f"{_SPEC}JobFacet", **losses}
     return msgspec.json.encode(
         {
             "eventTime": lost.until,

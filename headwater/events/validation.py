@@ -1,4 +1,4 @@
-"""Does an event keep to the published schemas? Core and facets are checked, each against its own, offline."""
+"""Validates an event against the published schemas, without network access: the core, and each facet separately."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -14,15 +14,14 @@ MOST_PROBLEMS = 100
 
 
 def validate_event(event: Mapping[str, Any]) -> list[Problem]:
-    """Check a decoded event and all its facets; a valid event gives no problem of severity `error`.
+    """Validate a decoded event and all its facets. A valid event has no problem of severity `error`.
 
-    At most MOST_PROBLEMS are listed, then one that says so. No address in the event is opened; no event,
-    however hostile, raises.
+    Returns at most MOST_PROBLEMS, followed by a note if there are more. Opens no URL in the event, and never raises.
     """
-    found: dict[tuple[str, str], Problem] = {}  # a facet's own schema repeats what the core says of its base
+    found: dict[tuple[str, str], Problem] = {}  # the schema of a facet repeats checks of the core schema
     for problem in _problems(event):
         if len(found) == MOST_PROBLEMS:
-            return [*found.values(), Problem("event", None, "has more problems than are listed here")]
+            return [*found.values(), Problem("event", None, "has more problems than this list")]
         found.setdefault((problem.path, problem.message), problem)
     return list(found.values())
 
@@ -42,19 +41,19 @@ def _problems(event: Mapping[str, Any]) -> Iterator[Problem]:
 def _facet_problems(path: Path, facet: dict[str, Any]) -> Iterator[Problem]:
     schema = facet_schema(facet.get("_schemaURL"))
     if schema.lookup == "unmapped":
-        message = "names no schema published by OpenLineage: only _producer and _schemaURL were checked"
+        message = "has a _schemaURL that OpenLineage does not publish: only _producer and _schemaURL were checked"
         yield Problem(describe_path(path), _facet_key(path), message, severity="info")
     if schema.url and not _is_tombstone(path, facet):
         yield from _broken(schema.url, facet, path)
 
 
 def _is_tombstone(path: Path, facet: dict[str, Any]) -> bool:
-    """Tell whether a job or dataset facet is declared gone: it then needs no content."""
+    """Whether a job or dataset facet is deleted; then it needs no content."""
     return facet.get("_deleted") is True and path[0] != "run" and "facets" in path[1:-1]
 
 
 def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Check one instance, which stands at `path` of the event, against one published definition."""
+    """Validate the value at `path` of the event against a published definition."""
     try:
         for error in _validator(url).iter_errors(instance):
             for nearest in nearest_errors(error):
@@ -65,10 +64,10 @@ def _broken(url: str, instance: dict[str, Any], path: Path) -> Iterator[Problem]
 
 
 def _uncheckable(error: ValueError) -> str:
-    """Say why the validator could not take a value that Python can hold."""
+    """Explain why the validator cannot process a value."""
     if isinstance(error, UnicodeEncodeError):
-        return "could not be checked: a text in it holds half a surrogate pair, which is no Unicode text"
-    return "could not be checked: it is nested deeper than 250 levels, or not made of JSON values"
+        return "could not be checked: a text in it contains a lone surrogate, which is not valid Unicode"
+    return "could not be checked: it has more than 250 levels, or values that JSON does not have"
 
 
 def _facet_key(path: Path) -> str | None:
@@ -78,5 +77,5 @@ def _facet_key(path: Path) -> str | None:
 
 @cache
 def _validator(url: str) -> Draft202012Validator:
-    """Compile the validator of one definition on first use: bounded by the number of published ones."""
+    """Compile the validator of a definition on first use. The number of definitions limits the cache."""
     return Draft202012Validator({"$ref": url}, retriever=published_schema, validate_formats=True)

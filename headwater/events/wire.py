@@ -1,7 +1,7 @@
-"""The event as it stands on the wire: typed where the specification fixes it, raw text where facets begin.
+"""Decodes the wire format of an event: typed members, and facets as raw text.
 
-The strict way knows exactly the members of spec 2-0-2 and costs 10 us at 10 KB. Events with members of their own or
-of other types take the loose way: everything odd stays in the body and in the digest, the known parts are read.
+Strict decoding accepts exactly the members of spec 2-0-2, and takes 10 us for 10 KB. Events with additional members or
+other types are decoded loosely: the known parts are read, and the rest stays in the body and in the digest.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from headwater.events.envelope import read_envelope
 from headwater.events.facet_digests import canonical, digest_of
 
 NULL = Raw(b"null")
-"""Raw text equals only raw text, never bytes."""
+"""A constant, because `Raw` never equals `bytes`."""
 
 _NONE = Raw(b"")
 _BRACE = ord("{")
@@ -47,7 +47,7 @@ class WireJob(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WireEvent(msgspec.Struct, forbid_unknown_fields=True):
-    """Any of the three events."""
+    """A RunEvent, JobEvent or DatasetEvent."""
 
     eventTime: str  # noqa: N815
     producer: str
@@ -66,9 +66,9 @@ _ODD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
-    """Read an event; the digest of the whole stands beside it where it was read the loose way.
+    """Decode an event. If it was decoded loosely, also returns the digest of the whole event.
 
-    Raises InvalidEvent for what is no event at all.
+    Raises InvalidEvent if it is not an event.
     """
     try:
         event = _event.decode(body)
@@ -76,13 +76,13 @@ def read_wire_event(body: bytes) -> tuple[WireEvent, bytes | None]:
             return event, None
     except _ODD:
         pass
-    read_envelope(body)  # raises, and says what is missing, where the loose way would find no event either
+    read_envelope(body)  # raises an explained error if loose decoding cannot succeed either
     value = decode(body)
     return _loose_event(value), digest_of(canonical(value))
 
 
 def read_wire_dataset(raw: bytes) -> tuple[WireDataset, bytes | None] | None:
-    """Read a dataset like an event; None if it has no namespace and name to know it by."""
+    """Decode a dataset, with its digest if it was decoded loosely; None if it lacks namespace or name."""
     try:
         dataset = _dataset.decode(raw)
         if _are_facets(dataset.facets) and _are_facets(dataset.inputFacets) and _are_facets(dataset.outputFacets):

@@ -1,1 +1,1 @@
-"""Microsoft Fabric: the lake as shortcuts of a lakehouse."""
+"""Microsoft Fabric: deploy the workspace items and the shortcuts that show the lake."""

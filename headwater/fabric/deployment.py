@@ -1,4 +1,4 @@
-"""All that a workspace shall have, in the order in which one thing needs another; asked and put by `steps`."""
+"""Plan everything that a workspace needs, in the order of dependencies; `steps` checks and applies the plan."""
 
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.errors import WrongSetting
 from headwater.fabric.item_steps import Workspace
-from headwater.fabric.items import LAKEHOUSE, PIPELINE, Item, here, placeholders, read_items
+from headwater.fabric.items import LAKEHOUSE, PIPELINE, Item, placeholders, read_items, workspace_placeholder
 from headwater.fabric.rest import Fabric, shortcut_url
 from headwater.fabric.schedule_step import schedule_step
 from headwater.fabric.shortcuts import Shortcut, ShortcutPlace
@@ -16,18 +16,18 @@ from headwater.fabric.steps import StepState, WorkspaceStep
 from headwater.fabric.workspace_steps import capacity_step, connection_step, find_connection, identity_step
 from headwater.fabric.write_step import ONELAKE, write_step
 
-UNKNOWN = "unknown until it is made"
-_QUIET = re.compile(r"[^\w .()&+-]")
-_PLAIN = re.compile(r"[^\s\"'\\#]+")
+UNKNOWN = "unknown until it is created"
+_UNSAFE_NAME = re.compile(r"[^\w .()&+-]")
+_SAFE_VALUE = re.compile(r"[^\s\"'\\#]+")
 
 
 @dataclass(frozen=True)
 class WorkspacePlan:
-    """What to put where.
+    """What to deploy, and where.
 
-    folder: of items and their `parameter.yml`; lake, shortcuts: what the lakehouse shows; connection: its id, or None
-    to make one under `connection_name`; values: by variables of `parameter.yml`, but for those that Fabric knows;
-    minutes: between two runs of the pipeline; api, onelake: addresses of the two services.
+    folder: of items and their `parameter.yml`. lake, shortcuts: what the lakehouse shows. connection: its id, or None
+    to create one named `connection_name`. values: by variable of `parameter.yml`, except those that Fabric defines.
+    minutes: between two runs of the pipeline. api, onelake: addresses of the two services.
     """
 
     workspace: str
@@ -43,15 +43,15 @@ class WorkspacePlan:
 
 
 def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
-    """Yield each thing in its order; what a later one needs of an earlier one is read after that was put."""
+    """Yield the steps in order; each step reads the results of earlier ones after they were applied."""
     items = read_items(wanted.folder)
     workspace = fabric.get(f"/workspaces/{wanted.workspace}")
-    yield capacity_step(workspace, lambda: fabric.every("/capacities"))
+    yield capacity_step(workspace, lambda: fabric.list_all("/capacities"))
     connection = yield from _connection(fabric, wanted, workspace)
     there = Workspace(fabric, wanted.workspace)
     texts = _texts(wanted, workspace, connection)
     for item in items:
-        filled = item.filled(texts)
+        filled = item.with_values(texts)
         yield there.step(filled)
         found = there.find(filled)
         texts[item.logical] = found["id"] if found else UNKNOWN
@@ -63,7 +63,7 @@ def steps(fabric: Fabric, wanted: WorkspacePlan) -> Iterator[WorkspaceStep]:
 
 
 def _lakehouse(items: Sequence[Item], ids: Mapping[str, str]) -> str | None:
-    """Return the id of the lakehouse, None before it is made."""
+    """Return the id of the lakehouse, None before it is created."""
     found = next((ids[item.logical] for item in items if item.kind == LAKEHOUSE), UNKNOWN)
     return None if found == UNKNOWN else found
 
@@ -83,11 +83,11 @@ def _connection(
 def _shortcut_step(
     fabric: Fabric, wanted: WorkspacePlan, lakehouse: dict[str, Any] | None, connection: str
 ) -> WorkspaceStep:
-    """Tell which shortcuts are not there, or lead elsewhere, such as to a generation that is in force no more."""
+    """Compare the shortcuts; some may be missing, or point elsewhere, such as to an older generation."""
     what = f"{len(wanted.shortcuts)} shortcuts"
     if lakehouse is None:
-        return WorkspaceStep(what, StepState.MISSING, "they come with the lakehouse")
-    listed = fabric.every(f"/workspaces/{wanted.workspace}/items/{lakehouse['id']}/shortcuts")
+        return WorkspaceStep(what, StepState.MISSING, "created after the lakehouse")
+    listed = fabric.list_all(f"/workspaces/{wanted.workspace}/items/{lakehouse['id']}/shortcuts")
     found = {(each["path"].strip("/"), each["name"]): each["target"].get("adlsGen2") for each in listed}
     bodies = [each.body(connection) for each in wanted.shortcuts]
     other = [body for body in bodies if found.get((body["path"], body["name"])) != body["target"]["adlsGen2"]]
@@ -106,24 +106,24 @@ def _shortcut_step(
 
 def _scheduled(fabric: Fabric, wanted: WorkspacePlan, pipeline: dict[str, Any] | None) -> WorkspaceStep:
     if pipeline is None:
-        return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "it comes with the pipeline")
+        return WorkspaceStep(f"schedule, every {wanted.minutes} min", StepState.MISSING, "created after the pipeline")
     return schedule_step(fabric, wanted.workspace, pipeline["id"], wanted.minutes)
 
 
 def _texts(wanted: WorkspacePlan, workspace: Mapping[str, Any], connection: str) -> dict[str, str]:
-    """Return what takes the place of which text in the items.
+    """Return the replacements of placeholders in the items.
 
-    Raises WrongSetting for a value that would be something else in Python or YAML, which the items are written in.
+    Raises WrongSetting for a value that has a special meaning in Python or YAML, the languages of the items.
     """
     values = {
         **wanted.values,
         "HEADWATER_LAKE_LOCATION": wanted.lake.location,
         "HEADWATER_LAKE_SUBPATH": wanted.lake.subpath,
         "HEADWATER_LAKE_CONNECTION": connection,
-        "HEADWATER_WORKSPACE_NAME": _QUIET.sub("_", workspace["displayName"]),
+        "HEADWATER_WORKSPACE_NAME": _UNSAFE_NAME.sub("_", workspace["displayName"]),
     }
     for variable, value in wanted.values.items():
-        if not _PLAIN.fullmatch(value):
-            raise WrongSetting(f"{variable} has a blank, a quote, `\\` or `#` in it, or is empty. Correct it.")
+        if not _SAFE_VALUE.fullmatch(value):
+            raise WrongSetting(f"{variable} is empty, or contains a space, a quote, `\\` or `#`. Correct it.")
     named = placeholders(wanted.folder)
-    return here(wanted.workspace) | {text: values[variable] for text, variable in named.items()}
+    return workspace_placeholder(wanted.workspace) | {text: values[variable] for text, variable in named.items()}

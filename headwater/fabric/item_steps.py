@@ -1,37 +1,36 @@
-"""The items of a workspace: made, put anew where ours have changed, and the environment published."""
+"""Create and update the items of a workspace, and publish the environment."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from headwater.errors import Retry
-from headwater.fabric.fabric_refusals import TAKEN, FabricRefusal
+from headwater.fabric.fabric_refusals import ALREADY_EXISTS, FabricRefusal
 from headwater.fabric.items import ENVIRONMENT, LAKEHOUSE, Item, is_ours
 from headwater.fabric.rest import Fabric
 from headwater.fabric.steps import StepState, WorkspaceStep
 
-_ROLE = "it takes a Contributor of the workspace, and the tenant setting *Users can create Fabric items*"
+_ROLE = "needs a Contributor of the workspace, and the tenant setting *Users can create Fabric items*"
 _BUSY = ("Waiting", "Running", "Cancelling")
-_THEIRS = "it is not ours yet, and its content is replaced"
+_NOT_OURS = "it was not created by Headwater, and its content is replaced"
 
 
 class Workspace:
-    """The items of one workspace, read once and again after each that was made."""
+    """The items of one workspace; the list is read once, and again after each creation."""
 
     def __init__(self, fabric: Fabric, workspace: str) -> None:
-        """Ask for nothing yet."""
         self._fabric = fabric
         self._path = f"/workspaces/{workspace}"
         self._items: dict[tuple[str, str], dict[str, Any]] | None = None
 
     def find(self, item: Item) -> dict[str, Any] | None:
-        """Return an item as the list of items has it."""
+        """Return an item as it appears in the list of items."""
         if self._items is None:
-            listed = self._fabric.every(f"{self._path}/items")
+            listed = self._fabric.list_all(f"{self._path}/items")
             self._items = {(each["type"], each["displayName"]): each for each in listed}
         return self._items.get((item.kind, item.name))
 
     def step(self, item: Item) -> WorkspaceStep:
-        """Tell whether an item is there as we would put it, whole."""
+        """Compare an item with our definition of it."""
         found = self.find(item)
         if item.kind == LAKEHOUSE:
             if found:
@@ -39,7 +38,7 @@ class Workspace:
             return WorkspaceStep(item.title, StepState.MISSING, _ROLE, lambda: self._put_empty(item))
         if found and found.get("description") == item.mark():
             return WorkspaceStep(item.title, StepState.THERE, found["id"])
-        note = _ROLE if found is None else "" if is_ours(found.get("description")) else _THEIRS
+        note = _ROLE if found is None else "" if is_ours(found.get("description")) else _NOT_OURS
         return WorkspaceStep(
             item.title, StepState.DIFFERS if found else StepState.MISSING, note, lambda: self._put(item)
         )
@@ -48,7 +47,7 @@ class Workspace:
         self._make(item)
 
     def _put(self, item: Item) -> None:
-        """Make an item or replace its content, then mark it: what was cut off has no mark, and is put again."""
+        """Create an item or replace its content, then mark it; without a mark it is replaced later."""
         found = self.find(item) or self._make(item)
         place = f"{self._path}/items/{found['id']}"
         if not found.get("made"):
@@ -64,21 +63,23 @@ class Workspace:
         try:
             self._fabric.post(f"{self._path}/items", body | ({"definition": item.definition()} if item.parts else {}))
         except FabricRefusal as error:
-            if error.code not in TAKEN:
+            if error.code not in ALREADY_EXISTS:
                 raise
             made = {}
         self._items = None
         found = self.find(item)
         if found is None:
-            raise Retry(f"Fabric has made {item.title} and does not list it yet. Run the same command again.")
+            raise Retry(f"Fabric has created {item.title} but does not list it yet. Run the same command again.")
         return {**found, **made}
 
     def _await_published(self, environment: str) -> None:
-        found = self._fabric.until(f"{self._path}/environments/{environment}", lambda said: _state(said) not in _BUSY)
+        found = self._fabric.wait_until(
+            f"{self._path}/environments/{environment}", lambda each: _state(each) not in _BUSY
+        )
         if (state := _state(found)) != "Success":
             raise Retry(
-                f"The environment's publishing ended as {state!r}. See in Fabric which library it names, then run the "
-                "same command again."
+                f"Publishing the environment ended with {state!r}. Check in Fabric which library it names, then "
+                "run the same command again."
             )
 
 

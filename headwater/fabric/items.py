@@ -1,4 +1,4 @@
-"""The items of a folder in Fabric's git format, as its REST API takes them into one workspace."""
+"""Read items in Fabric's git format from a folder, for its REST API."""
 
 import base64
 import hashlib
@@ -15,19 +15,19 @@ from headwater.errors import WrongSetting
 PLATFORM = ".platform"
 LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE = "Lakehouse", "Environment", "Notebook", "DataPipeline"
 ORDER = (LAKEHOUSE, ENVIRONMENT, NOTEBOOK, PIPELINE)
-"""An item refers to those before it."""
+"""Items may refer only to items of earlier kinds."""
 
-_HERE = "00000000-0000-0000-0000-000000000000"
+_OWN_WORKSPACE = "00000000-0000-0000-0000-000000000000"
 _VARIABLE = "$ENV:"
 _ENVIRONMENT = "fabric"
 _BINARY = (".whl", ".jar")
-_MADE_ELSEWHERE = ("shortcuts.metadata.json", "lakehouse.metadata.json")
+_SEPARATE_PARTS = ("shortcuts.metadata.json", "lakehouse.metadata.json")
 _MARK = re.compile(r" \[headwater [0-9a-f]{16}\]$")
 _LONGEST = 256
 
 
 class Item(NamedTuple):
-    """One item; parts: bytes by path, such as `notebook-content.py`; logical: the id that other items' parts have."""
+    """One item; parts: content by path, such as `notebook-content.py`; logical: id by which other items refer to it."""
 
     kind: str
     name: str
@@ -37,15 +37,15 @@ class Item(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return its name and kind, as its folder is called."""
+        """Return its name and kind, like the name of its folder."""
         return f"{self.name}.{self.kind}"
 
-    def filled(self, values: Mapping[str, str]) -> "Item":
-        """Return it with texts of its parts replaced, in one pass: what takes a place is not looked at again."""
-        return self._replace(parts={path: _filled(path, part, values) for path, part in self.parts.items()})
+    def with_values(self, values: Mapping[str, str]) -> "Item":
+        """Return the item with placeholders replaced in one pass, so replacements are not replaced again."""
+        return self._replace(parts={path: _replace_values(path, part, values) for path, part in self.parts.items()})
 
     def definition(self) -> dict[str, Any]:
-        """Return what the REST API calls an item definition."""
+        """Return the item definition for the REST API."""
         return {
             "parts": [
                 {"path": path, "payload": base64.b64encode(part).decode(), "payloadType": "InlineBase64"}
@@ -54,7 +54,7 @@ class Item(NamedTuple):
         }
 
     def mark(self) -> str:
-        """Return its description with a mark of its parts: who reads it knows what was put there last, and whole."""
+        """Return its description with a hash of its parts, which shows later whether these parts are deployed."""
         digest = hashlib.sha256()
         for path, part in sorted(self.parts.items()):
             digest.update(f"{path}\0{len(part)}\0".encode() + part)
@@ -63,51 +63,51 @@ class Item(NamedTuple):
 
 
 def is_ours(description: str | None) -> bool:
-    """Tell whether a description has a mark: we have put the item there."""
+    """Return whether a description has a mark, so that Headwater has deployed the item."""
     return bool(_MARK.search(description or ""))
 
 
 def read_items(folder: Path) -> list[Item]:
-    """Return the items of a folder, those that others refer to first. Raises WrongSetting where it has none."""
+    """Return the items of a folder in the order of dependencies; raises WrongSetting if there are none."""
     found = [_read(path.parent) for path in sorted(folder.glob(f"*/{PLATFORM}"))]
     if not found:
-        raise WrongSetting(f"{folder} holds no items of Fabric. Run `make fabric`, which makes dist/fabric.")
+        raise WrongSetting(f"{folder} contains no Fabric items. Run `make fabric`, which creates dist/fabric.")
     environment = next((item for item in found if item.kind == ENVIRONMENT), None)
     if environment is None or not any(path.endswith(".whl") for path in environment.parts):
-        raise WrongSetting(f"The environment in {folder} has no wheel. Run `make fabric`, which puts it there.")
+        raise WrongSetting(f"The environment in {folder} has no wheel. Run `make fabric`, which adds it.")
     return sorted(found, key=lambda item: ORDER.index(item.kind))
 
 
 def placeholders(folder: Path) -> dict[str, str]:
-    """Return which variable takes the place of which text, as `parameter.yml` says it to fabric-cicd, too."""
-    told = yaml.safe_load((folder / "parameter.yml").read_text())["find_replace"]
-    return {each["find_value"]: each["replace_value"][_ENVIRONMENT].removeprefix(_VARIABLE) for each in told}
+    """Return the variables by placeholder text from `parameter.yml`, which fabric-cicd reads as well."""
+    rules = yaml.safe_load((folder / "parameter.yml").read_text())["find_replace"]
+    return {each["find_value"]: each["replace_value"][_ENVIRONMENT].removeprefix(_VARIABLE) for each in rules}
 
 
-def here(workspace: str) -> dict[str, str]:
-    """Return how items name the workspace that they are in, and what it is."""
-    return {_HERE: workspace}
+def workspace_placeholder(workspace: str) -> dict[str, str]:
+    """Return the replacement for the placeholder of an item's own workspace."""
+    return {_OWN_WORKSPACE: workspace}
 
 
 def _read(folder: Path) -> Item:
-    told = json.loads((folder / PLATFORM).read_text())
-    metadata = told["metadata"]
+    platform = json.loads((folder / PLATFORM).read_text())
+    metadata = platform["metadata"]
     return Item(
         metadata["type"],
         metadata["displayName"],
         metadata.get("description", ""),
-        told["config"]["logicalId"],
+        platform["config"]["logicalId"],
         dict(_parts(folder)),
     )
 
 
 def _parts(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != PLATFORM and path.name not in _MADE_ELSEWHERE:
+        if path.is_file() and path.name != PLATFORM and path.name not in _SEPARATE_PARTS:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
-def _filled(path: str, part: bytes, values: Mapping[str, str]) -> bytes:
+def _replace_values(path: str, part: bytes, values: Mapping[str, str]) -> bytes:
     if path.endswith(_BINARY):
         return part
     wanted = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))

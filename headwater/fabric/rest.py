@@ -1,4 +1,4 @@
-"""Fabric's REST API: pages, operations that take long, throttling. What it refuses is told in `fabric_refusals`."""
+"""Client for Fabric's REST API: paging, long-running operations, throttling. `fabric_refusals` has its errors."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,15 +8,15 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from headwater.errors import Retry, WrongSetting
-from headwater.fabric.fabric_refusals import refuse, refuse_operation
+from headwater.fabric.fabric_refusals import raise_failed_operation, raise_refusal
 
 API = "https://api.fabric.microsoft.com"
 SCOPE = "https://api.fabric.microsoft.com/.default"
 STORAGE_SCOPE = "https://storage.azure.com/.default"
-"""OneLake takes the tokens of Azure Storage."""
+"""OneLake accepts tokens for Azure Storage."""
 
 OPERATION_S = 1800.0
-"""How long an operation is waited for: an environment takes some minutes to be published."""
+"""How long to wait for an operation; publishing an environment takes several minutes."""
 
 _TIMEOUT_S = 60.0
 _LOOK_S = 5.0
@@ -24,11 +24,11 @@ _SHORTEST_S, _LONGEST_S = 0.05, 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Token = Callable[[str], str]
-"""Scope → access token."""
+"""Scope to access token."""
 
 
 def shortcut_url(api: str, workspace: str, lakehouse: str) -> str:
-    """Return where a shortcut is posted; one that is there is overwritten."""
+    """Return the address to post a shortcut to; replaces an existing one."""
     place = f"{api.rstrip('/')}/v1/workspaces/{workspace}/items/{lakehouse}/shortcuts"
     return f"{place}?shortcutConflictPolicy=CreateOrOverwrite"
 
@@ -37,9 +37,9 @@ class Fabric:
     """A connection to the REST API; `close` ends it."""
 
     def __init__(self, api: str, token: Token, patience_s: float = 0.0):
-        """Touch nothing yet. Raises WrongSetting for an address to which no token may be sent.
+        """Raise WrongSetting for an address to which tokens must not be sent.
 
-        patience_s: how long one request may take in all, where Fabric says to come again or works on in the background.
+        patience_s: how long one request may take in total if Fabric throttles it or works in the background.
         """
         _check_address(api)
         self._root = f"{api.rstrip('/')}/v1"
@@ -52,8 +52,8 @@ class Fabric:
         found: dict[str, Any] = self._ask("GET", f"{self._root}{path}", None).json()
         return found
 
-    def every(self, path: str) -> Iterator[dict[str, Any]]:
-        """Yield what a list has, page by page; `path` has no query of its own."""
+    def list_all(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield the items of a list, page by page; `path` must not have a query."""
         query: dict[str, str] = {}
         while True:
             page = self.get(f"{path}?{urlencode(query)}" if query else path)
@@ -62,8 +62,8 @@ class Fabric:
                 return
             query = {"continuationToken": token}
 
-    def until(self, path: str, is_settled: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Ask for a document again and again until it is settled, and return it."""
+    def wait_until(self, path: str, is_settled: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Request a document repeatedly until `is_settled`, and return it."""
         deadline = time.monotonic() + self._patience_s
         while True:
             answer = self._ask("GET", f"{self._root}{path}", None)
@@ -73,22 +73,22 @@ class Fabric:
             self._rest(answer, deadline)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """Post a document, and wait until Fabric has done what it asks for; `path` may be a whole address.
+        """Post a document and wait until the operation has ended; `path` may be a whole address.
 
-        Raises WrongSetting where it can never succeed, Retry where the same may succeed later.
+        Raises WrongSetting if it can never succeed, Retry if it may succeed later.
         """
         self._await("POST", path, body)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
-        """Change a document; raises as `post` does."""
+        """Change a document; raises like `post`."""
         self._await("PATCH", path, body)
 
     def delete(self, path: str) -> None:
-        """Delete what a path names; raises as `post` does."""
+        """Delete a resource; raises like `post`."""
         self._await("DELETE", path, None)
 
     def onelake(self, method: str, url: str) -> None:
-        """Send a request without a body to OneLake's file API; raises as `post` does."""
+        """Send a request without a body to OneLake's file API; raises like `post`."""
         _check_address(url)
         self._ask(method, url, None, STORAGE_SCOPE)
 
@@ -100,7 +100,7 @@ class Fabric:
         url = f"{self._root}{path}" if path.startswith("/") else path
         deadline = time.monotonic() + self._patience_s
         answer = self._ask(method, url, body)
-        # the id alone is taken: no token goes to an address that an answer names
+        # use only the operation's id, so that no token is sent to an address from a response
         operation = answer.headers.get("x-ms-operation-id") if answer.status_code == 202 else None
         while operation:
             self._rest(answer, deadline)
@@ -109,7 +109,7 @@ class Fabric:
             if state["status"] == "Succeeded":
                 return
             if state["status"] == "Failed":
-                refuse_operation(state.get("error") or {})
+                raise_failed_operation(state.get("error") or {})
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, scope: str = SCOPE) -> httpx.Response:
         deadline = time.monotonic() + self._patience_s
@@ -119,42 +119,42 @@ class Fabric:
                 answer = self._client.request(method, url, json=body, headers=headers)
             except httpx.TransportError as error:
                 raise Retry(
-                    f"No answer from Fabric ({type(error).__name__}). Check the network, then run it again."
+                    f"No response from Fabric ({type(error).__name__}). Check the network, then run the command again."
                 ) from error
             if answer.is_success:
                 return answer
             if answer.status_code != 429 or time.monotonic() + _seconds(answer) > deadline:
-                refuse(answer)
+                raise_refusal(answer)
             time.sleep(_seconds(answer))
 
     def _rest(self, answer: httpx.Response, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise Retry(
-                "Fabric is still at work on what was asked. Run the same command again later: what is done stays."
+                "Fabric is still working on the operation. Run the same command again later; completed steps are kept."
             )
         time.sleep(_seconds(answer))
 
 
 def _check_address(url: str) -> None:
-    """Raise WrongSetting for an address to which no token may be sent."""
+    """Raise WrongSetting for an address to which tokens must not be sent."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-        raise WrongSetting(f"{url} is no https address: no token is sent there. The default is {API}.")
+        raise WrongSetting(f"{url} is not an https:// address, so no token is sent to it. The default is {API}.")
 
 
 def access(token: Token, scope: str = SCOPE) -> str:
-    """Return a token, by default for Fabric's API; raises WrongSetting where nobody is signed in."""
+    """Return a token, by default for Fabric's API; raises WrongSetting without a signed-in identity."""
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - loaded by then
 
     try:
         return token(scope)
     except ClientAuthenticationError as error:
         raise WrongSetting(
-            "There is no identity with which to ask Fabric for a token. Sign in with `az login`, or set "
+            "Found no identity to request a token for Fabric. Sign in with `az login`, or set "
             "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET of a service principal."
         ) from error
 
 
 def _seconds(answer: httpx.Response) -> float:
-    said = answer.headers.get("retry-after", "")
-    return min(_LONGEST_S, max(_SHORTEST_S, float(said) if said.isdigit() else _LOOK_S))
+    text = answer.headers.get("retry-after", "")
+    return min(_LONGEST_S, max(_SHORTEST_S, float(text) if text.isdigit() else _LOOK_S))

@@ -1,8 +1,8 @@
-"""Which shortcuts show a lake in a Fabric lakehouse.
+"""Shortcuts that show a lake in a Fabric lakehouse.
 
-`Files/headwater` is the whole lake: who reads through it, as the notebooks do, asks the lake which generation of silver
-and gold is in force. The tables are for who cannot ask, the SQL endpoint and Power BI: each points into the generation
-that was in force when the shortcut was made, which stays readable when another follows.
+`Files/headwater` is the whole lake: notebooks read through it and look up the current generation of silver and gold.
+The table shortcuts are for the SQL endpoint and Power BI, which cannot look it up: each points to the generation that
+was current when the shortcut was created, and that generation stays readable when another replaces it.
 """
 
 import re
@@ -17,13 +17,13 @@ LAYERS: Mapping[str, Sequence[Table]] = {"silver": SILVER, "gold": GOLD}
 LAKE_NAME = "headwater"
 
 _OWN = (EDGE_SETS, STATE)
-"""Tables in which passes keep what only they can read."""
+"""Internal tables, which only passes can read."""
 
 _ABFSS = re.compile(r"abfss://(?P<container>[^@/]+)@(?P<host>[^/]+)(?P<path>/.*)?")
 
 
 class Shortcut(NamedTuple):
-    """A place in a lakehouse, and the folder that it shows; subpath: `/CONTAINER/FOLDER`."""
+    """A shortcut in a lakehouse, and the folder that it shows; subpath: `/CONTAINER/FOLDER`."""
 
     path: str
     name: str
@@ -31,40 +31,40 @@ class Shortcut(NamedTuple):
     subpath: str
 
     def body(self, connection: str) -> dict[str, Any]:
-        """Return what the REST API takes, see `onelake-shortcuts/create-shortcut`; connection: its id in Fabric."""
+        """Return the body for `onelake-shortcuts/create-shortcut`; connection: its id in Fabric."""
         target = {"location": self.location, "subpath": self.subpath, "connectionId": connection}
         return {"path": self.path, "name": self.name, "target": {"adlsGen2": target}}
 
 
 class ShortcutPlace(NamedTuple):
-    """A folder in a storage account, as shortcuts name it."""
+    """A folder in a storage account, as in shortcuts."""
 
     location: str
     subpath: str
 
     def __truediv__(self, folder: str) -> "ShortcutPlace":
-        """Return a folder below this one."""
+        """Return a subfolder."""
         return ShortcutPlace(self.location, f"{self.subpath}/{folder}")
 
 
-def place_of(lake: str) -> ShortcutPlace:
-    """Return where a lake at `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` lies.
+def shortcut_place(lake: str) -> ShortcutPlace:
+    """Return the place of a lake at `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH`.
 
     Raises WrongSetting for a lake on this machine.
     """
     found = _ABFSS.fullmatch(lake)
     if not found:
         raise WrongSetting(
-            f"A shortcut needs a lake that Fabric can reach, not {lake}. "
+            f"Fabric cannot reach the lake {lake}, so it cannot have shortcuts. "
             "Set `lake` to abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH."
         )
     return ShortcutPlace(f"https://{found['host']}", f"/{found['container']}{(found['path'] or '').rstrip('/')}")
 
 
 def shortcuts(lake: ShortcutPlace, generations: Mapping[str, str], schema: str | None) -> Iterator[Shortcut]:
-    """Yield the shortcuts of a lake: all of it, bronze events, and the tables of the generations in force.
+    """Yield the shortcuts of a lake: the whole lake, bronze events, and the tables of the current generations.
 
-    generations: by layer; schema: of a lakehouse that has schemas.
+    generations: by layer; schema: of a lakehouse with schemas.
     """
     yield Shortcut("Files", LAKE_NAME, *lake)
     tables = f"Tables/{schema}" if schema else "Tables"

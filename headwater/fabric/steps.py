@@ -1,4 +1,4 @@
-"""One thing that a workspace shall have, whether it has it, and what puts it there."""
+"""Steps of a deployment: what a workspace needs, whether it exists, and how to create it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
@@ -8,7 +8,7 @@ from headwater.errors import WrongSetting
 
 
 class StepState(StrEnum):
-    """What was found; all but `there` can be put there, unless it is `blocked`."""
+    """The result of a check; every state except `there` can be fixed by applying the step, unless it is `blocked`."""
 
     THERE = "there"
     MISSING = "missing"
@@ -17,39 +17,39 @@ class StepState(StrEnum):
 
 
 class WorkspaceStep(NamedTuple):
-    """One thing. note: what to know, or who must allow it; put: makes it so, None where nobody but a person can.
+    """One step. note: information, or who must allow it; apply: applies the step, None if only a person can do it.
 
-    then: what is to be done by a person when it was put.
+    follow_up: what a person must do afterwards.
     """
 
     what: str
     state: StepState
     note: str = ""
-    put: Callable[[], None] | None = None
-    then: str = ""
+    apply: Callable[[], None] | None = None
+    follow_up: str = ""
 
 
-class Done(NamedTuple):
-    """What became of a step."""
+class StepResult(NamedTuple):
+    """The result of a step."""
 
     what: str
     state: str
     note: str
 
 
-def deploy(steps: Iterable[WorkspaceStep]) -> Iterator[Done]:
-    """Put what is not there, in order, and yield each as it is done; raises WrongSetting at what nobody can put."""
+def deploy(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
+    """Apply the steps in order and yield the results; raises WrongSetting at a step that only a person can do."""
     for step in steps:
         if step.state is StepState.THERE:
-            yield Done(step.what, "unchanged", step.note)
-        elif step.put is None:
+            yield StepResult(step.what, "unchanged", step.note)
+        elif step.apply is None:
             raise WrongSetting(f"{step.what}: {step.note}")
         else:
-            step.put()
-            yield Done(step.what, "made" if step.state is StepState.MISSING else "changed", step.then)
+            step.apply()
+            yield StepResult(step.what, "made" if step.state is StepState.MISSING else "changed", step.follow_up)
 
 
-def look(steps: Iterable[WorkspaceStep]) -> Iterator[Done]:
-    """Yield what is there and what is not, and put nothing."""
+def check_steps(steps: Iterable[WorkspaceStep]) -> Iterator[StepResult]:
+    """Yield the state of each step without applying it."""
     for step in steps:
-        yield Done(step.what, str(step.state), step.note)
+        yield StepResult(step.what, str(step.state), step.note)

@@ -1,4 +1,4 @@
-"""Prove that silver and gold can be written through the shortcut, as Refresh does it."""
+"""Verify that silver and gold can be written through the shortcut, as Refresh does."""
 
 from uuid import uuid4
 
@@ -10,15 +10,15 @@ from headwater.fabric.steps import StepState, WorkspaceStep
 ONELAKE = "https://onelake.dfs.fabric.microsoft.com"
 WHAT = "right to write silver and gold"
 _NEEDED = (
-    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, as docs/fabric.md says. "
-    "Azure takes some minutes until a new right holds"
+    "the connection's identity cannot write {}: give it the ACL rwx on silver and gold, see docs/fabric.md. "
+    "Azure needs some minutes until a new permission is effective"
 )
 
 
 def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | None) -> WorkspaceStep:
-    """Write an empty file into each layer through the shortcut, and delete it."""
+    """Write an empty file to each layer through the shortcut, and delete it."""
     if lakehouse is None:
-        return WorkspaceStep(WHAT, StepState.MISSING, "the lakehouse comes first")
+        return WorkspaceStep(WHAT, StepState.MISSING, "needs the lakehouse")
     root = f"{onelake}/{workspace}/{lakehouse}/Files/{LAKE_NAME}"
     refused = [layer for layer in LAYERS if not _can_write(fabric, f"{root}/{layer}/_headwater_check_{uuid4().hex}")]
     if refused:
@@ -27,7 +27,7 @@ def write_step(fabric: Fabric, onelake: str, workspace: str, lakehouse: str | No
 
 
 def _can_write(fabric: Fabric, url: str) -> bool:
-    """Create a file and delete it again; OneLake reaches the lake as the identity of the shortcut's connection."""
+    """Create and delete a file; OneLake accesses the lake with the identity of the shortcut's connection."""
     try:
         fabric.onelake("PUT", f"{url}?resource=file")
         fabric.onelake("DELETE", url)

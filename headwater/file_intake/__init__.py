@@ -1,1 +1,1 @@
-"""Files of events to a receiver, each event once: for who cannot post, and writes to storage instead."""
+"""Ingestion of event files: sends each event once to a receiver, for producers that can only write to storage."""

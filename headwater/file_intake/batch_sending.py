@@ -1,4 +1,4 @@
-"""Batches of events to a receiver: sent until it has answered, and what each answer means."""
+"""Sends batches of events to a receiver until it answers, and interprets the answers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ import msgspec
 from headwater.errors import Retry, WrongSetting
 from headwater.server_address import server_address
 from headwater.sinks.connecting.http_post import retry_after
-from headwater.sinks.connecting.kept_connection import HttpAnswer, KeptConnection, trust
+from headwater.sinks.connecting.persistent_connection import HttpAnswer, PersistentConnection, ssl_context
 
 BATCH = 500
 BATCH_BYTES = 8 << 20
@@ -24,11 +24,11 @@ _LONGEST_PAUSE_S = 30.0
 _LONGEST_ASKED_S = 300.0
 
 Ask = Callable[[str, str, bytes | None, Mapping[str, str]], HttpAnswer]
-"""Asks a Headwater: method, path, body, headers beside the key; raises Retry where no answer came."""
+"""Sends a request to a receiver: method, path, body, headers besides the key. Raises Retry if no answer came."""
 
 
 class BatchSender:
-    """Sends to one receiver."""
+    """Sends events to one receiver."""
 
     def __init__(
         self,
@@ -38,7 +38,11 @@ class BatchSender:
         wait: Callable[[float], object] = time.sleep,
         on_trouble: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """patience_s: how long to send again what is not answered, once anything was; on_trouble: told why."""
+        """Set up a sender that has sent nothing yet.
+
+        patience_s: how long to send a batch again if it gets no answer, once the receiver has answered any request;
+        on_trouble: called with the reason before each new attempt.
+        """
         self._ask = ask
         self._patience_s = patience_s
         self._wait = wait
@@ -46,9 +50,9 @@ class BatchSender:
         self._has_answered = patience_s == float("inf")
 
     def send(self, bodies: Sequence[bytes]) -> dict[int, str]:
-        """Send events that `BATCH` and `BATCH_BYTES` hold; return those that were refused, by index, with the reason.
+        """Send at most `BATCH` events of at most `BATCH_BYTES`; return the reason of each refused event, by index.
 
-        Raises Retry where no answer came in time: some of them may have been taken; WrongSetting for a wrong key.
+        Raises Retry if no answer came in time (some events may have been accepted), WrongSetting for a wrong key.
         """
         if not bodies:
             return {}
@@ -56,20 +60,20 @@ class BatchSender:
         if answer.status == 204:
             return {}
         if answer.status == 200:
-            return {item["index"]: item["reason"] for item in _said(answer)["failed_events"]}
+            return {item["index"]: item["reason"] for item in _json_of(answer)["failed_events"]}
         if len(bodies) == 1:
-            return {0: _said(answer)["error"]}
-        middle = len(bodies) // 2  # one spoils its batch, or they are too large together
+            return {0: _json_of(answer)["error"]}
+        middle = len(bodies) // 2  # one invalid event spoils the batch, or the batch is too large
         earlier, later = self.send(bodies[:middle]), self.send(bodies[middle:])
         return earlier | {middle + index: reason for index, reason in later.items()}
 
     def quarantine(self, body: bytes, file: str, line: int) -> str | None:
-        """Send what stands in a file and is no event, for table `rejected`; return why it was refused, if it was."""
+        """Send a line of a file that is not an event, for table `rejected`. Return the reason if it was refused."""
         answer = self._answer(ONE, body, {"headwater-origin": quote(f"{file}:{line}")})
-        return None if answer.status == 200 else str(_said(answer)["error"])
+        return None if answer.status == 200 else str(_json_of(answer)["error"])
 
     def _answer(self, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
-        """Post until there is an answer about the body itself."""
+        """Post until the receiver gives an answer about the body itself."""
         deadline, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
         while True:
             try:
@@ -93,7 +97,7 @@ class BatchSender:
 
 @contextmanager
 def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
-    """Open what asks a running Headwater, connected with the first request; raises WrongSetting for no address."""
+    """Open a connection to a running receiver, with the first request. Raises WrongSetting if `url` is not valid."""
     address = server_address(url)
     own = {"content-type": "application/json", "user-agent": "headwater"}
     own |= {"authorization": f"Bearer {key}"} if key else {}
@@ -102,27 +106,27 @@ def open_receiver(url: str, key: str | None) -> Iterator[Ask]:
         try:
             return connection.ask(method, path, body, {**own, **headers})
         except Retry as error:
-            raise Retry(f"{error}. Start `headwater up`, or name it with --to.") from error
+            raise Retry(f"{error}. Start `headwater up`, or give its address with --to.") from error
 
-    with closing(KeptConnection(address, timeout_s=30.0, context=trust())) as connection:
+    with closing(PersistentConnection(address, timeout_s=30.0, context=ssl_context())) as connection:
         yield ask
 
 
 def _checked(answer: HttpAnswer) -> HttpAnswer:
-    """Return an answer about the body; raises WrongSetting for one about who asks, or of somebody else."""
+    """Return an answer about the body. Raises WrongSetting if the key is refused or no Headwater receiver answers."""
     if answer.status in (401, 403):
-        said = _said(answer)
-        raise WrongSetting(f"{said['error']} {said.get('fix', '')} Give it with --key or HEADWATER_KEY.")
+        problem = _json_of(answer)
+        raise WrongSetting(f"{problem['error']} {problem.get('fix', '')} Give it with --key or HEADWATER_KEY.")
     if answer.status not in (200, 204, 400, 413):
-        raise WrongSetting(f"What answers at this address is no receiver of Headwater: status {answer.status}.")
+        raise WrongSetting(f"The server at this address is not a Headwater receiver: status {answer.status}.")
     return answer
 
 
-def _said(answer: HttpAnswer) -> dict[str, Any]:
+def _json_of(answer: HttpAnswer) -> dict[str, Any]:
     try:
-        said = msgspec.json.decode(answer.body)
+        found = msgspec.json.decode(answer.body)
     except msgspec.DecodeError:
-        said = None
-    if not isinstance(said, dict) or not ({"error", "failed_events"} & said.keys()):
-        raise WrongSetting(f"What answers at this address is no receiver of Headwater: status {answer.status}.")
-    return said
+        found = None
+    if not isinstance(found, dict) or not ({"error", "failed_events"} & found.keys()):
+        raise WrongSetting(f"The server at this address is not a Headwater receiver: status {answer.status}.")
+    return found

@@ -1,4 +1,4 @@
-"""Records of Event Hubs Capture (Avro): those of Headwater's own hub in its envelope, those of other hubs bare."""
+"""Records of Event Hubs Capture (Avro): from Headwater's own hub with its envelope, from other hubs without one."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,10 +15,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def bodies_of_capture(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterator[bytes | None]:
-    """Yield the body of each record, None for a note of refusals, which is no event.
+    """Yield the body of each record, None for a note about refused requests, which is not an event.
 
-    Raises EOFError where the file is damaged or not all there; what `claim` raises but GiveUp: a body that is gone is
-    no event, and its key stands in its place.
+    If `claim` raises GiveUp, the large body is gone and its key is yielded instead; other errors of `claim` are passed
+    on. Raises EOFError if the file is damaged or incomplete.
     """
     with extra("azure"):
         import fastavro  # noqa: PLC0415 - an extra
@@ -26,13 +26,13 @@ def bodies_of_capture(file: BinaryIO, claim: Callable[[bytes], bytes]) -> Iterat
         for found in fastavro.reader(file):
             yield _body(found, claim)  # type: ignore[arg-type]
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise EOFError(f"Broken Avro, or none of Event Hubs Capture: {type(error).__name__}: {error}.") from error
+        raise EOFError(f"Damaged Avro, or not from Event Hubs Capture: {type(error).__name__}: {error}.") from error
 
 
 def _body(found: dict[str, object], claim: Callable[[bytes], bytes]) -> bytes | None:
     body, properties = found["Body"], found.get("Properties")
     if not isinstance(body, bytes):
-        raise TypeError("Body is no bytes")
+        raise TypeError("Body is not bytes")
     record = logged_record(0, _EPOCH, body, properties if isinstance(properties, dict) else None)
     if record.kind is RecordKind.REFUSAL:
         return None

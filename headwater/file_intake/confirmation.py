@@ -1,4 +1,4 @@
-"""Which acknowledged events are in bronze, as freshness tells: the receiver's own, asked over HTTP or beside it."""
+"""Finds out which acknowledged events are in bronze, from the receiver's freshness (over HTTP or in its process)."""
 
 import time
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from headwater.file_intake.batch_sending import Ask
 
 FRESHNESS = "/api/headwater/v1/freshness"
 _CLOCKS_US = 300 * 1_000_000
-"""How far the clocks of log and API may be apart; where nothing waits, no clock counts."""
+"""Allowed difference between the clocks of log and API. It does not matter if no event waits in the log."""
 
 
 def in_bronze_us(log_age_s: Callable[[], float]) -> int:
-    """Return a time (us, our clock): all that was acknowledged before it is in bronze.
+    """Return a time (us, this machine's clock): all events that were acknowledged before it are in bronze.
 
-    log_age_s: says how old the oldest event is that waits in the log, 0 where none does.
+    log_age_s: returns the age of the oldest event that waits in the log, 0 if none waits.
     """
     asked_us = time.time_ns() // 1000
     age_s = log_age_s()
@@ -24,13 +24,13 @@ def in_bronze_us(log_age_s: Callable[[], float]) -> int:
 
 
 def ask_log_age_s(ask: Ask) -> float:
-    """Ask a receiver how old the oldest event is that waits in its log. Raises Retry, WrongSetting."""
+    """Ask a receiver for the age of the oldest event that waits in its log. Raises Retry, WrongSetting."""
     answer = ask("GET", FRESHNESS, None, {})
     try:
         return float(msgspec.json.decode(answer.body, type=dict[str, object])["log"])  # type: ignore[arg-type]
     except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
         raise WrongSetting(
-            f"Taken files are deleted only once their events are in bronze, and {FRESHNESS} does not tell (status "
-            f"{answer.status}). Use a key with the roles write and read, and an address that answers it, or leave "
-            "--keep out."
+            f"Ingested files are deleted only after their events are in bronze, and {FRESHNESS} does not report that "
+            f"(status {answer.status}). Use a key with the roles write and read and an address that answers it, or "
+            "omit --keep."
         ) from error

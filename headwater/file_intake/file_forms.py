@@ -1,7 +1,7 @@
-"""The forms in which transports write events into files, each read from where it was left.
+"""The formats in which transports write events into files. Reading continues where it ended the last time.
 
-Lines are left at a byte, so a file that grows is read on; what is read as a whole (gzip, one document or array, Avro of
-Event Hubs Capture) is left behind a number of events.
+In files of lines that position is a byte, so a growing file is read from there. In formats that are read as a whole
+(gzip, one document or array, Avro of Event Hubs Capture) it is a number of events.
 """
 
 import gzip
@@ -26,13 +26,13 @@ from headwater.file_intake.capture_records import AVRO, bodies_of_capture
 
 GZIP = b"\x1f\x8b"
 LOOKED_AT = 4096
-"""Bytes at the beginning of a file by which its form is told."""
+"""Bytes at the beginning of a file that decide its format."""
 
 
 class FilePlace(NamedTuple):
-    """Where reading goes on: in `lines` behind so many bytes, in other forms behind so many events.
+    """Position at which reading continues: a number of bytes in `lines`, a number of events in other formats.
 
-    form: empty before anything was read; line: the number of the line before it.
+    form: the format, empty before anything was read; line: the number of the line before the position.
     """
 
     form: str = ""
@@ -41,9 +41,9 @@ class FilePlace(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """One event of a file and the line it begins at (of Capture: which record), and the place behind it.
+    """One event of a file, the line it begins at (in Capture files the record), and the position after it.
 
-    text: empty where it is too long to be read; whole: false for the end of a file that is not all there yet.
+    text: empty if the event is too long to be read; whole: false for the incomplete end of a file.
     """
 
     text: bytes
@@ -53,17 +53,17 @@ class Piece(NamedTuple):
 
 
 class NoEvents(Exception):
-    """This file is of another kind than any that holds events; the message says why."""
+    """The file has none of the formats that contain events. The message states the reason."""
 
 
 GetClaim = Callable[[bytes], bytes]
-"""Returns a large body by its key, as a Capture of Headwater's own hub names it; raises GiveUp, Retry."""
+"""Returns a large body by its key, as Capture files of Headwater's own hub contain it. Raises GiveUp, Retry."""
 
 
 def read_pieces(file: BinaryIO, place: FilePlace, claim: GetClaim) -> Iterator[Piece]:
-    """Yield the events of a file behind a place. At most the last piece is not whole; what it lacks may still come.
+    """Yield the events of a file after a position. At most the last piece is incomplete; its rest may still be written.
 
-    Raises NoEvents for what is neither text, nor gzip, nor Avro.
+    Raises NoEvents if the file is not text, gzip or Avro.
     """
     form = place.form or _form(file)
     if form == "lines":
@@ -83,13 +83,13 @@ def _form(file: BinaryIO) -> str:
     if begin.startswith(AVRO):
         return "capture"
     if b"\0" in begin:
-        raise NoEvents("it is neither text, nor gzip, nor Avro")
+        raise NoEvents("it is not text, gzip or Avro")
     file.seek(0)
     return "lines" if _is_of_lines(list(filter(is_filled, first_two_filled(lines_of(file))))) else "document"
 
 
 def _is_of_lines(head: list[EventText]) -> bool:
-    """Tell by the filled lines at the beginning; one that stands alone may be the first of a document to come."""
+    """Decide by the first filled lines. A single one may be the first line of a document that is still written."""
     if len(head) == 1 and head[0].text is not None:
         return _is_object(head[0].text)
     return not head or has_an_event_per_line(head)
@@ -100,8 +100,8 @@ def _lines(file: BinaryIO, place: FilePlace) -> Iterator[Piece]:
         if is_filled(each):
             text = each.text or b""
             has_ended = each.text is None or text.endswith(b"\n")
-            behind = each.line if has_ended else each.line - 1  # its end, which is still to come, is read as its rest
-            # an object that is complete has no more to come, whether its line has ended or not
+            behind = each.line if has_ended else each.line - 1  # the rest of the line is read later, as this line
+            # a complete object needs no rest, even if its line has not ended
             yield Piece(text, each.line, FilePlace("lines", each.end, behind), has_ended or _is_object(text))
 
 
@@ -126,7 +126,7 @@ def _document(file: BinaryIO, _: GetClaim) -> Iterator[EventText]:
 def _document_of(text: bytes) -> Iterator[EventText]:
     for each in events_of_document(text):
         if each.text == text and not _is_object(text):
-            raise EOFError(f"Neither an event nor an array of events; {len(text)} bytes.")
+            raise EOFError(f"The file is not an event or an array of events; {len(text)} bytes.")
         yield each
 
 
@@ -144,7 +144,7 @@ _READ: dict[str, Callable[[BinaryIO, GetClaim], Iterator[EventText]]] = {
 
 
 def _until_torn(pieces: Iterator[Piece], behind: FilePlace) -> Iterator[Piece]:
-    """Pass pieces on; where the file breaks off, a last one that is not whole says how."""
+    """Pass pieces on. If the file breaks off, the last piece is incomplete and contains the reason."""
     try:
         for piece in pieces:
             yield piece

@@ -1,4 +1,4 @@
-"""Takes what is new in files: a batch is acknowledged before the places of its files move on."""
+"""Ingests new events of files. A batch is acknowledged before the positions in its files are stored."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,28 +11,29 @@ from headwater.events.transport_losses import loss_event
 from headwater.failpoints import reach
 from headwater.file_intake.batch_sending import BATCH, BATCH_BYTES, BatchSender
 from headwater.file_intake.file_forms import GetClaim, NoEvents, Piece, read_pieces
-from headwater.file_intake.recognition import COMPARED, digest, is_settled, recognised
+from headwater.file_intake.recognition import COMPARED, digest, is_settled, recognize
 from headwater.file_intake.sources.file_source import FileGone, FileSource, FoundFile
 from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 
 TORN_US = 24 * 3600 * 1_000_000
-"""After so long a rest the end of a file that is not whole is rejected: nobody will complete it."""
+"""An incomplete end of a file is rejected if the file has not changed for this long, because it will stay so."""
 _SETTLED = 500_000
-"""Files that are known without a look into the ledger; about 70 bytes each."""
+"""Files that are recognized without reading the ledger; about 70 bytes each."""
 MOST_REJECTED = 1000
-"""Lines of one file that are no events, after which the rest of it is not read: it is a file of something else."""
+"""Lines of one file that are not events, after which the rest is not read: the file contains something else."""
 _REASONS = 20
 _SHOWN = 64 << 10
-"""Bytes of a line that is rejected: what is larger than a receiver takes can be looked up in its file."""
+"""Bytes that are sent of a rejected line. The whole line can be looked up in its file."""
 
 
 @dataclass
 class Intake:
-    """What became of files and their events, and why of some not.
+    """Counts of files and events, and the reasons why some were not ingested.
 
-    files: looked at; unchanged: nothing new in them; events: taken; losses: of these, told by a transport; rejected: no
-    events, kept in `rejected`; refused: not in the lake; waiting: ends that are not whole; unreadable: whole files;
-    stopped: files that were not read to their end, because too many of their lines are no events.
+    files: checked; unchanged: without new events; events: ingested; losses: those of them in which a transport reports
+    losses; rejected: lines that are not events, stored in table `rejected`; refused: not in the lake; waiting:
+    incomplete ends; unreadable: whole files; stopped: files that were not read to their end, because too many of their
+    lines are not events.
     """
 
     files: int = 0
@@ -49,36 +50,36 @@ class Intake:
     torn: list[str] = field(default_factory=list)
 
     def note(self, reason: str) -> None:
-        """Keep one of the first reasons."""
+        """Add a reason, if there are not too many yet."""
         if len(self.reasons) < _REASONS and reason not in self.reasons:
             self.reasons.append(reason)
 
     def note_file(self, reason: str) -> None:
-        """Keep a reason that is of a whole file, in place of one of its lines if there are many."""
+        """Add a reason that concerns a whole file; it replaces the last one if there are too many."""
         if reason not in self.reasons:
             self.reasons.insert(0, reason)
             del self.reasons[_REASONS:]
 
     @property
     def is_well(self) -> bool:
-        """Tell whether all that is whole is in the lake as events."""
+        """Return whether all complete events are in the lake."""
         return not (self.rejected or self.refused or self.unreadable or self.stopped)
 
     def wait_for(self, known: TakenFile) -> None:
-        """Count a file of which the end is not all there."""
+        """Count a file with an incomplete end."""
         self.waiting += 1
         if len(self.torn) < _REASONS:
             self.torn.append(
-                f"{known.path}: what is behind line {known.place.line} is not whole; it is waited for a day"
+                f"{known.path}: the end after line {known.place.line} is incomplete; it is rejected after a day"
             )
 
     def begin_look(self) -> None:
-        """Count anew what each look finds again."""
+        """Reset the counts that each pass over the files starts from zero."""
         self.files = self.unchanged = self.waiting = 0
         self.torn.clear()
 
     def shown(self) -> dict[str, Any]:
-        """Return it for an answer."""
+        """Return the counts and reasons for an answer."""
         found = asdict(self)
         found["reasons"] += found.pop("torn")
         return found
@@ -86,14 +87,14 @@ class Intake:
 
 @dataclass(frozen=True)
 class Deletion:
-    """Which taken files may go: acknowledged before both times, by our clock (us)."""
+    """Which ingested files may be deleted: those acknowledged before both times, by this machine's clock (us)."""
 
     rested_us: int
     in_bronze_us: int
 
 
 class FileTaker:
-    """Takes files to one receiver."""
+    """Ingests files into one receiver."""
 
     def __init__(
         self,
@@ -103,7 +104,11 @@ class FileTaker:
         on_batch: Callable[[Intake], None],
         most_rejected: int = MOST_REJECTED,
     ) -> None:
-        """on_batch: told what was done so far, after each batch; most_rejected: lines of a file that are no events."""
+        """Set up a taker that has read nothing yet.
+
+        on_batch: called with the counts so far after each batch; most_rejected: lines of a file that are not events,
+        after which the rest of the file is not read.
+        """
         self._ledger = ledger
         self._sender = sender
         self._claim = claim
@@ -111,7 +116,7 @@ class FileTaker:
         self._most_rejected = most_rejected
         self.done = Intake()
         self._refused: set[tuple[str, str]] = set()
-        self._settled: set[int] = set()  # hashes of files as they were listed: any change makes it another one
+        self._settled: set[int] = set()  # hashes of files as they were listed; any change of a file changes its hash
         self._undeletable: HeadwaterError | None = None
         self._begin()
 
@@ -123,9 +128,9 @@ class FileTaker:
         self._reached: dict[tuple[str, str], TakenFile] = {}
 
     def take(self, sources: Sequence[FileSource], since_us: int = 0, deletion: Deletion | None = None) -> None:
-        """Take what is new in files modified at or after a time; after a Retry or WrongSetting a second time, too.
+        """Ingest new events of files modified at or after a time; may be called again after a Retry or WrongSetting.
 
-        What stands against a deletion is raised once all is taken.
+        An error of a deletion is raised after all files were ingested.
         """
         self.done.begin_look()
         self._undeletable = None
@@ -134,7 +139,7 @@ class FileTaker:
             for found in source.files(since_us):
                 self._look(source, found, deletion)
         self._flush()
-        self._refused.clear()  # it is in the ledger now
+        self._refused.clear()  # they are in the ledger now
         if self._undeletable:
             raise self._undeletable
 
@@ -162,11 +167,11 @@ class FileTaker:
 
     def _remember(self, source: FileSource, found: FoundFile) -> None:
         if len(self._settled) >= _SETTLED:
-            self._settled.clear()  # most of them may be gone
+            self._settled.clear()  # most of them may no longer exist
         self._settled.add(hash((source.store, found)))
 
     def _delete(self, source: FileSource, found: FoundFile) -> bool:
-        """Delete a file; where one may not be deleted, no other is tried at this look."""
+        """Delete a file. If a deletion fails, no other is tried in this pass."""
         if self._undeletable:
             return False
         try:
@@ -178,7 +183,7 @@ class FileTaker:
     def _take_file(self, source: FileSource, found: FoundFile) -> None:
         try:
             with source.open(found) as file:
-                known = recognised(self._ledger, source, found, file)
+                known = recognize(self._ledger, source, found, file)
                 seen = replace(known, size=found.size, modified_us=found.modified_us, version=found.version)
                 self._read(found, seen, read_pieces(file, known.place, self._claim))
         except FileGone:
@@ -191,7 +196,7 @@ class FileTaker:
 
     def _pass_over(self, found: FoundFile, why: str) -> None:
         reason = f"{found.shown}: {why}"
-        self.done.unreadable += reason not in self.done.reasons  # not again at each look
+        self.done.unreadable += reason not in self.done.reasons  # counted once, not in each pass
         self.done.note(reason)
 
     def _read(self, found: FoundFile, reached: TakenFile, pieces: Iterator[Piece]) -> None:
@@ -210,17 +215,17 @@ class FileTaker:
         self._reach(replace(reached, ended=True))
 
     def _stop(self, reached: TakenFile, rejected: int) -> None:
-        """Leave the rest of a file unread until it changes; it is not deleted, as files with refused events are not."""
+        """Leave the rest of a file unread until it changes. It is not deleted, like files with refused events."""
         self.done.stopped += 1
         self.done.note_file(
-            f"{reached.path}: {rejected:,} of its lines are no events, so it is not read behind line "
-            f"{reached.place.line}. Take it out of the folder, or change it and run `headwater ingest` with a larger "
+            f"{reached.path}: {rejected:,} of its lines are not events, so it is not read after line "
+            f"{reached.place.line}. Move it out of the folder, or change it and run `headwater ingest` with a larger "
             "--max-rejected."
         )
         self._reach(replace(reached, ended=True, refused=True))
 
     def _add(self, reached: TakenFile, piece: Piece) -> bool:
-        """Add a piece to the batch; tells whether it is an event."""
+        """Add a piece to the batch. Return whether it is an event."""
         key = reached.store, reached.identity
         text = piece.text.strip()
         lost = loss_event(text)
@@ -239,14 +244,14 @@ class FileTaker:
         return is_event
 
     def _reach(self, reached: TakenFile) -> None:
-        """Note how far a file is read, and send what has become a batch."""
+        """Note how far a file is read, and send the batch if it is full."""
         self._reached[reached.store, reached.identity] = reached
         count = max(len(self._events), len(self._bad), len(self._reached) // 2)
         if count >= BATCH or self._size >= BATCH_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        """Send what is read, then keep how far that is. A kill in between sends it again: duplicates to the lake."""
+        """Send the batch, then store the positions. After a kill in between it is sent again; the lake deduplicates."""
         reach("ingest.read")
         refused = self._sender.send(self._events)
         for index, reason in refused.items():
@@ -255,7 +260,7 @@ class FileTaker:
             reason_of_bad = self._sender.quarantine(text, self._reached[key].path, line)
             if reason_of_bad is None:
                 self.done.rejected += 1
-                self.done.note(f"{self._reached[key].path}:{line}: no event; see `headwater rejected`")
+                self.done.note(f"{self._reached[key].path}:{line}: not an event; see `headwater rejected`")
             else:
                 self._refuse(key, line, reason_of_bad)
         self.done.events += len(self._events) - len(refused)

@@ -1,4 +1,4 @@
-"""Is it the file that we know, and where does reading go on? Files grow, are renamed, cut off and written anew."""
+"""Recognizes a file and the position at which reading continues: files grow, are renamed, truncated and rewritten."""
 
 from dataclasses import replace
 from hashlib import blake2b
@@ -9,16 +9,16 @@ from headwater.file_intake.sources.file_source import FileSource, FoundFile
 from headwater.file_intake.taken_ledger import TakenFile, TakenLedger
 
 COMPARED = 512
-"""Bytes by which a file is known again: at its beginning, and right before the place that it was read to."""
+"""Bytes by which a file is recognized: at its beginning, and right before the position to which it was read."""
 
 
 def digest(text: bytes) -> bytes:
-    """Return what stands for some bytes of a file."""
+    """Return a digest of some bytes of a file."""
     return blake2b(text, digest_size=16).digest()
 
 
-def recognised(ledger: TakenLedger, source: FileSource, found: FoundFile, file: BinaryIO) -> TakenFile:
-    """Return how far an opened file was taken: not at all for one that is new, or that was written anew."""
+def recognize(ledger: TakenLedger, source: FileSource, found: FoundFile, file: BinaryIO) -> TakenFile:
+    """Return how far an opened file was ingested; the beginning for a file that is new or was rewritten."""
     known = ledger.find(source.store, found.identity)
     if known and _goes_on(known, found, file):
         return replace(known, path=found.shown, head=known.head or _head(found, file))
@@ -39,7 +39,7 @@ def _head(found: FoundFile, file: BinaryIO) -> bytes:
 
 
 def is_settled(known: TakenFile, found: FoundFile) -> bool:
-    """Tell whether a file is as it was when it was read to its end."""
+    """Return whether a file is unchanged since it was read to its end."""
     return known.ended and _is_unchanged(known, found)
 
 
@@ -48,7 +48,7 @@ def _is_unchanged(known: TakenFile, found: FoundFile) -> bool:
 
 
 def _goes_on(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
-    """Tell whether what was read of a file is still in it; but for lines and gzip, all of it must be as it was."""
+    """Return whether a file still contains what was read of it; except for lines and gzip, it must be unchanged."""
     place = known.place
     if place.form == "lines":
         if found.size < place.position or not _begins_alike(known, found, file):
@@ -61,8 +61,9 @@ def _goes_on(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
 
 
 def _begins_alike(known: TakenFile, found: FoundFile, file: BinaryIO) -> bool:
-    """Tell by its beginning whether a file was begun anew while it was read: then its place is one in the new file.
+    """Return whether the beginning of a file is unchanged.
 
-    Where the place has versions, one reading is of one version.
+    If a file is rewritten while it is read, its position is one in the new file. A store with versions needs no check,
+    because a file is read in one version.
     """
     return bool(found.version) or not known.head or _head(found, file) == known.head

@@ -1,4 +1,4 @@
-"""What was taken of which file: one SQLite file for each receiver, so that no event is sent to it a second time."""
+"""Records how far each file was ingested, in one SQLite file for each receiver, so no event is sent to it twice."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,19 +11,20 @@ from urllib.parse import urlsplit
 
 from headwater.errors import Retry, WrongSetting
 from headwater.file_intake.file_forms import FilePlace
-from headwater.opening import or_closed
-from headwater.storage_faults import DAMAGED_IN_SQLITE, explain, on_disk, passes
+from headwater.resources import close_on_error
+from headwater.storage_faults import DAMAGED_IN_SQLITE, explain, is_transient, transient_faults_as_retry
 
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class TakenFile:
-    """How far a file was taken.
+    """How far a file was ingested.
 
-    size, modified_us, version: as it was listed then; ended: it was read to its end, as far as it was whole.
-    tail, tail_bytes: digest and length of what was read right before the place; head: digest of its beginning.
-    refused: some of it is not in the lake; taken_us: when the receiver last acknowledged some of it, by our clock.
+    size, modified_us, version: as the file was listed then; ended: it was read up to its end or an incomplete end.
+    tail, tail_bytes: digest and length of the bytes right before the position; head: digest of its beginning.
+    refused: some of its events are not in the lake; taken_us: when the receiver last acknowledged some of its events,
+    by this machine's clock.
     """
 
     store: str
@@ -58,7 +59,7 @@ _COLUMNS += "ended, torn, refused, taken_us"
 
 
 class TakenLedger:
-    """The ledger, held by one process at a time; the system lets go of it with the process."""
+    """The ledger. One process at a time has it open; the system releases the lock when the process ends."""
 
     def __init__(self, path: Path) -> None:
         """Open it, made if it is missing.
@@ -69,12 +70,14 @@ class TakenLedger:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
-            path.chmod(0o600)  # SQLite gives what it makes beside a file the rights of that file
-            with or_closed(sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)) as file:
+            path.chmod(0o600)  # SQLite creates further files with the permissions of this one
+            with close_on_error(
+                sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            ) as file:
                 self._file = file
                 file.execute("PRAGMA locking_mode = EXCLUSIVE")
                 file.execute("PRAGMA journal_mode = WAL")
-                file.execute("PRAGMA synchronous = NORMAL")  # what a power cut loses of it is sent again
+                file.execute("PRAGMA synchronous = NORMAL")  # events whose positions a power cut loses are sent again
                 file.execute("BEGIN EXCLUSIVE")
                 self._check_format()
                 file.execute("COMMIT")
@@ -83,64 +86,64 @@ class TakenLedger:
                 raise WrongSetting(
                     f"Another `headwater ingest` uses {path}. Give both paths in one command, or each its own --state."
                 ) from error
-            if passes(error):
-                raise Retry(f"Cannot keep what was taken in {path}: {explain(error, 'state')}") from error
-            raise WrongSetting(f"Cannot keep what was taken in {path}: {error}. Choose another --state.") from error
+            if is_transient(error):
+                raise Retry(f"Cannot store the ingest state in {path}: {explain(error, 'state')}") from error
+            raise WrongSetting(f"Cannot store the ingest state in {path}: {error}. Choose another --state.") from error
 
     def find(self, store: str, identity: str) -> TakenFile | None:
-        """Return what was taken of a file."""
+        """Return how far a file was ingested."""
         query = f"SELECT {_COLUMNS} FROM taken WHERE store = ? AND identity = ?"
         with self._used():
             return next(map(_taken_file, self._file.execute(query, (store, identity))), None)
 
     def alike(self, store: str, head: bytes) -> list[TakenFile]:
-        """Return what was taken of files of lines that begin like this one, which may be one of them, renamed."""
+        """Return how far files of lines with the same beginning were ingested: the file may be one of them, renamed."""
         where = "store = ? AND head = ? AND form = 'lines' AND head != x'' LIMIT 10"
         with self._used():
             return [*map(_taken_file, self._file.execute(f"SELECT {_COLUMNS} FROM taken WHERE {where}", (store, head)))]
 
     def keep(self, taken: Iterable[TakenFile]) -> None:
-        """Keep how far files were taken, all or none; raises Retry where the disk takes nothing."""
+        """Store how far files were ingested, all or none. Raises Retry if the disk cannot be written."""
         marks = ",".join("?" * _COLUMNS.count(",") + "?")
         with self._used(), self._file:
             self._file.execute("BEGIN")
             self._file.executemany(f"REPLACE INTO taken ({_COLUMNS}) VALUES ({marks})", map(_row, taken))
 
     def forget(self, taken: TakenFile) -> None:
-        """Forget a file that is no more."""
+        """Forget a file that no longer exists."""
         with self._used():
             self._file.execute("DELETE FROM taken WHERE store = ? AND identity = ?", (taken.store, taken.identity))
 
     @contextmanager
     def _used(self) -> Iterator[None]:
         try:
-            with on_disk(f"keep what was taken in {self.path}"):
+            with transient_faults_as_retry(f"store the ingest state in {self.path}"):
                 yield
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_IN_SQLITE:
                 raise
             raise WrongSetting(
-                f"{self.path}, which says what was taken, is damaged: {error}. Delete it: files are read from their "
-                "beginning, and what the lake has of them is recognised."
+                f"The ingest state {self.path} is damaged: {error}. Delete it: files are then read from their "
+                "beginning, and events that the lake contains already are recognized as duplicates."
             ) from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _check_format(self) -> None:
         (found,) = self._file.execute("PRAGMA user_version").fetchone()
         if found not in (0, FORMAT):
-            raise WrongSetting(f"{self.path} is of a newer Headwater. Use that one, or another --state.")
+            raise WrongSetting(f"A newer Headwater wrote {self.path}. Use that version, or another --state.")
         if found == FORMAT:
-            return  # and nothing is written, not even what is there
+            return  # without writing anything
         for statement in filter(str.strip, _CREATE.split(";")):
             self._file.execute(statement)
         self._file.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def ledger_path(state: Path, receiver: str) -> Path:
-    """Return where the ledger of a receiver lies: its name in clear, and what tells it from others of that name."""
+    """Return the path of a receiver's ledger: its host name and a digest of its address."""
     name = urlsplit(receiver).netloc.rpartition("@")[2].replace(":", "-") or "receiver"
     return state.expanduser() / f"{name}-{blake2b(receiver.rstrip('/').encode(), digest_size=4).hexdigest()}.sqlite"
 

@@ -1,1 +1,1 @@
-"""Who a request is of: keys in settings and in a file, tokens of an OIDC issuer, sessions of the dashboard."""
+"""Authentication: keys in the settings and in a file, tokens of an OIDC issuer, sessions of the dashboard."""

@@ -1,4 +1,4 @@
-"""The file of keys: hashes, never a secret; read anew when it changes, so that no process starts anew for a key."""
+"""The file of keys. It contains hashes instead of secrets, and processes reload it when it changes."""
 
 import json
 import logging
@@ -17,83 +17,84 @@ from headwater.errors import HeadwaterError, WrongSetting
 log = logging.getLogger(__name__)
 
 PREFIX = "hw_"
-"""A secret of ours begins with it, so that who finds one somewhere knows what it is."""
+"""Prefix of generated secrets, which makes leaked ones recognizable."""
 
-MOST_OF_A_NAME = 2
-"""Valid keys of one name: the one in use, and the one that it is exchanged for."""
+MAX_KEYS_PER_NAME = 2
+"""Valid keys with one name: the one in use, and its replacement during a rotation."""
 
-TELL_USE_S = 600.0
-"""How exact `last used` is: a file is written at most that often for a key, not for each request."""
+USE_INTERVAL_S = 600.0
+"""Minimum time between two writes of `last used` for a key. It limits the precision of `last used`."""
 
 
-class _NoneOfThem(Exception):
-    """No key of the file is meant."""
+class _NoKeyMatches(Exception):
+    """No key of the file matches."""
 
 
 _KEYS = TypeAdapter(tuple[Key, ...])
 
 
-class TextPlace(Protocol):
+class TextStore(Protocol):
     """A small text that several processes read and change."""
 
     def read(self) -> str | None:
-        """Return it, None where there is none; raises LakeUnavailable, WrongSetting."""
+        """Return the text, None if it does not exist. Raises LakeUnavailable, WrongSetting."""
 
     def change(self, edit: Callable[[str | None], str]) -> None:
-        """Replace it by what is made of it, as if nobody else did so meanwhile; edit may be called again."""
+        """Replace the text atomically by the result of `edit`, which may be called several times."""
 
 
 class KeyFile:
-    """Keys of one file, by their digests, and when each was used."""
+    """The keys of a file by digest, and the time of their last use."""
 
-    def __init__(self, place: TextPlace, uses: TextPlace, look_every_s: float = 0.25):
-        """Look at nothing yet. uses: where the last use of keys is kept."""
-        self._place = place
+    def __init__(self, store: TextStore, uses: TextStore, reload_every_s: float = 0.25):
+        """store: the text of the file; uses: stores the last use of each key."""
+        self._store = store
         self._uses = uses
-        self._look_every_s = look_every_s
-        self._next_look = 0.0
+        self._reload_every_s = reload_every_s
+        self._next_reload = 0.0
         self._text: str | None = None
-        self._told: dict[str, float] = {}
+        self._saved_uses: dict[str, float] = {}
         self.keys: Mapping[bytes, Key] = {}
         self.used: dict[str, float] = {}
-        self.is_there = False
+        self.exists = False
 
     def is_due(self) -> bool:
-        """Tell whether it is time to look; tells so once."""
+        """Return whether to reload the file now. Returns True once per interval."""
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_reload:
             return False
-        self._next_look = now + self._look_every_s
+        self._next_reload = now + self._reload_every_s
         return True
 
-    def look(self) -> None:
-        """Read what has changed; where that fails, what is known stays.
+    def reload(self) -> None:
+        """Reload the file if it changed. If this fails, keep the known keys.
 
-        A file that was there once counts as there: to let everybody in again takes a start of the process.
+        A file that existed once counts as existing until the process restarts, so that deleting it does not open
+        access.
         """
         try:
-            text = self._place.read()
-            self.is_there = self.is_there or text is not None
+            text = self._store.read()
+            self.exists = self.exists or text is not None
             if text != self._text:
                 self.keys = {key.digest: key for key in read_keys(text)}
                 self._text = text
         except HeadwaterError as error:
-            self.is_there = True
-            log.error("The file of keys is not taken up: %s", error)
+            self.exists = True
+            log.error("Cannot reload the file of keys, the previous keys stay valid: %s", error)
 
     def all(self) -> Sequence[Key]:
-        """Return the keys as they are now; raises where they cannot be read."""
-        return read_keys(self._place.read())
+        """Return the current keys. Raises LakeUnavailable or WrongSetting if they cannot be read."""
+        return read_keys(self._store.read())
 
     def last_used(self) -> dict[str, float]:
-        """Return, by key id, about when it was used last (s since 1970), as far as processes have told."""
+        """Return the approximate time of the last use by key id (s since 1970), as saved by all processes."""
         found: dict[str, float] = json.loads(self._uses.read() or "{}")
         return {name: max(when, self.used.get(name, 0.0)) for name, when in (self.used | found).items()}
 
     def add(self, wanted: Key) -> tuple[Key, str]:
-        """Make a key, whose id, secret and hash are made here; returns it and the secret, which nobody has again.
+        """Add a key with a new id and secret, and return the key and the secret, which is not stored.
 
-        Raises WrongSetting where a name has as many valid keys as it may.
+        Raises WrongSetting if the name already has MAX_KEYS_PER_NAME valid keys.
         """
         secret = PREFIX + secrets.token_urlsafe(32)
         made = {"id": secrets.token_hex(4), "sha256": digest_of(secret).hex(), "key": None, "made": datetime.now(UTC)}
@@ -102,20 +103,20 @@ class KeyFile:
         def edit(text: str | None) -> str:
             found = read_keys(text)
             valid = [each for each in found if each.name == key.name and each.is_valid(datetime.now(UTC))]
-            if len(valid) >= MOST_OF_A_NAME:
+            if len(valid) >= MAX_KEYS_PER_NAME:
                 ids = " and ".join(each.id for each in valid)
                 raise WrongSetting(f"{key.name!r} has {len(valid)} valid keys: {ids}. Revoke one of them first.")
-            return written([*found, key])
+            return serialize_keys([*found, key])
 
         self._change(edit)
         return key, secret
 
     def revoke(self, which: Callable[[Key], bool]) -> Sequence[Key]:
-        """Take keys out and return them."""
+        """Remove the matching keys and return them."""
         return self._replace(which, lambda _: None)
 
     def assign(self, which: Callable[[Key], bool], owner: Identity) -> Sequence[Key]:
-        """Give keys an owner and return them as they are now."""
+        """Set the owner of the matching keys and return the changed keys."""
 
         def owned(key: Key) -> Key:
             return key.model_copy(update={"owner": owner})
@@ -123,50 +124,55 @@ class KeyFile:
         return [owned(key) for key in self._replace(which, owned)]
 
     def _replace(self, which: Callable[[Key], bool], new: Callable[[Key], Key | None]) -> Sequence[Key]:
-        """Replace keys and return the old ones. Without any, nothing is written: a new file would end open access."""
+        """Replace the matching keys and return the old ones.
+
+        Without a match, write nothing, because a new file would end open access.
+        """
         old: list[Key] = []
 
         def edit(text: str | None) -> str:
             found = read_keys(text)
             old[:] = [key for key in found if which(key)]
             if not old:
-                raise _NoneOfThem
+                raise _NoKeyMatches
             replaced = [new(key) if key in old else key for key in found]
-            return written([key for key in replaced if key is not None])
+            return serialize_keys([key for key in replaced if key is not None])
 
-        with suppress(_NoneOfThem):
+        with suppress(_NoKeyMatches):
             self._change(edit)
         return old
 
     def _change(self, edit: Callable[[str | None], str]) -> None:
-        self._place.change(edit)
-        self._next_look = 0.0  # who asks next in this process sees it
+        self._store.change(edit)
+        self._next_reload = 0.0  # the next request of this process sees the change
 
-    def unknown_uses(self) -> dict[str, float]:
-        """Return, by key id, the uses that are worth a write: the first, and then one in TELL_USE_S."""
-        return {name: when for name, when in self.used.items() if when > self._told.get(name, 0.0) + TELL_USE_S}
+    def unsaved_uses(self) -> dict[str, float]:
+        """Return the uses to save by key id: the first one, then one per USE_INTERVAL_S."""
+        return {
+            name: when for name, when in self.used.items() if when > self._saved_uses.get(name, 0.0) + USE_INTERVAL_S
+        }
 
-    def tell_uses(self) -> None:
-        """Write these down; where that fails, what is known stays."""
-        fresh = self.unknown_uses()
-        self._told |= fresh
+    def save_uses(self) -> None:
+        """Save the unsaved uses. A failure is only logged."""
+        fresh = self.unsaved_uses()
+        self._saved_uses |= fresh
         try:
             self._uses.change(lambda text: json.dumps(json.loads(text or "{}") | fresh))
         except (HeadwaterError, ValueError) as error:
-            log.error("The use of keys is not kept: %s", error)
+            log.error("Cannot save when keys were used: %s", error)
 
 
 def read_keys(text: str | None) -> Sequence[Key]:
-    """Read a file of keys; raises WrongSetting, which says nothing of what is in it."""
+    """Parse a file of keys. Raises WrongSetting, whose message does not quote the file."""
     try:
         return _KEYS.validate_json(text) if text else ()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise WrongSetting(f"The file of keys is broken at {where!r}: {first['msg']}. Restore it.") from None
+        raise WrongSetting(f"The file of keys is invalid at {where!r}: {first['msg']}. Restore it.") from None
 
 
-def written(keys: Sequence[Key]) -> str:
-    """Return the text of a file of keys: hashes alone."""
+def serialize_keys(keys: Sequence[Key]) -> str:
+    """Return the text of a file of keys. It contains no secrets."""
     values: list[dict[str, Any]] = [key.model_dump(mode="json", exclude={"key"}, exclude_defaults=True) for key in keys]
     return json.dumps(values, indent=1) + "\n"

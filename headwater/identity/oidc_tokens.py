@@ -1,4 +1,4 @@
-"""Tokens of an OIDC issuer, such as Entra ID: whose they are, checked against the issuer's own keys."""
+"""Verify tokens of an OIDC issuer, such as Entra ID, with the published keys of the issuer."""
 
 import asyncio
 import logging
@@ -18,32 +18,33 @@ from headwater.errors import Retry
 
 log = logging.getLogger(__name__)
 
-REFUSED_TOKENS = Counter("headwater_refused_tokens", "Tokens that were refused, by the kind of fault.", ["reason"])
+REFUSED_TOKENS = Counter("headwater_refused_tokens", "Rejected tokens by reason.", ["reason"])
 
 ALGORITHMS = ("RS256", "ES256")
-"""Signatures alone: a token that names a secret's algorithm, or none, is nobody's."""
+"""Accepted algorithms: asymmetric signatures only. Tokens with `HS256` or `none` are rejected."""
 
 SKEW_S = 60
-KEEP_S = 3600.0
-STALE_S = 24 * 3600.0
-ASK_AGAIN_S = 30.0
-"""Least time between two requests for keys: an unknown key id, which anybody can write, costs no more than that."""
+KEYS_FRESH_S = 3600.0
+KEYS_EXPIRE_S = 24 * 3600.0
+FETCH_INTERVAL_S = 30.0
+"""Minimum time between two requests for keys. Anybody can send unknown key ids; this limits their cost."""
 
-MOST_REMEMBERED = 10_000
-LONGEST = 16_000
+MAX_CACHED_TOKENS = 10_000
+MAX_TOKEN_CHARS = 16_000
 MIN_RSA_BITS = 2048
 MAX_SUBJECT = 255
-"""Characters of `sub` (OpenID Connect Core 1.0, section 2); a longer one is refused, because a cut one is another's."""
+"""Maximum length of `sub` (OpenID Connect Core 1.0, section 2). Longer ones are rejected, because a truncated `sub`
+could be the one of another person."""
 _CLAIMS = ("roles", "groups", "scp", "scope")
 _TIMEOUT = httpx.Timeout(5.0)
 _WORDS: Mapping[str, Role] = {"read": "read", "write": "write", "admin": "admin"}
 
 
 class Issuer(NamedTuple):
-    """Where tokens come from. audience: whom they must be for; roles: what the words of their claims allow.
+    """The issuer of tokens.
 
-    roles: value of `roles`, `groups`, `scp` or `scope` → `read`, `write` or `admin`, with `:NAMESPACE` behind it for a
-    namespace of jobs.
+    audience: accepted audiences; roles: maps values of the claims `roles`, `groups`, `scp` and `scope` to `read`,
+    `write`, `admin` or `write:NAMESPACE`.
     """
 
     url: str
@@ -51,8 +52,8 @@ class Issuer(NamedTuple):
     roles: Mapping[str, str]
 
 
-class Discovered(NamedTuple):
-    """What an issuer says of itself."""
+class ProviderMetadata(NamedTuple):
+    """Metadata of an issuer (OpenID Connect Discovery 1.0)."""
 
     issuer: str
     jwks_uri: str
@@ -61,82 +62,82 @@ class Discovered(NamedTuple):
 
 
 class IssuerKeys:
-    """An issuer's keys: asked for when they are missing or old, kept for a day while it does not answer."""
+    """The keys of an issuer. They are fetched on demand, and stay valid for a day if the issuer does not answer."""
 
     def __init__(self, url: str, client: httpx.AsyncClient):
-        """Ask for nothing yet."""
         self._url = url.rstrip("/")
         self._client = client
         self._keys: dict[str, jwt.PyJWK] = {}
-        self._said: Discovered | None = None
-        self._fetched = self._tried = float("-inf")
-        self._turn = asyncio.Lock()
+        self._metadata: ProviderMetadata | None = None
+        self._fetched = self._attempted = float("-inf")
+        self._lock = asyncio.Lock()
 
-    async def discovered(self) -> Discovered:
-        """Return what the issuer says of itself; raises Retry where it does not answer, or for another."""
-        if self._said is None:
+    async def metadata(self) -> ProviderMetadata:
+        """Return the metadata of the issuer. Raises Retry if it does not answer or has another name."""
+        if self._metadata is None:
             found = await _json(self._client, f"{self._url}/.well-known/openid-configuration")
             try:
-                said = Discovered(*(str(found[name]) for name in Discovered._fields))
+                metadata = ProviderMetadata(*(str(found[name]) for name in ProviderMetadata._fields))
             except KeyError as error:
-                raise Retry(f"{self._url} says no {error}: it is no OIDC issuer. Correct `oidc_issuer`.") from error
-            if said.issuer.rstrip("/") != self._url:
-                raise Retry(f"{self._url} calls itself {said.issuer[:200]!r}. Set `oidc_issuer` to that name.")
-            self._said = said
-        return self._said
+                raise Retry(
+                    f"{self._url} is not an OIDC issuer: its metadata lacks {error}. Correct `oidc_issuer`."
+                ) from error
+            if metadata.issuer.rstrip("/") != self._url:
+                raise Retry(f"{self._url} calls itself {metadata.issuer[:200]!r}. Set `oidc_issuer` to that name.")
+            self._metadata = metadata
+        return self._metadata
 
     async def key(self, key_id: str) -> jwt.PyJWK | None:
-        """Return a key; asks the issuer, now and then only, where the id is not known or what is known is old."""
-        if self._wants(key_id):
-            async with self._turn:
-                if self._wants(key_id):  # else somebody else has asked meanwhile
+        """Return a key; None if unknown. Fetches the keys, at a limited rate, if the id is unknown or they are old."""
+        if self._should_fetch(key_id):
+            async with self._lock:
+                if self._should_fetch(key_id):  # another request may have fetched them in the meantime
                     await self._fetch()
-        is_stale = time.monotonic() - self._fetched > STALE_S
+        is_stale = time.monotonic() - self._fetched > KEYS_EXPIRE_S
         return None if is_stale else self._keys.get(key_id)
 
-    def _wants(self, key_id: str) -> bool:
+    def _should_fetch(self, key_id: str) -> bool:
         now = time.monotonic()
-        missing = key_id not in self._keys or now - self._fetched > KEEP_S
-        return missing and now - self._tried > ASK_AGAIN_S
+        missing = key_id not in self._keys or now - self._fetched > KEYS_FRESH_S
+        return missing and now - self._attempted > FETCH_INTERVAL_S
 
     async def _fetch(self) -> None:
-        self._tried = time.monotonic()
+        self._attempted = time.monotonic()
         try:
-            found = await _json(self._client, (await self.discovered()).jwks_uri)
+            found = await _json(self._client, (await self.metadata()).jwks_uri)
             signs = [each for each in found.get("keys", ()) if each.get("kid") and each.get("use", "sig") == "sig"]
-            self._keys = {each["kid"]: key for each in signs if (key := _readable(each))}
+            self._keys = {each["kid"]: key for each in signs if (key := _parse_key(each))}
             self._fetched = time.monotonic()
         except (Retry, AttributeError, TypeError) as error:
-            log.error("The issuer's keys are not taken up, what is known stays: %s", error)
+            log.error("Cannot fetch the keys of the issuer, the known keys stay valid: %s", error)
 
 
-class TokenCheck:
-    """Tells whose a token is; what was checked is remembered until it ends."""
+class TokenVerifier:
+    """Verifies tokens, and caches the result until the token expires."""
 
     def __init__(self, issuer: Issuer):
-        """Ask for nothing yet."""
         self._issuer = issuer
         self.client = issuer_client()
         self.keys = IssuerKeys(issuer.url, self.client)
         self._known: dict[bytes, tuple[float, Caller]] = {}
 
     async def caller(self, token: str) -> Caller | None:
-        """Return whose an access token is; None for one that is not good, whatever is wrong with it."""
+        """Return the caller of an access token; None if the token is invalid or gives no role."""
         digest = digest_of(token)
         until, caller = self._known.get(digest, (0.0, None))
         if time.time() < until:
             return caller
         claims = await self.claims(token, self._issuer.audience)
-        caller = self.allowed(claims) if claims else None
+        caller = self.caller_from_claims(claims) if claims else None
         if claims and caller:
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= MAX_CACHED_TOKENS:
                 self._known.clear()
             self._known[digest] = (float(claims["exp"]) + SKEW_S, caller)
         return caller
 
     async def claims(self, token: str, audience: Sequence[str]) -> Mapping[str, Any] | None:
-        """Return what a token says, checked: signature, issuer, audience, times; None where any of these is wrong."""
-        if len(token) > LONGEST:
+        """Return the claims of a token; None if its signature, issuer, audience or time is invalid."""
+        if len(token) > MAX_TOKEN_CHARS:
             REFUSED_TOKENS.labels("TooLong").inc()
             return None
         try:
@@ -150,7 +151,7 @@ class TokenCheck:
                 key,
                 algorithms=[key.algorithm_name] if key.algorithm_name in ALGORITHMS else [],
                 audience=list(audience),
-                issuer=(await self.keys.discovered()).issuer,
+                issuer=(await self.keys.metadata()).issuer,
                 leeway=SKEW_S,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
@@ -159,9 +160,9 @@ class TokenCheck:
             return None
         return found
 
-    def allowed(self, claims: Mapping[str, Any]) -> Caller | None:
-        """Return what a token's claims allow; None where they give no role, or name no subject as OIDC defines it."""
-        granted = [self._issuer.roles[word] for word in _words(claims) if word in self._issuer.roles]
+    def caller_from_claims(self, claims: Mapping[str, Any]) -> Caller | None:
+        """Return the caller that claims describe; None if they give no role or have no valid `sub`."""
+        granted = [self._issuer.roles[word] for word in _claim_words(claims) if word in self._issuer.roles]
         pairs = [grant.partition(":")[::2] for grant in granted]
         roles = frozenset(_WORDS[role] for role, _ in pairs)
         writes = [namespace for role, namespace in pairs if role == "write"]
@@ -178,36 +179,36 @@ class TokenCheck:
         return Caller(named, roles, frozenset(() if everywhere else writes), None, "token", who, is_person)
 
 
-def _words(claims: Mapping[str, Any]) -> set[str]:
+def _claim_words(claims: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for name in _CLAIMS:
-        said = claims.get(name)
-        found.update(said.split() if isinstance(said, str) else [str(each) for each in said] if said else ())
+        value = claims.get(name)
+        found.update(value.split() if isinstance(value, str) else [str(each) for each in value] if value else ())
     return found
 
 
-def _readable(said: Mapping[str, Any]) -> jwt.PyJWK | None:
-    """Return a key that we take; an issuer may have others, of kinds that we do not."""
+def _parse_key(jwk: Mapping[str, Any]) -> jwt.PyJWK | None:
+    """Parse a JSON Web Key; None if its kind is not supported or it is too short."""
     try:
-        key = jwt.PyJWK.from_dict(dict(said))
+        key = jwt.PyJWK.from_dict(dict(jwk))
     except jwt.PyJWTError:
         return None
     if key.key_type == "RSA" and key.key.key_size < MIN_RSA_BITS:
-        log.error("The issuer's key %.100r has fewer than %d bits and is refused.", said.get("kid"), MIN_RSA_BITS)
+        log.error("Rejected the key %.100r of the issuer: it has fewer than %d bits.", jwk.get("kid"), MIN_RSA_BITS)
         return None
     return key if key.algorithm_name in ALGORITHMS else None
 
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Return what an issuer's certificate is checked by; reading it takes 50 ms, in which nobody else is answered."""
+    """Return the trusted certificates. Cached, because loading them blocks the event loop for 50 ms."""
     return httpx.create_ssl_context()
 
 
 def issuer_client() -> httpx.AsyncClient:
-    """Return what asks an issuer, now and then: its connections end with each answer, so that nobody must close it.
+    """Return an HTTP client for rare requests to an issuer. It keeps no connections, so it need not be closed.
 
-    It keeps no cookie: what an issuer sets when one person signs in does not go along when the next one does.
+    It stores no cookies, so that a cookie of one person's sign-in is not sent with the next one's.
     """
     limits = httpx.Limits(max_keepalive_connections=0)
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))

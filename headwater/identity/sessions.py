@@ -1,4 +1,4 @@
-"""Sessions of the dashboard: who signed in, in a cookie that only we can have written."""
+"""Sessions of the dashboard, stored in sealed cookies."""
 
 import base64
 import hmac
@@ -9,14 +9,14 @@ import msgspec
 
 from headwater.access import Caller, Identity, Role
 
-SESSION = "headwater_session"
-LIFETIME_S = 8 * 3600
+SESSION_COOKIE = "headwater_session"
+SESSION_LIFETIME_S = 8 * 3600
 
-SIGNING_IN = "headwater_signing_in"
-"""The cookie between the way to the issuer and the way back."""
+SIGN_IN_COOKIE = "headwater_signing_in"
+"""Cookie with the state of a sign-in, from the redirect to the issuer until the callback."""
 
-TAKES_S = 600
-"""Seconds in which somebody must have signed in at the issuer."""
+SIGN_IN_TIMEOUT_S = 600
+"""Maximum duration of a sign-in at the issuer."""
 
 
 class _Session(msgspec.Struct, frozen=True, array_like=True):
@@ -30,39 +30,39 @@ class _Session(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Sessions:
-    """Seals and opens what cookies hold. A session ends by itself; a new secret ends all of them."""
+    """Seals and unseals the content of cookies. A new secret ends all sessions."""
 
     def __init__(self, secret: bytes):
-        """secret: at least 32 random bytes, the same for all processes that answer for one address."""
+        """secret: at least 32 random bytes, the same for all processes behind one URL."""
         self._secret = secret
 
     def seal(self, purpose: str, body: bytes) -> str:
-        """Return text with a seal on it, which is good for one purpose."""
+        """Return the encoded body with an HMAC that is valid for one purpose."""
         text = base64.urlsafe_b64encode(body).rstrip(b"=").decode()
         return f"{text}.{self._mark(purpose, text)}"
 
-    def opened(self, purpose: str, sealed: str) -> bytes | None:
-        """Return what was sealed; None where the seal is not ours, or of another purpose."""
+    def unseal(self, purpose: str, sealed: str) -> bytes | None:
+        """Return the sealed body; None if the HMAC is wrong or is for another purpose."""
         text, _, mark = sealed.rpartition(".")
         if not text or not hmac.compare_digest(self._mark(purpose, text).encode(), mark.encode()):
             return None
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
     def begin(self, caller: Caller, until: float) -> str:
-        """Return the value of a person's session cookie; until: when the session ends (s since 1970)."""
+        """Return the value of a session cookie. until: end of the session (s since 1970)."""
         person = caller.identity
         assert person is not None  # noqa: S101 - only a checked token begins a session
         session = _Session(
             caller.name, caller.roles, caller.namespaces, until, person.issuer, person.subject, person.object_id
         )
-        return self.seal(SESSION, msgspec.json.encode(session))
+        return self.seal(SESSION_COOKIE, msgspec.json.encode(session))
 
     def caller(self, cookies: str) -> Caller | None:
-        """Return the person whose session the cookies hold; None if there is none, or it has ended.
+        """Return the person of the session in a Cookie header; None if there is none or it has ended.
 
-        Older versions did not store the subject in a session: its person must sign in again.
+        Sessions of older versions have no subject and are invalid.
         """
-        body = self.opened(SESSION, cookie(cookies, SESSION))
+        body = self.unseal(SESSION_COOKIE, cookie(cookies, SESSION_COOKIE))
         session = msgspec.json.decode(body, type=_Session) if body else None
         if session is None or time.time() >= session.until or not session.subject:
             return None
@@ -77,7 +77,7 @@ class Sessions:
 
 
 def cookie(cookies: str, name: str) -> str:
-    """Return the value of a cookie, empty without it."""
+    """Return the value of a cookie in a Cookie header, empty if it is missing."""
     if name not in cookies:
         return ""
     try:

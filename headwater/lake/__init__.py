@@ -1,1 +1,1 @@
-"""Delta tables with delta-rs: write once, read by position, keep small."""
+"""Delta tables with delta-rs: exactly-once appends, reads by position, and maintenance."""

@@ -1,4 +1,4 @@
-"""Who changed what, when and from where: one Delta table beside bronze, `lake/admin/admin_log`."""
+"""The admin log: who changed what, when and from where, in the Delta table `lake/admin/admin_log`."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from headwater.events.redaction_rules import redact_text
 from headwater.lake.delta_table import LakeTable
 from headwater.lake.row_pages import by_text, by_time, row_list, rows_page
-from headwater.paging import Cut, ListPage
+from headwater.paging import ListPage, ResultPage
 from headwater.tables import ADMIN_LOG
 
 Outcome = Literal["done", "refused", "failed"]
@@ -21,7 +21,7 @@ _LONGEST = 2000
 
 
 class Actor(NamedTuple):
-    """Who acts. who: name of the key, the person's name by OIDC, or `USER@MACHINE` of a command line.
+    """The author of a change. who: the name of the key, the person's OIDC name, or `USER@MACHINE` for a command.
 
     address, agent: of the request; empty for a command.
     """
@@ -32,7 +32,7 @@ class Actor(NamedTuple):
 
 
 def open_admin_log(lake: str, options: Mapping[str, str] | None = None) -> LakeTable:
-    """Return the table, there or not; lake, options: as `runtime.storage.lake_place` returns them."""
+    """Return the table, which may not exist yet. lake, options: as returned by `runtime.storage.lake_place`."""
     return LakeTable(f"{lake}/admin/{ADMIN_LOG.name}", ADMIN_LOG, options)
 
 
@@ -41,25 +41,25 @@ def record_admin(
 ) -> None:
     """Write one row: `actor` did `action` to `subject`.
 
-    table: of `open_admin_log(*lake_place(settings))`. action: what it is called as a command, such as `keys add`,
-    `forget`, `sinks redrive`. subject: the thing's name, never its content. detail: what else matters, such as counts.
-    All texts are redacted and cut at 2,000 characters, so that no secret gets here by mistake.
-    Raises LakeUnavailable: then the row may be there or not, and the caller says that the act is not logged.
+    table: from `open_admin_log(*lake_place(settings))`. action: the name of the command, such as `keys add`, `forget`,
+    `sinks redrive`. subject: the name of the changed thing, never its content. detail: further facts, such as counts.
+    All texts are redacted and shortened to 2,000 characters, so that no secret is logged by mistake.
+    Raises LakeUnavailable: then the row may or may not exist, and the caller reports that the change is not logged.
     """
     _append(table, [_row(actor, action, subject, outcome, detail)])
 
 
 class AdminRecorder:
-    """Writes acts of one process: those that come while a commit is under way go into the next one together."""
+    """Writes the changes of one process. Changes that arrive during a commit share the next commit."""
 
     def __init__(self, table: LakeTable):
-        """table: of `open_admin_log(*lake_place(settings))`, for this alone."""
+        """table: from `open_admin_log(*lake_place(settings))`, used only by this recorder."""
         self._table = table
         self._writing = threading.Lock()
         self._waiting: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
 
     def record(self, actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> None:
-        """Write one row, as `record_admin` does, and return once it is written; from any thread."""
+        """Write one row like `record_admin`, and return when it is written. Thread-safe."""
         written = Future[None]()
         self._waiting.append((_row(actor, action, subject, outcome, detail), written))
         with self._writing:
@@ -86,8 +86,8 @@ def _append(table: LakeTable, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _row(actor: Actor, action: str, subject: str, outcome: Outcome, detail: str) -> tuple[Any, ...]:
-    said = (actor.who, action, subject, outcome, detail, actor.address, actor.agent)
-    return (uuid.uuid4().hex, time.time_ns() // 1000, *(redact_text(text)[:_LONGEST] for text in said))
+    texts = (actor.who, action, subject, outcome, detail, actor.address, actor.agent)
+    return (uuid.uuid4().hex, time.time_ns() // 1000, *(redact_text(text)[:_LONGEST] for text in texts))
 
 
 _LISTED = row_list(
@@ -97,6 +97,6 @@ _LISTED = row_list(
 )  # fmt: skip
 
 
-def admin_rows(table: LakeTable, page: ListPage, *, since_us: int | None = None) -> Cut[dict[str, Any]]:
-    """List a page of acts, the newest first where nothing else is asked for; since_us: at or after (UTC)."""
+def admin_rows(table: LakeTable, page: ListPage, *, since_us: int | None = None) -> ResultPage[dict[str, Any]]:
+    """List a page of changes, newest first by default. since_us: at or after this time (UTC)."""
     return rows_page(table, _LISTED, page, [] if since_us is None else [f"at >= to_timestamp_micros({since_us})"])

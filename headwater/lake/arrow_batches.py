@@ -1,4 +1,4 @@
-"""Rows to Arrow: nested columns are flattened first, so that no dictionary is built per dataset."""
+"""Converts rows to Arrow. Nested columns are flattened first, which avoids a dictionary per dataset."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -20,7 +20,7 @@ _SCALARS = {
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """Return the Arrow schema of a table; every column may be null."""
+    """Return the Arrow schema of a table. All columns are nullable."""
     return pa.schema([(name, arrow_type(kind)) for name, kind in table.columns.items()])
 
 
@@ -44,7 +44,7 @@ def arrow_batch(table: Table, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch
 
 
 def rows_where(batch: pa.RecordBatch, kept: Sequence[bool]) -> pa.RecordBatch:
-    """Return the rows of a batch that have True beside them."""
+    """Filter the rows of a batch by a mask."""
     return batch.filter(pa.array(kept, pa.bool_()))
 
 

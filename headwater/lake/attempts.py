@@ -1,7 +1,7 @@
-"""Records that kill the parser or the index: a batch that took the process down is tried smaller, down to one record.
+"""Handles records that kill the parser or the index: after a death, the batch is tried in smaller parts.
 
-A body of 32 MiB can need a hundred times that as Python objects; where memory is short, the process is killed each
-time it comes to it, and without a count of attempts everything behind it would wait forever.
+A body of 32 MiB may need a hundred times as much memory as Python objects. If memory is short, the process is killed
+each time it reads the body. Without a count of attempts, all later records would wait forever.
 """
 
 import contextlib
@@ -10,14 +10,14 @@ from pathlib import Path
 
 BATCH_RECORDS = 2000
 MAX_DEATHS = 9
-"""Deaths at one watermark after which its next record is rejected unread: four halvings by four, then more tries."""
+"""Deaths at one watermark after which the next record is rejected unread. Each death divides the batch size by four."""
 
 
 class Attempts:
-    """Counts, in a file that survives the process, how often a batch behind one watermark was begun and not ended."""
+    """Counts the attempts at a watermark that did not end, in a file that survives the process."""
 
     def __init__(self, path: Path):
-        """Read the count that a process before left behind."""
+        """Read the count of earlier processes."""
         self._path = path
         try:
             self._watermark, self._deaths = json.loads(path.read_text())
@@ -25,17 +25,17 @@ class Attempts:
             self._watermark, self._deaths = -1, 0
 
     def begin(self, watermark: int) -> int:
-        """Note that a batch behind `watermark` begins; returns how many records it may hold, 0 for: reject the next."""
+        """Record the start of a batch. Returns its maximum number of records, or 0 to reject the next record."""
         self._deaths = self._deaths + 1 if watermark == self._watermark else 0
         self._watermark = watermark
         self._write()
         return 0 if self._deaths > MAX_DEATHS else max(1, BATCH_RECORDS >> (2 * self._deaths))
 
     def end(self) -> None:
-        """Note that the process outlived the batch, whatever became of it."""
+        """Record that the process survived the batch, whether it succeeded or failed."""
         self._deaths = -1
         self._write()
 
     def _write(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk must not add a reason to die
+        with contextlib.suppress(OSError):  # a full disk must not stop the parser
             self._path.write_text(json.dumps([self._watermark, self._deaths]))

@@ -1,13 +1,13 @@
-"""Bronze as a stream: what stands behind a position, partition by partition."""
+"""Reads bronze as a stream: the events after a position, by partition."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from headwater.collector import paused
 from headwater.events.event import Sent
 from headwater.events.position import Source
 from headwater.events.stored_cells import SENT, StoredHead, sent_of
 from headwater.events.times import AHEAD_US
+from headwater.garbage_collection import gc_paused
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.event_order import EVENT_US, ORDER
 from headwater.lake.query_rows import QueryRows
@@ -18,11 +18,11 @@ from headwater.lineage.runs.job_identity import run_key
 from headwater.lineage.runs.run_facts import TERMINAL
 
 Progress = Mapping[tuple[str, str], int]
-"""(log epoch, partition) → the newest sequence that a consumer has taken."""
+"""The newest sequence that a consumer has processed, by (log epoch, partition)."""
 
 
 class BronzeEvent(NamedTuple):
-    """An event as bronze has it, without its body; sent: None in rows of older versions, whose body alone says it."""
+    """A stored event without its body. sent: None in rows of older versions, where only the body has this content."""
 
     event_id: str
     received_us: int
@@ -31,9 +31,9 @@ class BronzeEvent(NamedTuple):
 
 
 def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
-    """Return, for each partition that holds more than the consumer has taken, its newest sequence.
+    """Return the newest sequence of each partition that has events that the consumer has not processed.
 
-    Reads no body, and by the statistics of the files only those that hold something new.
+    Reads no bodies, and skips files without new events by their statistics.
     """
     found = bronze.events.query(
         "SELECT log, incarnation, partition, max(sequence) AS head FROM t "
@@ -43,10 +43,10 @@ def sources_ahead(bronze: Bronze, progress: Progress) -> dict[Source, int]:
 
 
 def is_cut_off(bronze: Bronze, progress: Progress) -> bool:
-    """Tell whether retention has removed events that a consumer has not taken, as it was stopped for too long.
+    """Whether retention has removed events that a consumer has not processed, because it was stopped for too long.
 
-    That is so if a partition begins behind the consumer's next record, and not all records between are known as
-    duplicates or rejected. A partition without any event left is not looked at.
+    This is the case if a partition begins after the consumer's next record, and the records in between are not all
+    duplicates or rejected. Partitions without remaining events are ignored.
     """
     found = bronze.events.query(
         "SELECT log, incarnation, partition, min(sequence) AS oldest FROM t "
@@ -64,7 +64,7 @@ def is_cut_off(bronze: Bronze, progress: Progress) -> bool:
 
 
 def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
-    """Return, for each partition, the newest sequence that was received before a moment (us), 0 where none was."""
+    """Return the newest sequence of each partition that was received before a time (us); 0 if there is none."""
     found = bronze.events.query(
         "SELECT log, incarnation, partition, max(CASE WHEN cast(received_at AS bigint) < "
         f"{received_us} THEN sequence ELSE 0 END) AS head FROM t GROUP BY log, incarnation, partition"
@@ -73,12 +73,12 @@ def sources_before(bronze: Bronze, received_us: int) -> dict[Source, int]:
 
 
 def oldest_ahead_us(bronze: Bronze, progress: Progress) -> int | None:
-    """Return when the oldest event was received that the consumer has not taken (us), None if it has all."""
+    """Return when the oldest unprocessed event was received (us), or None."""
     return ahead(bronze, progress)[1]
 
 
 def ahead(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
-    """Count the events that the consumer has not taken, and say when the oldest was received (us, None if none)."""
+    """Return the number of unprocessed events, and when the oldest was received (us, or None)."""
     if not bronze.exists():
         return 0, None
     found = bronze.events.query(
@@ -88,10 +88,10 @@ def ahead(bronze: Bronze, progress: Progress) -> tuple[int, int | None]:
 
 
 def taken(bronze: Bronze, progress: Progress) -> tuple[str, int]:
-    """Return the id of `events`, and how many of its rows a consumer has taken, with all that were removed since.
+    """Return the id of `events`, and the number of processed rows, including rows that were removed since.
 
-    The number stays the same as long as nothing is removed that the consumer had not taken, and the table is not set
-    back: who knows it from before can go on from there without missing anything. Raises LakeUnavailable.
+    The number stays the same unless unprocessed rows are removed, or the table is restored to an older version. So a
+    consumer that finds the same number can continue without missing events. Raises LakeUnavailable.
     """
     table, rows, (removed,) = bronze.events.rows_within(_ahead(progress), [REMOVED])
     return table, rows + removed
@@ -121,7 +121,7 @@ def stored_events(bronze: Bronze, source: Source, after: int, until: int) -> lis
         f"{', '.join(f'{column} AS {name}' for name, column in sent.items())} FROM t "
         f"WHERE {_of(source)} AND sequence > {after} AND sequence <= {until} ORDER BY sequence"
     )
-    with paused():
+    with gc_paused():
         return _events(found, sent)
 
 
@@ -139,20 +139,20 @@ _HEAD = (
 
 
 def stored_heads(bronze: Bronze, source: Source, after: int, until: int) -> list[StoredHead]:
-    """Return the events of a partition in (after, until], in order; bodies are measured, not kept."""
+    """Return the heads of a partition's events in (after, until], in order, with the sizes of their bodies."""
     within = f"{_of(source)} AND sequence > {after} AND sequence <= {until}"
     return _stored_heads(bronze.events.query(f"SELECT {_HEAD} FROM t WHERE {within} ORDER BY sequence"))
 
 
 def first_behind(bronze: Bronze, source: Source, after: int) -> int | None:
-    """Return the first sequence of a partition behind `after`, None if it has none."""
+    """Return the first sequence of a partition after `after`, or None."""
     found = bronze.events.query(f"SELECT min(sequence) AS first FROM t WHERE {_of(source)} AND sequence > {after}")
     first: int | None = found.column("first")[0].as_py()
     return first
 
 
 def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, StoredHead]]:
-    """Return the events that have this id, or are of this run, in the order in which they were received."""
+    """Return the events with this event id or run id, in order of receipt."""
     is_it = f"event_id = {quoted(name)} OR run_id = {quoted(name)}"
     return _placed_heads(bronze, f"{is_it} ORDER BY received_at, sequence LIMIT {limit}")
 
@@ -160,7 +160,7 @@ def heads_of(bronze: Bronze, name: str, limit: int) -> list[tuple[Source, Stored
 def newest_heads(
     bronze: Bronze, since_us: int | None, until_us: int | None, limit: int
 ) -> list[tuple[Source, StoredHead]]:
-    """Return the newest events that were received at or after a moment and before another (us), newest first."""
+    """Return the newest events received in [since, until) (us), newest first."""
     bounds = [f"cast(received_at AS bigint) >= {since_us}"] if since_us is not None else []
     bounds += [f"cast(received_at AS bigint) < {until_us}"] if until_us is not None else []
     return _placed_heads(
@@ -175,10 +175,7 @@ def _placed_heads(bronze: Bronze, where: str) -> list[tuple[Source, StoredHead]]
 
 
 def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
-    """Return the terminal events of runs in the order in which they were received.
-
-    since_us: received since that day (UTC).
-    """
+    """Return the terminal events of runs, in order of receipt. since_us: received since that day (UTC)."""
     named, ends = (", ".join(map(quoted, some)) for some in (run_ids, TERMINAL))
     return _placed_heads(
         bronze,
@@ -190,9 +187,9 @@ def ends_of_runs(bronze: Bronze, run_ids: Collection[str], since_us: int) -> lis
 def events_of_runs(
     bronze: Bronze, source: Source, run_ids: Collection[str], *, before: int, since_us: int, most: int
 ) -> list[tuple[StoredHead, str]]:
-    """Return the events of runs in a partition, with bodies, that stand before a sequence, in order.
+    """Return the events of runs in a partition before a sequence, with bodies, in order.
 
-    since_us: received since that day (UTC); most: of each run the first ones and the last ones, half as many of each.
+    since_us: received since that day (UTC); most: maximum per run, half of them the first events, half the last.
     """
     named = ", ".join(quoted(each) for each in run_ids)
     placed = ", ".join(
@@ -207,13 +204,13 @@ def events_of_runs(
 
 
 def heads_by_time(bronze: Bronze, run_ids: Collection[str], since_us: int) -> list[tuple[Source, StoredHead]]:
-    """Return the events of runs from a moment on (us, UTC) in the order of their own times."""
+    """Return the events of runs since an event time (us, UTC), in order of event time."""
     named = ", ".join(map(quoted, run_ids))
     return _placed_heads(bronze, f"run_id IN ({named}) AND {EVENT_US} >= {since_us} ORDER BY {ORDER}")
 
 
 def heads_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, StoredHead]:
-    """Return the events of a partition that stand at these places, by sequence."""
+    """Return the events of a partition with these sequences, by sequence."""
     within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
     found = bronze.events.query(
         f"SELECT {_HEAD} FROM t WHERE {_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)} "
@@ -223,7 +220,7 @@ def heads_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict
 
 
 class MemberHead(NamedTuple):
-    """An event of a run, where it stands, and the run that it names as its parent."""
+    """An event of a run, its source, and the id of the parent run."""
 
     source: Source
     head: StoredHead
@@ -231,12 +228,12 @@ class MemberHead(NamedTuple):
 
 
 def parents_at(bronze: Bronze, source: Source, sequences: Collection[int]) -> set[str]:
-    """Return the ids of the runs that events at these places name as their parents."""
+    """Return the parent run ids of the events with these sequences."""
     return _parents(bronze, f"{_of(source)} AND sequence BETWEEN {min(sequences)} AND {max(sequences)}")
 
 
 def parents_between(bronze: Bronze, from_us: int, to_us: int) -> set[str]:
-    """Return the ids of the runs that events name as their parents that were received in (from, to] (us)."""
+    """Return the parent run ids of the events received in (from, to] (us)."""
     return _parents(bronze, _received(from_us, to_us))
 
 
@@ -246,10 +243,10 @@ def _parents(bronze: Bronze, where: str) -> set[str]:
 
 
 def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) -> list[tuple[str, int]]:
-    """Return runs without an end of which nothing was heard for so long, and since when that is so (us).
+    """Return runs without an end event that became silent in (since, until], with the time when they did (us).
 
-    It became so in (since, until]: their newest event's time is so long ago, or they came so late. Seen are events
-    received until then, and not long before: who asks looks whether an end is elsewhere.
+    A run is silent if its newest event time is `silence_us` in the past, or its events arrived even later. The query
+    reads only recent events, so callers must check for an end event that was received earlier.
     """
     time_us, received_us = (f"cast({name} AS bigint)" for name in ("event_time", "received_at"))
     newest = f"coalesce(max(CASE WHEN {time_us} <= {received_us} + {AHEAD_US} THEN {time_us} END), max({time_us}))"
@@ -266,9 +263,9 @@ def quiet_runs(bronze: Bronze, since_us: int, until_us: int, silence_us: int) ->
 
 
 def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[str, list[int]]:
-    """Return for each run when the runs that its newest event names as its parent and root ended (us), as far as known.
+    """Return for each run when its parent and root run ended (us), as far as known, by the run's newest event.
 
-    since_us: events received since that day (UTC) count.
+    since_us: considers events received since that day (UTC).
     """
     named = ", ".join(quoted(each) for each in run_ids)
     received = f"received_date >= '{day_of(since_us)}'"
@@ -277,7 +274,9 @@ def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[
         f"WHERE {received} AND run_id IN ({named}) AND coalesce(parent_run_id, root_run_id) IS NOT NULL "
         f"GROUP BY run_id, {_ABOVE} ORDER BY us"
     ).to_pylist()
-    above = {each["run_id"]: [*_runs_above(each)] for each in parents}  # of a run, the newest is the last
+    above = {
+        each["run_id"]: [*_runs_above(each)] for each in parents
+    }  # sorted by time, so the newest event of a run wins
     ids = sorted({run_id for own in above.values() for run_id, _ in own})
     if not ids:
         return {}
@@ -296,7 +295,7 @@ def ends_above(bronze: Bronze, run_ids: Collection[str], since_us: int) -> dict[
 
 
 def _runs_above(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield id and key of the parent and the root that a row names."""
+    """Yield id and key of the parent and the root run in a row."""
     for kind in ("parent", "root"):
         run_id = row[f"{kind}_run_id"]
         if run_id:
@@ -306,9 +305,9 @@ def _runs_above(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def heads_of_families(
     bronze: Bronze, run_ids: Collection[str], since_us: int, until_us: int, *, alone: bool = False
 ) -> list[MemberHead]:
-    """Return the events of runs and of those that name them as parents, in the order in which they were received.
+    """Return the events of runs and of their children, in order of receipt.
 
-    since_us: received since that day (UTC); until_us: received until then; alone: of the runs themselves.
+    since_us: received since that day (UTC); until_us: received until then; alone: without the children.
     """
     named = ", ".join(quoted(each) for each in run_ids)
     of = f"run_id IN ({named})" if alone else f"(run_id IN ({named}) OR parent_run_id IN ({named}))"
@@ -329,7 +328,7 @@ def _received(from_us: int, to_us: int) -> str:
 
 
 def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) -> dict[int, str]:
-    """Return the bodies of events of a partition by sequence."""
+    """Return the bodies of a partition's events, by sequence."""
     if not sequences:
         return {}
     within = " OR ".join(f"sequence BETWEEN {first} AND {last}" for first, last in _ranges(sequences))
@@ -341,7 +340,7 @@ def stored_bodies(bronze: Bronze, source: Source, sequences: Collection[int]) ->
 
 
 def _ranges(sequences: Collection[int]) -> list[tuple[int, int]]:
-    """Return numbers as ranges: a list of 2,000 of them takes ten times as long as what is read."""
+    """Convert numbers to ranges: a condition with 2,000 numbers takes ten times as long as the read itself."""
     found: list[tuple[int, int]] = []
     for number in sorted(sequences):
         if found and found[-1][1] == number - 1:

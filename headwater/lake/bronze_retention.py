@@ -1,4 +1,4 @@
-"""Retention of bronze by age: events go by whole days, and then what no event names any more."""
+"""Retention of bronze by age: deletes events by whole days, then rows to which no event refers."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from headwater.tables import COLUMN_LINEAGE, EVENTS, HASHED, REJECTED, SCHEMAS, 
 from headwater.tables.bronze_layer import REMOVED_BEFORE
 
 BLANKED = ("http", "body")
-"""Columns of `rejected` that say what was sent; its rows stay, because the audit counts them."""
+"""Columns of `rejected` with sent content. Retention blanks them; the rows stay, because the audit counts them."""
 
 _SIDES = ("inputs", "outputs")
 _NAMED_BY_EVENTS = (
@@ -24,11 +24,11 @@ _NAMED_BY_SHAPES = (
 _AT_ONCE = 10_000
 
 
-def let_go(bronze: Bronze, keep_days: int) -> None:
-    """Delete events of days that are over for so long, and what was sent of rejected ones; a second time finds none.
+def delete_old_events(bronze: Bronze, keep_days: int) -> None:
+    """Delete events older than `keep_days` days, and blank the content of rejected ones. Idempotent.
 
-    keep_days: 0 keeps all; else more than the two days of the dedupe window, which is read from these rows.
-    What index, silver, gold and sinks took of them, these keep. Raises LakeUnavailable.
+    keep_days: 0 keeps all; otherwise more than the two days of the dedupe window, which is read from these rows.
+    Index, silver, gold and sinks keep what they derived from deleted events. Raises LakeUnavailable.
     """
     if not (keep_days and bronze.exists()):
         return
@@ -44,16 +44,16 @@ def let_go(bronze: Bronze, keep_days: int) -> None:
         rejected.blank(BLANKED, old)
 
 
-def remove_unnamed(bronze: Bronze, sources: list[Source]) -> int:
-    """Delete what recurs of events once no event is left that has it; returns how many hashes went.
+def remove_unreferenced(bronze: Bronze, sources: list[Source]) -> int:
+    """Delete schemas, lineage, shapes and facets to which no event refers. Returns the number of deleted hashes.
 
-    Only while nobody writes, and every writer must learn anew which rows there are: it leaves out those that it knows.
-    Does nothing while a batch is half-way: its rows are there before their events. sources: all partitions.
+    No process may write meanwhile, and every writer must reload its known hashes afterwards, because it skips the rows
+    that it knows. Does nothing if a batch is incomplete, because its rows precede its events. sources: all partitions.
     """
     if not bronze.exists() or _is_half_way(bronze, sources):
         return 0
     gone = 0
-    for table, column in reversed(HASHED):  # shapes first: what only they name goes with them
+    for table, column in reversed(HASHED):  # shapes first, because other rows are referenced only by shapes
         used = set(_named(bronze, EVENTS.name, _NAMED_BY_EVENTS))
         used.update(_named(bronze, SHAPES.name, _NAMED_BY_SHAPES))
         rows = bronze.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t").column("hash").to_pylist()
@@ -74,7 +74,7 @@ def _is_half_way(bronze: Bronze, sources: list[Source]) -> bool:
 
 
 def _named(bronze: Bronze, table: str, paths: tuple[str, ...]) -> Iterator[str]:
-    """Yield the hashes that a table names at these places, such as `inputs[].facets[].content_hash`."""
+    """Yield the hashes at these paths of a table, such as `inputs[].facets[].content_hash`."""
     for path in paths:
         *lists, last = path.split("[]")
         found, at = "t", ""

@@ -1,4 +1,4 @@
-"""The bronze tables as one thing: who owns them, how far they are, what they hold."""
+"""The bronze tables: ownership, watermarks, commits and counts."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,31 +13,31 @@ from headwater.failpoints import reach
 from headwater.lake.delta_table import Beside, LakeTable
 from headwater.lake.ownership import EPOCH, OWNER, PAST, check_owner, creation_properties
 from headwater.lake.query_rows import QueryRows
-from headwater.lake.settling import JUDGED, Attempt, Settled, attempts_so_far, lowest_unsettled
+from headwater.lake.settling import JUDGED, Attempt, SettledAttempts, attempts_so_far, lowest_unsettled
 from headwater.tables import BRONZE, DUPLICATES, EVENTS, HASHED, REFUSED, REJECTED, SHAPES, Table, stored_key
 from headwater.tables.bronze_layer import REMOVED_BEFORE
 
 Rows = Mapping[str, Sequence[tuple[int, Row]]]
-"""Table name to rows, each beside its sequence number."""
+"""Rows with their sequence numbers, by table name."""
 
 _ONE_ROW_EACH = frozenset({REJECTED.name, DUPLICATES.name, REFUSED.name})
 _AT_ONCE = 100_000
-"""Sequence numbers that are looked at at once for what is in two tables."""
+"""Sequence numbers per query that searches for records in two tables."""
 _HASHES = {table.name: column for table, column in HASHED}
 
 REMOVED = "headwater/removed"
-"""Transaction of `events`: how many of its rows were taken out on purpose, by age or by `headwater forget`."""
+"""Transaction of `events`: the number of rows removed by retention or by `headwater forget`."""
 
-Life = tuple[str, int, int]
-"""An ended log epoch: name, events in the lake that the present one does not count, when it ended (us)."""
+LogEpoch = tuple[str, int, int]
+"""An ended log epoch: name, number of its events in the lake, and when it ended (us)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of the lake up to the watermark; a gap counts by its length, refused requests one by one.
+    """Counts of the lake up to the watermark. A gap counts with its length.
 
-    stored: with those that were removed on purpose since; notes: records of the log's present life that only note
-    refused requests; earlier: what its lives before received; watermarks: by partition.
+    stored: including removed rows; refused: requests; notes: records of the current log epoch with notes of refused
+    requests; earlier: events received in earlier epochs; watermarks: by partition.
     """
 
     stored: int
@@ -51,14 +51,14 @@ class Counts:
 
 
 class Stored(NamedTuple):
-    """What tells one record from another of the same number: when it was received (us), and its run, if it is told."""
+    """Facts that identify a stored record: time of receipt (us), and the run id, if it has one."""
 
     received_us: int
     run_id: str | None
 
 
 class Gap(NamedTuple):
-    """Sequence numbers that a log acknowledged and lost, both ends included."""
+    """A range of sequence numbers, inclusive, that a log acknowledged and lost."""
 
     incarnation: str
     partition: str
@@ -67,15 +67,15 @@ class Gap(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many records these are."""
+        """The number of lost records."""
         return self.to_sequence - self.from_sequence + 1
 
 
 class Bronze:
-    """Bronze at a folder or URI; one parser writes, anybody reads."""
+    """The bronze tables at a folder or URI, with one writing parser and any number of readers."""
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None):
-        """Touch nothing yet. root: holds one folder per table."""
+        """Open nothing. root: the folder or URI with one folder per table."""
         self.tables = {
             table.name: LakeTable(f"{root}/{table.name}", table, storage_options, keeps_checksums=True)
             for table in BRONZE
@@ -84,44 +84,45 @@ class Bronze:
         self._created = False
 
     def exists(self) -> bool:
-        """Tell whether a parser has created the tables; `events` is the last of them."""
+        """Whether a parser has created the tables. It creates `events` last."""
         self._created = self._created or self.events.exists()
         return self._created
 
     def create(self, owner: str, epoch: str) -> None:
-        """Create the tables that are missing, owned by one ingest route."""
+        """Create missing tables, owned by one ingest route."""
         for table in self.tables.values():
             table.create(creation_properties(table.table, owner, epoch))
 
     def check_owner(self, owner: str) -> None:
-        """Raise WrongSetting if another ingest route owns these tables: two would store every event twice."""
+        """Raise WrongSetting if another ingest route owns the tables. Two routes would store every event twice."""
         check_owner(self.properties(), owner)
 
     def properties(self) -> Mapping[str, str]:
-        """Return the properties of `events`, which decides."""
+        """Return the properties of `events`, which are authoritative."""
         return self.events.properties()
 
     def watermark(self, source: Source) -> int:
-        """Return the newest sequence number that is in the lake, 0 before the first."""
+        """Return the newest sequence number in the lake; 0 if there is none."""
         return (self.events.watermark(source.app_id) or 0) if self.exists() else 0
 
     def watermarks(self, sources: Sequence[Source]) -> dict[Source, int]:
-        """Return the newest sequence number of each partition that is in the lake, all of one moment."""
+        """Return the newest sequence number of each partition, from one table version."""
         found = self.events.watermarks([source.app_id for source in sources]) if self.exists() else [0] * len(sources)
         return dict(zip(sources, found, strict=True))
 
     def acknowledged(self, source: Source) -> int:
-        """Return how far the log had acknowledged when it was read last, 0 where it does not count."""
+        """Return the newest acknowledged sequence at the last commit; 0 if the log does not count."""
         return (self.events.watermark(_count_id(source)) or 0) if self.exists() else 0
 
     def commit(
-        self, source: Source, rows: Rows, last: int, acknowledged: int = 0, settled: Settled | None = None
-    ) -> Settled:
-        """Commit a batch, the tables side by side, `shapes` behind them, `events` last: its transaction counts as done.
+        self, source: Source, rows: Rows, last: int, acknowledged: int = 0, settled: SettledAttempts | None = None
+    ) -> SettledAttempts:
+        """Commit a batch: most tables in parallel, then `shapes`, and `events` last. This completes the batch.
 
-        acknowledged: how far the log has counted, kept beside the watermark: it outlives the log. settled: of `settle`
-        or the commit before; what comes back goes into the next. Without it nothing is noted as settled.
-        Raises ValueError or TypeError if a value fits no column; then nothing of the batch has been committed.
+        acknowledged: the log's count of acknowledged records, stored with the watermark because it survives the log.
+        settled: the result of `settle` or of the previous commit; pass the returned value to the next commit. Without
+        it, nothing is recorded as settled.
+        Raises ValueError or TypeError if a value does not fit its column; then nothing was committed.
         """
         ready = {
             name: table.prepare(rows.get(name, ()))
@@ -129,7 +130,7 @@ class Bronze:
             if rows.get(name) or name == EVENTS.name
         }
 
-        attempt = Attempt(source, settled or Settled(0, {}))
+        attempt = Attempt(source, settled or SettledAttempts(0, {}))
 
         def append(name: str) -> None:
             beside: Beside = partial(attempt.count, name) if name in JUDGED else lambda _: ()
@@ -139,7 +140,7 @@ class Bronze:
         if beside := [name for name in ready if name not in (SHAPES.name, EVENTS.name)]:
             with ThreadPoolExecutor(len(beside)) as pool:
                 appended = [pool.submit(append, name) for name in beside]
-            for one in appended:  # behind the pool's end: where one fails, the others have what they were given
+            for one in appended:  # after the pool has finished: if one fails, the others are complete
                 one.result()
         if SHAPES.name in ready:
             append(SHAPES.name)
@@ -154,7 +155,7 @@ class Bronze:
         return attempt.done(last, passed)
 
     def stored_at(self, source: Source, sequence: int) -> Stored | None:
-        """Return what the lake holds of one record, None where that was lost or is not there."""
+        """Return the stored facts of one record; None if it was lost or does not exist."""
         where = (
             f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}' "
             f"AND sequence = {sequence}"
@@ -169,9 +170,9 @@ class Bronze:
         return None
 
     def lost(self) -> list[Gap]:
-        """List what was acknowledged and lost before it was parsed, newest last: records, or bodies beside the log.
+        """List acknowledged records, or claims, that were lost before they were parsed, newest last.
 
-        Not what its retention took from a service before the lake's first record, nor what others put there.
+        Excludes what a service's retention deleted before the lake's first record, and records of other senders.
         """
         if not self.exists():
             return []
@@ -183,22 +184,22 @@ class Bronze:
         names = ("incarnation", "partition", "sequence", "to_sequence")
         return [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in names), strict=True)]
 
-    def settle(self, source: Source, watermark: int) -> Settled:
-        """Take back what parsers that were killed have left in a second table; they may still be at work.
+    def settle(self, source: Source, watermark: int) -> SettledAttempts:
+        """Delete rows that killed parsers, or parsers that still run, left in a second table.
 
-        Costs four looks at the tables' logs where nobody left anything, also after a kill.
+        If there are none, this costs four reads of table logs, also after a kill.
         """
         attempts = attempts_so_far(self.tables, source)
         lowest = lowest_unsettled(self.tables, self.events, source, attempts)
         for after in range(watermark if lowest is None else lowest - 1, watermark, _AT_ONCE):
             self._take_back(source, after, min(after + _AT_ONCE, watermark))
-        return Settled(watermark, attempts)
+        return SettledAttempts(watermark, attempts)
 
     def _take_back(self, source: Source, after: int, last: int) -> None:
-        """Delete what says of a record, behind one sequence number up to another, that it is no event, and it is one.
+        """Delete rows of `duplicates` and `rejected` in (after, last] for records that are in another table as well.
 
-        Two parsers can judge a record differently: its claim vanished, or its CPU time was spent, for one of them
-        only. Whoever moved the watermark over it has decided; who came later takes back what it has put beside.
+        Two parsers can decide differently about a record, for example if its claim was missing for only one of them.
+        The parser that moved the watermark past the record decides; the other row is deleted.
         """
         place = f"log = '{source.log}' AND incarnation = '{source.epoch}' AND partition = '{source.partition}'"
         found = {
@@ -211,15 +212,15 @@ class Bronze:
             return
         between = f"{place} AND sequence BETWEEN {min(beside)} AND {max(beside)}"
         decided = _sequences(self.events.query(f"SELECT sequence FROM t WHERE {between}"))
-        for name, sequences in found.items():  # of two that say that it is no event the first counts
+        for name, sequences in found.items():  # `duplicates` comes first and wins over `rejected`
             if doubled := sorted(sequences & decided):
                 self.tables[name].delete(f"{place} AND sequence IN ({', '.join(map(str, doubled))})")
             decided |= sequences
 
     def recent_ids(self, source: Source, watermark: int, since_us: int, limit: int) -> Iterator[tuple[int, bytes]]:
-        """Return the newest event ids of a partition, oldest first, with the time each was received (us).
+        """Return the newest event ids of a partition up to the watermark, oldest first, with times of receipt (us).
 
-        None beyond the watermark: what another parser has stored meanwhile is no repeat when it is looked at again.
+        Excludes later ids: events that another parser has stored meanwhile are not duplicates of themselves.
         """
         found = self.events.query(
             "SELECT event_id, cast(received_at as bigint) AS received_us FROM t "
@@ -231,11 +232,11 @@ class Bronze:
         times, ids = found.column("received_us").to_pylist(), found.column("event_id").to_pylist()
         return zip(reversed(times), map(bytes.fromhex, reversed(ids)), strict=True)
 
-    def begun_in(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
-        """Return, by lower-case run id, the job namespace of the event of each run that was received first.
+    def run_namespaces(self, run_ids: Collection[str], since_us: int | None = None) -> dict[str, str]:
+        """Return the job namespace of the first received event of each run, by lower-case run id.
 
-        run_ids: UUIDs, lower case; found as producers write them, in lower or upper case, so that files are left out by
-        their statistics. since_us: look only at days from this moment on.
+        run_ids: lower-case UUIDs. The query searches for the lower-case and upper-case form, so that file statistics
+        apply. since_us: searches only days from this time on.
         """
         forms = ", ".join(f"'{form}'" for run_id in run_ids for form in (run_id, run_id.upper()))
         days = "" if since_us is None else f" AND received_date >= to_timestamp_micros({since_us})::date"
@@ -246,7 +247,7 @@ class Bronze:
         return dict(zip(found.column("run").to_pylist(), found.column("namespace").to_pylist(), strict=True))
 
     def known_hashes(self, limit: int) -> set[bytes]:
-        """Return hashes whose rows are stored, at most `limit` of each table."""
+        """Return the hashes of stored rows, at most `limit` per table."""
         known: set[bytes] = set()
         for table, column in HASHED:
             found = self.tables[table.name].query(f"SELECT DISTINCT {column} AS hash FROM t LIMIT {limit}")
@@ -254,7 +255,7 @@ class Bronze:
         return known
 
     def decided(self, source: Source, watermark: int) -> set[int]:
-        """Return the sequences beyond the watermark that a batch cut off before its last commit has put in a table."""
+        """Return the sequences after the watermark that an interrupted batch has already stored in a table."""
         found: set[int] = set()
         for name in JUDGED:
             if (self.tables[name].watermark(source.app_id) or 0) > watermark:
@@ -266,22 +267,22 @@ class Bronze:
         return found
 
     def removed_before_us(self) -> int | None:
-        """Return the begin (us) of the oldest day that retention has left, None if it has removed no event."""
+        """Return the start (us) of the oldest day that retention has kept; None if it has removed no event."""
         return self.events.watermark(REMOVED_BEFORE)
 
-    def past(self) -> list[Life]:
-        """List the ended lives of the log that feeds this lake."""
+    def ended_epochs(self) -> list[LogEpoch]:
+        """List the ended epochs of the log that feeds this lake."""
         if not self.exists():
             return []
         return [(name, received, ended) for name, received, ended in json.loads(self.properties().get(PAST, "[]"))]
 
-    def begin_life(self, owner: str, epoch: str, past: Sequence[Life]) -> None:
-        """Expect another life of the log, fed by `owner`; `events`, which decides, comes last."""
+    def begin_epoch(self, owner: str, epoch: str, past: Sequence[LogEpoch]) -> None:
+        """Set the expected epoch and owner. Updates `events` last, because it is authoritative."""
         for table in self.tables.values():
             table.set_properties({OWNER: owner, EPOCH: epoch, PAST: json.dumps(past)})
 
     def counts(self, sources: Sequence[Source]) -> Counts:
-        """Count what the lake holds up to its watermarks, all of one moment; sources: the partitions of one log."""
+        """Count the rows up to the watermarks, from one version of `events`. sources: the partitions of one log."""
         if not self.exists():
             return Counts(0, 0, 0, 0, 0, 0, 0, {source.partition: 0 for source in sources})
         apps = [source.app_id for source in sources]
@@ -299,12 +300,12 @@ class Bronze:
             rejected=self._number(REJECTED, "sum(to_sequence - sequence + 1)", done),
             refused=self._number(REFUSED, "sum(count)", done),
             notes=self._number(REFUSED, "count(*)", f"incarnation = '{epoch}' AND {done}"),
-            earlier=sum(received for _, received, _ in self.past()),
+            earlier=sum(received for _, received, _ in self.ended_epochs()),
             watermarks={source.partition: mark for source, mark in zip(sources, watermarks, strict=True)},
         )
 
-    def life(self) -> str | None:
-        """Return the epoch of the log that the lake expects, None before there is a lake."""
+    def expected_epoch(self) -> str | None:
+        """Return the expected epoch of the log; None if there is no lake."""
         return self.properties().get(EPOCH) if self.exists() else None
 
     def _number(self, table: Table, expression: str, condition: str) -> int:

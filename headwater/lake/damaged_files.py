@@ -1,4 +1,4 @@
-"""Find the file of a Delta table on this machine's disk that is not as it was written: delta-rs often names none."""
+"""Finds damaged files of Delta tables on the local disk. Errors of delta-rs often do not name the file."""
 
 import json
 from collections.abc import Iterator
@@ -7,14 +7,13 @@ from pathlib import Path
 from headwater.lake.bronze_tables import Bronze
 
 _LIMIT = 100_000
-"""Files of one table that are looked at."""
+"""Maximum number of files checked per table."""
 
 
 def damage_of(bronze: Bronze) -> str | None:
-    """Name the first damaged file of bronze, why, and what to do; None if no entry and no footer is damaged.
+    """Describe the first damaged file of bronze, with the fix; None if none is damaged.
 
-    Reads entries of the Delta log, checkpoints and the footers of Parquet files, no data pages. A lake at an address is
-    not looked at.
+    Checks entries of the Delta log, checkpoints and Parquet footers, but no data pages. Does not check a remote lake.
     """
     for table in bronze.tables.values():
         if "://" in table.uri:
@@ -22,8 +21,8 @@ def damage_of(bronze: Bronze) -> str | None:
         for _, path in zip(range(_LIMIT), _files(Path(table.uri)), strict=False):
             if why := _harm(path):
                 return (
-                    f"The file {path} is damaged: {why}. Events stay in the log until it is mended. Stop Headwater and "
-                    "restore the file from a copy, or run `headwater restore` with a backup into another folder."
+                    f"The file {path} is damaged: {why}. Events stay in the log until it is repaired. Stop Headwater "
+                    "and restore the file from a copy, or run `headwater restore` with a backup into another folder."
                 )
     return None
 
@@ -35,7 +34,7 @@ def _files(table: Path) -> Iterator[Path]:
 
 
 def _harm(path: Path) -> str | None:
-    import pyarrow as pa  # noqa: PLC0415 - 26 MB, for a fault alone
+    import pyarrow as pa  # noqa: PLC0415 - 26 MB, needed only for a fault
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:

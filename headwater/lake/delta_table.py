@@ -1,6 +1,6 @@
-"""One Delta table as it is written: created once, appended to exactly once per sequence number.
+"""Writes a Delta table: creation, and exactly-once appends by sequence number.
 
-Only writing imports pyarrow (26 MB), when it begins: `serve` reads and never writes.
+Only writing imports pyarrow (26 MB), because `serve` reads and never writes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_GROUP = 4096
-"""Most rows of a row group."""
+"""Maximum rows per row group."""
 
 _RACES = 20
 _PLAIN = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
@@ -40,40 +40,40 @@ WRITER = WriterProperties(
     max_row_group_size=ROW_GROUP,
     column_properties={"body": _PLAIN, "http": _PLAIN},
 )
-"""For appends and compactions. Reading a file, a compaction holds several batches of up to a row group of bodies."""
+"""For appends and compactions. A compaction keeps several batches of up to a row group of bodies in memory."""
 
 _HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
-"""Maintenance cleans the log: looking for old entries at each append took 28 of 56 ms after 2,700 commits."""
+"""Maintenance cleans the log instead: the search for old entries took 28 of 56 ms per append after 2,700 commits."""
 
 
 _Absent = Callable[[DeltaTable, int], list[bool]]
-"""Tells which rows of a batch the version lacks that the handle is at, given the watermark of its commits."""
+"""Returns a mask of the rows that are missing in the handle's version, given its watermark."""
 
 Beside = Callable[[Callable[[str], int | None]], Sequence[tuple[str, int]]]
-"""Gives transactions that a commit sets, too, from those of the version that it follows; others may commit first."""
+"""Returns additional transactions of a commit, given those of the preceding version. Called again after a conflict."""
 
 NumberedRows = Sequence[tuple[int, tuple[Any, ...]]]
-"""Rows, each beside its sequence number."""
+"""Rows with their sequence numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Rows as Arrow, ready to commit, and the sequence number of each."""
+    """An Arrow batch that is ready to commit, and the sequence numbers of its rows."""
 
     sequences: list[int]
     batch: "pa.RecordBatch"
 
 
 class LakeTable(OpenTable):
-    """A table of the lake that is written to.
+    """A writable table of the lake.
 
-    passed: the watermark that the last append found, None before the first commit of its app.
+    passed: the watermark that the last append found; None before the first commit with its `app_id`.
     """
 
     passed: int | None = None
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Create the table unless it is there; one that an older version made gets the columns that came since."""
+        """Create the table if it does not exist; add missing columns to a table of an older version."""
         self._guarded(partial(self._create, properties))
         for _ in range(_RACES):
             handle = self.reopen()
@@ -85,7 +85,7 @@ class LakeTable(OpenTable):
     def _create(self, properties: Mapping[str, str]) -> None:
         from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see the module
 
-        with suppress(CommitFailedError):  # another process made it meanwhile
+        with suppress(CommitFailedError):  # another process created it meanwhile
             DeltaTable.create(
                 self.uri,
                 arrow_schema(self.table),
@@ -97,19 +97,17 @@ class LakeTable(OpenTable):
             )
 
     def prepare(self, rows: NumberedRows) -> Prepared:
-        """Build Arrow from rows; raises ValueError or TypeError if a value fits no column."""
+        """Convert rows to Arrow. Raises ValueError or TypeError if a value does not fit its column."""
         from headwater.lake.arrow_batches import arrow_batch  # noqa: PLC0415 - see the module
 
         return Prepared([sequence for sequence, _ in rows], arrow_batch(self.table, [row for _, row in rows]))
 
     def append_once(self, app_id: str, rows: Prepared, last: int, beside: Beside = lambda _: ()) -> int:
-        """Append rows, each with its sequence number, in one commit that moves the watermark to `last`.
+        """Append rows in one commit that moves the watermark to `last`. Returns the number of rows written.
 
-        beside: transactions that the same commit sets; nobody writes under their names but with `app_id`.
-
-        Rows at or below the table's watermark are left out: they are there. Returns the number of rows written.
-        A racing commit under the same `app_id` conflicts; then the watermark is read again, on a new handle.
-        Raises LakeUnavailable; sending the same rows again is safe.
+        Skips rows at or below the watermark, because they are stored. beside: returns additional transactions of the
+        commit; only commits with this `app_id` set them. A concurrent commit with the same `app_id` conflicts; then
+        the watermark is read again on a new handle. Raises LakeUnavailable; a retry with the same rows is safe.
         """
         fresh: _Absent = lambda _, done: [number > done for number in rows.sequences]  # noqa: E731
         return self._append(app_id, rows.batch, last, fresh, beside)
@@ -117,11 +115,11 @@ class LakeTable(OpenTable):
     def append_missing(
         self, app_id: str, rows: Prepared, last: int, key: str | None = None, beside: Beside = lambda _: ()
     ) -> int:
-        """Append like `append_once`, but look rows at or below the watermark up instead of taking them for granted.
+        """Append like `append_once`, but look up rows at or below the watermark, and append those that are missing.
 
-        For tables that another attempt may have passed without these rows: a record can be rejected by one attempt
-        only, because its claim has vanished, because it took too long or because it killed the process.
-        key: column that tells which rows these are, the sequence number within the partition where it is not given.
+        For tables in which another attempt may not have stored these rows: an attempt may reject a record that
+        another accepted, for example because its claim was missing or it took too long.
+        key: the column that identifies rows; default is the sequence number within the partition.
         """
 
         def absent(handle: DeltaTable, done: int) -> list[bool]:
@@ -133,7 +131,7 @@ class LakeTable(OpenTable):
         return self._append(app_id, rows.batch, last, absent, beside)
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows that have no place in a log; after LakeUnavailable they may be there or not."""
+        """Append rows without sequence numbers. After LakeUnavailable they may or may not be stored."""
         batch = self.prepare([(0, row) for row in rows]).batch
         for _ in range(_RACES):
             if self._commit(self.handle(), batch, []):
@@ -144,10 +142,10 @@ class LakeTable(OpenTable):
     def delete(
         self, condition: str, counted_as: str | None = None, noted: Mapping[str, int] = MappingProxyType({})
     ) -> None:
-        """Delete the rows that fulfil a condition in SQL.
+        """Delete the rows that match an SQL condition.
 
-        counted_as: name of a transaction that goes on, in the same commit, by how many there are; none, no commit.
-        noted: other transactions of that commit, with their versions.
+        counted_as: a transaction that the commit increases by the number of deleted rows; without matching rows there
+        is no commit. noted: other transactions of the commit, with their versions.
         """
 
         def delete(handle: DeltaTable) -> None:
@@ -166,7 +164,7 @@ class LakeTable(OpenTable):
         self._change(delete)
 
     def blank(self, columns: Sequence[str], condition: str) -> None:
-        """Let columns be null in the rows that fulfil a condition in SQL."""
+        """Set columns to null in the rows that match an SQL condition."""
         nothing = dict.fromkeys(columns, "NULL")
         self._change(
             lambda handle: handle.update(
@@ -175,7 +173,7 @@ class LakeTable(OpenTable):
         )
 
     def _change(self, change: Callable[[DeltaTable], object]) -> None:
-        """Commit a change that is worked out anew where another commit was faster."""
+        """Commit a change; after a conflict, compute it again on the newest version."""
         for _ in range(_RACES):
             handle = self.reopen()
             try:
@@ -191,7 +189,7 @@ class LakeTable(OpenTable):
         raise self._overtaken()
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set table properties, all in one commit."""
+        """Set table properties in one commit."""
         handle = self.handle()
         self._guarded(lambda: handle.alter.set_table_properties(dict(properties), raise_if_not_exists=False))
         self._note_commit(handle)
@@ -213,7 +211,7 @@ class LakeTable(OpenTable):
         raise self._overtaken()
 
     def _present(self, handle: DeltaTable, batch: "pa.RecordBatch", key: str | None, asked: set[Any]) -> set[Any]:
-        """Tell which of these keys the table holds, on the handle that will commit; sequences are of one partition."""
+        """Return the keys that are in the version of the handle that will commit. Sequences are of one partition."""
         if key:
             quoted = ", ".join(f"'{each}'" for each in sorted(asked))
             where = f"{key} IN ({quoted})"
@@ -224,9 +222,9 @@ class LakeTable(OpenTable):
         return set(found.column("key").to_pylist())
 
     def _commit(self, handle: DeltaTable, batch: "pa.RecordBatch", transactions: list[Transaction]) -> bool:
-        """Commit one append; False if another commit was faster.
+        """Commit one append. Returns False after a conflict.
 
-        A table that has columns of a newer version gets null in them, one that lacks ours gets them.
+        Columns of a newer version become null; missing columns of this version are added to the table.
         """
         properties, version = CommitProperties(app_transactions=transactions), handle.version()
         same = columns(handle) == set(self.table.columns)
@@ -254,4 +252,6 @@ class LakeTable(OpenTable):
             self.checksums.note_commit(handle.version())
 
     def _overtaken(self) -> LakeUnavailable:
-        return LakeUnavailable(f"{_RACES} other writers won the race for {self.uri}. Stop all but one parser.")
+        return LakeUnavailable(
+            f"The commit to {self.uri} conflicted {_RACES} times with other writers. Stop all parsers but one."
+        )

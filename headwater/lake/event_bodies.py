@@ -1,4 +1,4 @@
-"""Events as they were sent, by their places, by a text in them, or by their run."""
+"""Reads event bodies by position, by content, or by run."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ _SHOWN = "event_id, cast(received_at AS bigint) AS received_us, body"
 def events_at(
     bronze: Bronze, places: Iterable[tuple[str, str, str, int]]
 ) -> dict[tuple[str, str, str, int], StoredBody]:
-    """Return events by log, epoch, partition and sequence; those that bronze has no more are left out."""
+    """Return events by log, epoch, partition and sequence. Skips events that are no longer in bronze."""
     by_partition: dict[tuple[str, str, str], list[int]] = {}
     for *partition, sequence in places:
         by_partition.setdefault((partition[0], partition[1], partition[2]), []).append(sequence)
@@ -38,7 +38,7 @@ def events_at(
 
 
 def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBody]:
-    """Return the newest events (rule 1) that may hold a member of a name, such as a facet."""
+    """Return the newest events (rule 1) that may contain a member with this name, such as a facet."""
     pattern = member.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
     rows = bronze.events.query(
         f"SELECT {_SHOWN} FROM t WHERE body LIKE '%\"{pattern}\"%' ORDER BY {newest_events_first()} LIMIT {limit}"
@@ -47,7 +47,7 @@ def events_with_member(bronze: Bronze, member: str, limit: int) -> list[StoredBo
 
 
 def newest_of_run(bronze: Bronze, run_id: str, member: str) -> str | None:
-    """Return the newest event of a run that holds a member of a name, a word; None where none does."""
+    """Return the newest event of a run that contains a member with this name (one word), or None."""
     quoted = run_id.lower().replace("'", "''")
     rows = bronze.events.query(
         f"SELECT body FROM t WHERE lower(run_id) = '{quoted}' AND body LIKE '%\"{member}\"%' "

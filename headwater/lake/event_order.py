@@ -1,4 +1,4 @@
-"""Events of bronze in the order of their own times, page by page: what arrived late stands where it belongs."""
+"""Reads the events of bronze in order of event time, page by page."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ from headwater.lake.query_rows import QueryRows
 from headwater.lake.sql_words import quoted
 
 PAGE = 200_000
-"""Places of a page, which is one query and is in memory; events of one moment are never divided."""
+"""Events per page. A page is one query and stays in memory; events with the same time are never split."""
 _BUCKETS = 4_096
 
 EVENT_US = "cast(coalesce(event_time, received_at) AS bigint)"
 _RECEIVED_US = "cast(received_at AS bigint)"
 ORDER = f"{EVENT_US}, {_RECEIVED_US}, incarnation, partition, sequence"
-"""What SQL sorts `events` by: an event without a time stands at its receipt."""
+"""The SQL sort order. An event without event time uses its time of receipt."""
 
 
 class Selection(NamedTuple):
-    """Which events: from a moment on and before another (us, UTC; None: no bound), up to the heads of partitions."""
+    """A selection of events: in [since, until) (us, UTC; None: unbounded), up to the heads of partitions."""
 
     heads: Mapping[Source, int]
     by_receipt: bool
@@ -29,7 +29,7 @@ class Selection(NamedTuple):
 
 
 class OrderedPlace(NamedTuple):
-    """Where an event stands, with its time (us, UTC)."""
+    """The position of an event, and its time (us, UTC)."""
 
     event_us: int
     source: Source
@@ -46,14 +46,14 @@ class _Page(NamedTuple):
 
 
 class EventList:
-    """The selected events as a list that is read by row number; the first row is 1.
+    """The selected events as a list with row numbers from 1.
 
-    Two pages of places are in memory. Rows that retention or an erasure removes meanwhile leave a gap at the end of
-    their page and do not move the pages behind it.
+    Keeps two pages in memory. Rows that retention or erasure removes meanwhile leave a gap at the end of their page,
+    and do not shift later pages.
     """
 
     def __init__(self, bronze: Bronze, selection: Selection, page: int = PAGE) -> None:
-        """Count the events by their times. page: most places of a page."""
+        """Count the events by time. page: maximum number of events per page."""
         self._bronze = bronze
         self._most = page
         self._where = _where(selection)
@@ -62,7 +62,7 @@ class EventList:
         self.total = self._pages[-1].before + self._pages[-1].size if self._pages else 0
 
     def behind(self, row: int, most: int) -> tuple[int, Sequence[OrderedPlace]]:
-        """Return the row before the next place behind `row`, and at most so many places; none at the end."""
+        """Return at most `most` places after `row`, and the row number before the first of them; none at the end."""
         at = max(0, bisect_right(self._pages, row, key=lambda page: page.before) - 1)
         for number in range(at, len(self._pages)):
             start = max(0, row - self._pages[number].before)
@@ -101,7 +101,7 @@ class EventList:
             yield from self._counts_between(first, last + 1)
 
     def _counts_between(self, since_us: int, until_us: int) -> Iterator[tuple[int, int, int]]:
-        """Yield spans of event times, and how many events each has: no more than a page unless it is one moment."""
+        """Yield ranges of event times with their counts. A count exceeds a page only if all its times are equal."""
         width = -(-(until_us - since_us) // _BUCKETS)
         found = self._bronze.events.query(
             f"SELECT ({EVENT_US} - {since_us}) / {width} AS bucket, count(*) AS n FROM t "
@@ -129,7 +129,7 @@ def _pages(counts: Iterator[tuple[int, int, int]], most: int) -> Iterator[_Page]
 
 
 def _between(since_us: int, until_us: int) -> str:
-    """Return the condition of a span of event times; the bare column lets files be skipped by their statistics."""
+    """Return the condition of a range of event times. The bare column allows skipping files by their statistics."""
     micros = [f"arrow_cast({each}, 'Timestamp(Microsecond, Some(\"UTC\"))')" for each in (since_us, until_us)]
     return (
         f"{EVENT_US} >= {since_us} AND {EVENT_US} < {until_us} "

@@ -1,8 +1,8 @@
-"""Checksums of a table's files on this machine's disk: delta-rs checks neither pages nor entries of the Delta log.
+"""Checksums of a table's files on the local disk: delta-rs verifies neither data pages nor entries of the Delta log.
 
-The writer of a table notes size and CRC32 of each file in `_headwater/checksums` of the table's folder. Delta's vacuum
-skips folders whose names begin with `_`. The parser notes files that have no note, such as those of other writers or
-of an older version, when it looks at them first.
+The writer of a table records size and CRC32 of each file in `_headwater/checksums` in the table's folder. Delta's
+vacuum skips folders with names that begin with `_`. For files without a record, such as those of other writers or of
+an older version, the parser records the checksum when it first reads them.
 """
 
 import os
@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 import msgspec
 
+from headwater.atomic_files import atomic_write
 from headwater.errors import LakeUnavailable
-from headwater.whole_files import write_whole
 
 _CHUNK = 1 << 20
 _LOG = "_delta_log"
@@ -26,7 +26,7 @@ _VERSION = re.compile(r"(\d{20})\.(?:json|checkpoint\.parquet)")
 
 
 class DamagedFile(LakeUnavailable):
-    """A file of a table differs from what its writer noted."""
+    """A file of a table differs from its recorded checksum."""
 
 
 class _Sum(NamedTuple):
@@ -46,23 +46,23 @@ _ACTION = msgspec.json.Decoder(_Action)
 
 
 class FileChecksums:
-    """What is known of the files of one table. Names are relative to the table's folder."""
+    """The recorded checksums of one table. File names are relative to the table's folder."""
 
     def __init__(self, table: Path) -> None:
-        """Read nothing yet."""
-        self._table, self._folder = table, str(table)  # text, because a path costs 5 µs to join, seven times a batch
+        """Read nothing; methods read the records when needed."""
+        self._table, self._folder = table, str(table)  # text, because joining a path takes 5 µs, seven times per batch
         self._path = table / "_headwater" / "checksums"
         self._marker = table / "_headwater" / "damaged"
         self._sums: dict[str, _Sum] = {}
-        self._read_to: tuple[int, int] = (0, 0)  # inode and length of the notes that were read
+        self._read_to: tuple[int, int] = (0, 0)  # inode and length of the records that were read
         self._checked: set[str] = set()
         self._checked_version = -1
         self._turn = ""
 
     def note_commit(self, version: int) -> None:
-        """Note the entry of a commit that was just made, and the files that it added."""
+        """Record the checksums of a new commit's log entry and added files."""
         name = _entry(version)
-        with suppress(OSError, ValueError):  # the next `look` notes what has no note
+        with suppress(OSError, ValueError):  # the next `look` records what is missing
             with open(f"{self._folder}/{name}", "rb") as file:  # noqa: PTH123 - see `_folder`
                 entry = file.read()
             self._sums[name] = _Sum(len(entry), zlib.crc32(entry))
@@ -73,9 +73,9 @@ class FileChecksums:
             self._checked_version = version
 
     def check_version(self, version: int, files: Callable[[], Iterable[str]], most_bytes: int) -> None:
-        """Check the files of a version that this process has not checked yet; those without a note pass.
+        """Check the files of a version that this process has not checked yet. Files without a record pass.
 
-        files: gives the names of its data files; most_bytes: of data files, newest first. Raises DamagedFile.
+        files: returns the names of its data files; most_bytes: bytes to check, newest first. Raises DamagedFile.
         """
         self.check_reported()
         if version == self._checked_version:
@@ -87,27 +87,26 @@ class FileChecksums:
         self._checked_version = version
 
     def check_reported(self) -> None:
-        """Check the file again that some process found damaged; raises DamagedFile as long as it is."""
+        """Check a file again that some process found damaged. Raises DamagedFile until it is repaired."""
         if not self._marker.exists():
             return
         self._load()
         with suppress(OSError):
             self._check(self._marker.read_text("utf-8", "replace"))
             self._marker.unlink(missing_ok=True)
-            self._checked.clear()  # what else the same fault has damaged
+            self._checked.clear()  # the same fault may have damaged other files
             self._checked_version = -1
 
     def check(self, names: Iterable[str]) -> None:
-        """Check files again, also those that were whole before; raises DamagedFile."""
+        """Check files, even if they were checked before. Raises DamagedFile."""
         self._load()
         for name in names:
             self._check(name)
 
     def look(self, files: Iterable[str], most_bytes: int) -> int:
-        """Check the log and data files again, and note those without a note; returns the bytes that were not used up.
+        """Check log and data files in turn, and record missing checksums. Returns the unused part of the byte budget.
 
-        Goes on behind the last file of the turn before, for so many bytes, but for one file at least. Raises
-        DamagedFile.
+        Continues after the last file of the previous call, and checks at least one file. Raises DamagedFile.
         """
         self._load()
         names = sorted([*self._log_files(), *files])
@@ -124,13 +123,13 @@ class FileChecksums:
         return left
 
     def note_unknown(self, files: Iterable[str]) -> None:
-        """Note files of the log, and data files, that have no note, as they are now."""
+        """Record the current checksums of log and data files that have no record."""
         self._load()
         with suppress(OSError):
             self._note([name for name in (*self._log_files(), *files) if name not in self._sums])
 
     def log_damage(self) -> str | None:
-        """Describe the first file of the Delta log that differs from its note, None if none does."""
+        """Describe the first damaged file of the Delta log, or return None."""
         try:
             self.check(sorted(self._log_files()))
         except DamagedFile as error:
@@ -140,18 +139,18 @@ class FileChecksums:
         return None
 
     def forget_removed(self) -> None:
-        """Drop the notes of files that are gone."""
+        """Drop the records of deleted files."""
         self._load()
         there = {name: each for name, each in self._sums.items() if (self._table / name).exists()}
         if len(there) < len(self._sums):
-            write_whole(self._path, "".join(_line(name, each) for name, each in there.items()).encode())
+            atomic_write(self._path, "".join(_line(name, each) for name, each in there.items()).encode())
             self._checked &= there.keys()
 
     def _log_files(self) -> list[str]:
         return [f"{_LOG}/{each.name}" for each in (self._table / _LOG).iterdir() if _VERSION.fullmatch(each.name)]
 
     def _log_names(self, version: int) -> list[str]:
-        """Return the entries that follow the version that was checked, or else the newest checkpoint and those on."""
+        """Return the log entries after the checked version; without one, the newest checkpoint and later entries."""
         if 0 <= self._checked_version < version:
             return [_entry(each) for each in range(self._checked_version + 1, version + 1)]
         names = self._log_files()
@@ -159,11 +158,11 @@ class FileChecksums:
         return sorted(each for each in names if _version(each) >= _version(newest))
 
     def _newest(self, files: Iterable[str], most_bytes: int) -> list[str]:
-        """Return files that were not checked yet, as many of the newest as fit."""
+        """Return unchecked files, newest first, up to the byte limit."""
         found = []
         for name in files:
             if name not in self._checked:
-                with suppress(OSError):  # vacuumed meanwhile
+                with suppress(OSError):  # vacuum deleted it
                     status = (self._table / name).stat()
                     found.append((status.st_mtime_ns, status.st_size, name))
         sizes = accumulate(size for _, size, _ in sorted(found, reverse=True))
@@ -180,17 +179,17 @@ class FileChecksums:
             if found != expected and not self._is_replaced(name):
                 self._checked.discard(name)
                 with suppress(OSError):
-                    write_whole(self._marker, name.encode())
+                    atomic_write(self._marker, name.encode())
                 raise DamagedFile(
                     f"The file {self._table / name} is damaged: {_difference(expected, found)}. Events stay in the log "
-                    "until it is mended. Stop Headwater and restore the file from a copy, or run `headwater restore` "
+                    "until it is repaired. Stop Headwater and restore the file from a copy, or run `headwater restore` "
                     "with a backup into another folder. If another program changed the file on purpose, delete "
                     f"{self._path}."
                 )
         self._checked.add(name)
 
     def _is_replaced(self, name: str) -> bool:
-        """Tell whether another kind of writer, such as Spark, wrote a checkpoint of the same version over ours."""
+        """Whether another writer, such as Spark, has replaced our checkpoint of the same version."""
         return ".checkpoint" in name and b"parquet-rs" not in (self._table / name).read_bytes()[-(1 << 16) :]
 
     def _note(self, names: Iterable[str]) -> None:
@@ -211,12 +210,12 @@ class FileChecksums:
             self._path.parent.mkdir(exist_ok=True)
             file = os.open(self._path, how, 0o600)
         try:
-            os.write(file, text)  # a note that a full disk cuts off counts as none
+            os.write(file, text)  # a record that a full disk truncates is ignored
         finally:
             os.close(file)
 
     def _load(self) -> None:
-        """Read the notes that came since; a line that is torn or damaged counts as none."""
+        """Read new records. Ignores truncated or damaged lines."""
         try:
             status = self._path.stat()
             inode, length = self._read_to
@@ -254,8 +253,8 @@ def _version(name: str) -> str:
 
 def _difference(expected: _Sum, found: _Sum) -> str:
     if found.size != expected.size:
-        return f"it has {found.size} bytes, and had {expected.size} when it was written"
-    return "its checksum is not the one that it had when it was written"
+        return f"it has {found.size} bytes instead of {expected.size}"
+    return "its checksum has changed since it was written"
 
 
 def _added(entry: bytes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which generation of silver or gold is in force, read without Spark."""
+"""Reads the current generation of silver or gold, without Spark."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from headwater.tables import GENERATIONS
 
 
 def generation_in_force(lake: str, layer: str, options: Mapping[str, str]) -> str | None:
-    """Return the folder below `LAKE/LAYER` that holds a layer's tables, None before its first run.
+    """Return the folder in `LAKE/LAYER` with a layer's current tables; None before its first run.
 
     layer: `silver` or `gold`. Raises LakeUnavailable.
     """

@@ -1,4 +1,4 @@
-"""When gold last took events, how far it is, and whether a refresh has anything to do, read without Spark."""
+"""Reads the progress of gold, and whether a refresh has anything to do, without Spark."""
 
 import time
 from collections.abc import Mapping
@@ -15,29 +15,29 @@ from headwater.tables.last_pass import NOTE_NAME, REFRESH_FOLDER, decode_last_pa
 
 
 class GoldPass(NamedTuple):
-    """The last pass that took events: when it was done (us, UTC), and how far gold is since."""
+    """The last pass that processed events: when it ended (us, UTC), and the progress of gold."""
 
     at_us: int
     progress: Progress
 
 
 class Gold:
-    """Gold of one lake, as far as it says how far it is."""
+    """The progress of gold in one lake."""
 
     def __init__(self, lake: str, options: Mapping[str, str]):
-        """Touch nothing yet. lake: a folder or an address."""
+        """Open nothing. lake: a folder or a URI."""
         self._lake = lake
         self._options = options
         self._opened: tuple[str, LakeTable] | None = None
 
     def last_pass(self) -> GoldPass | None:
-        """Return the last pass, None before the first; raises LakeUnavailable."""
+        """Return the last pass, or None before the first. Raises LakeUnavailable."""
         generation = generation_in_force(self._lake, "gold", self._options)
         if generation is None:
             return None
         if self._opened is None or self._opened[0] != generation:
             table = LakeTable(f"{self._lake}/silver/{generation}/{STATE.name}", STATE, self._options)
-            if not table.exists():  # of a release whose passes said it elsewhere; the next pass takes its place
+            if not table.exists():  # written by an older release; the next pass creates the table
                 return None
             self._opened = generation, table
         table = self._opened[1]
@@ -49,10 +49,10 @@ class Gold:
 
 
 def is_refreshed(lake: str, rules_hash: str) -> bool:
-    """Tell whether a refresh would find nothing to do; False also where that is not certain.
+    """Whether a refresh would find nothing to do; False if that is not certain.
 
-    lake: a folder on this machine. The last pass took everything with these rules, less than `IDLE_S` ago, and no table
-    has another version since.
+    lake: a local folder. True if the last pass processed everything with these rules less than `IDLE_S` ago, and no
+    table has a newer version.
     """
     try:
         note = decode_last_pass((Path(lake) / REFRESH_FOLDER / NOTE_NAME).read_bytes())

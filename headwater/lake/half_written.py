@@ -1,4 +1,4 @@
-"""What a killed process left half-written on this disk: stores write beside a file's name, and never list that."""
+"""Temporary files that killed processes left on the local disk. Stores never list these names."""
 
 import os
 import re
@@ -8,19 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 
 _STAGED = re.compile(r".*#\d+")
-"""How delta-rs and obstore (the crate `object_store`) name a file until it is whole."""
+"""The temporary names of delta-rs and obstore (the crate `object_store`)."""
 
 
 def is_half_written(name: str) -> bool:
-    """Tell whether a file of a folder's lake is one that a store has not ended to write; name: without its folder."""
+    """Whether a file of a local lake is temporary. name: without folder."""
     return _STAGED.fullmatch(name) is not None
 
 
 def remove_half_written(address: str, hours: float) -> None:
-    """Delete what was begun to be written below a folder longer ago, and never ended; stores elsewhere have none."""
+    """Delete temporary files that are older than `hours`. Does nothing for a remote lake."""
     oldest = time.time() - hours * 3600
     for path in _half_written(address) if "://" not in address else ():
-        with suppress(FileNotFoundError):  # another process is as quick
+        with suppress(FileNotFoundError):  # another process deleted it first
             if path.stat().st_mtime < oldest:
                 path.unlink()
 

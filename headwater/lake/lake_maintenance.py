@@ -1,4 +1,4 @@
-"""Keeping tables small and quick: few large files, young handles, short logs."""
+"""Maintenance of tables: compaction, vacuum and checksum verification."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -12,20 +12,20 @@ from headwater.failpoints import reach
 from headwater.lake.delta_table import WRITER, LakeTable
 from headwater.lake.half_written import remove_half_written
 from headwater.lake.query_rows import panics_refused
-from headwater.storage_faults import explain, on_disk
+from headwater.storage_faults import explain, transient_faults_as_retry
 
 log = logging.getLogger(__name__)
 
 FILE_BYTES = 32 << 20
-"""Size at which a file is left alone; until then each compaction reads and writes it again."""
+"""Compactions rewrite files below this size."""
 
 
 SMALL_FILES = 200
-"""Files of all tables together at which they are joined; a commit makes one in each table that it writes."""
+"""Number of small files, over all tables, at which a compaction starts. A commit adds one file per written table."""
 
 
 class TableGroup(Protocol):
-    """Bronze, or other tables that are kept together."""
+    """Bronze, or another group of tables."""
 
     @property
     def tables(self) -> Mapping[str, LakeTable]:
@@ -33,23 +33,23 @@ class TableGroup(Protocol):
 
 
 def small_files(kept: TableGroup) -> int:
-    """Count the files that a compaction would read; raises LakeUnavailable."""
+    """Count the files that a compaction would rewrite. Raises LakeUnavailable."""
     return sum(table.files_below(FILE_BYTES) for table in kept.tables.values())
 
 
 def compact(kept: TableGroup) -> None:
-    """Join small files of every table and write a checkpoint; content and watermarks stay as they are.
+    """Merge the small files of every table and write a checkpoint. Content and watermarks do not change.
 
-    Another writer's commit in between makes it a no-op for that table; the next round comes to it.
+    After a conflict with another writer, the table stays unchanged until the next round.
     """
     _each_table("Compaction", kept, _compact)
 
 
 def vacuum(kept: TableGroup, hours: int) -> None:
-    """Delete files that no version younger than `hours` uses, and log entries past their retention.
+    """Delete files that no version younger than `hours` uses, and expired log entries.
 
-    Also files that no version uses because who wrote them was killed, as old as that.
-    hours: at least 24: a reader that began before a compaction still needs the files it replaced.
+    This includes files of killed writers. hours: at least 24, because a reader that started before a compaction still
+    needs the replaced files.
     """
     _each_table("Vacuum", kept, partial(_vacuum, hours=max(24, hours)))
 
@@ -77,27 +77,28 @@ def _vacuum(table: LakeTable, hours: int) -> None:
 
 
 def check_files(kept: TableGroup, most_bytes: int) -> None:
-    """Check files again that were checked longest ago, and note those without a note; raises DamagedFile."""
+    """Check the files that were checked longest ago, and record missing checksums. Raises DamagedFile."""
     for table in kept.tables.values():
         if table.checksums and table.exists():
-            with on_disk("check files of the lake"):
+            with transient_faults_as_retry("check files of the lake"):
                 most_bytes = table.checksums.look(table.data_files(table.handle()), most_bytes)
 
 
 def check_reported(kept: TableGroup) -> None:
-    """Raise DamagedFile as long as a file is damaged that any process found damaged."""
+    """Raise DamagedFile while a file is damaged that any process has found."""
     for table in kept.tables.values():
         if table.checksums:
             table.checksums.check_reported()
 
 
 def _each_table(what: str, kept: TableGroup, work: Callable[[LakeTable], None]) -> None:
-    """Do one table after the other; a storage that fails ends the round, or each table would wait for it."""
+    """Process one table after the other. A storage failure ends the round, because every table would wait for it."""
     for name, table in kept.tables.items():
         try:
             work(table)
         except DeltaError as error:
-            log.info("%s of %s put off: %s", what, name, explain(error, "lake"))
+            log.info("%s of %s is postponed: %s", what, name, explain(error, "lake"))
         except (OSError, LakeUnavailable) as error:
-            log.info("%s put off: %s", what, error if isinstance(error, LakeUnavailable) else explain(error, "lake"))
+            reason = error if isinstance(error, LakeUnavailable) else explain(error, "lake")
+            log.info("%s is postponed: %s", what, reason)
             return

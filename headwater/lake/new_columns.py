@@ -1,4 +1,4 @@
-"""Columns that came with a newer version: added to a table that is there, and null to readers until that is done."""
+"""Columns of a newer version: added to existing tables, and null for readers until then."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ _ARROW = {
 
 
 def columns(handle: DeltaTable) -> set[str]:
-    """Return the columns that the version of a table has which the handle is at."""
+    """Return the column names of the handle's version."""
     return {field.name for field in handle.schema().fields}
 
 
 def add_columns(handle: DeltaTable, table: Table) -> bool:
-    """Add the columns of `table` that are missing, in one commit; nothing is done where none is.
+    """Add missing columns in one commit, if there are any.
 
-    Returns False if another commit was faster: then look again, on a new handle.
+    Returns False after a conflict; then call it again with a new handle.
     """
     from headwater.lake.arrow_batches import arrow_schema  # noqa: PLC0415 - see `delta`
 
@@ -40,7 +40,7 @@ def add_columns(handle: DeltaTable, table: Table) -> bool:
 
 
 def with_nulls(sql: str, missing: Sequence[tuple[str, Type]]) -> str:
-    """Return SQL over `t` as SQL over `stored`, a table that lacks some of the columns."""
+    """Rewrite SQL over `t` to SQL over `stored`, a table that lacks some columns."""
     nulls = ", ".join(f'{_null(kind)} AS "{name}"' for name, kind in missing)
     return f"WITH t AS (SELECT *, {nulls} FROM stored) {sql}"
 

@@ -1,6 +1,6 @@
-"""Files that lie in the lake beside its tables, in a folder or at an address: written whole, or created once by one.
+"""Files in the lake that are not part of tables, in a folder or an object store. Writes are atomic.
 
-By obstore, which asks the stores as delta-rs does, takes the same options, and stops no other thread meanwhile.
+It uses obstore, which uses the same client and options as delta-rs, and does not block other threads.
 """
 
 import re
@@ -23,17 +23,17 @@ _OF_CLIENT = re.compile(
     "allow_http|allow_invalid_certificates|connect_timeout|default_content_type|http[12]_.*|pool_.*|proxy_.*|"
     "randomize_addresses|timeout|user_agent"
 )
-"""Options of the connection, which obstore wants apart: among those of the store they end its call in a panic."""
+"""Client options, which obstore requires separately: among the store options they cause a panic."""
 _NO_BUCKET = re.compile("NoSuchBucket|The specified bucket does not exist|ContainerNotFound|FilesystemNotFound")
-"""Not a file that is gone, but all of them: a bucket may come back, or never have been there."""
+"""Errors that mean a missing bucket, not a missing file."""
 _AT_ONCE = 8 << 20
-"""Bytes of a request: one is given seconds, however large the file."""
+"""Bytes per request, because the timeout of a request does not depend on its size."""
 _OF_RETRIES = ("max_retries", "retry_timeout")
 _UNKNOWN = re.compile(r"Configuration key: '([^']*)'")
 
 
 class StoredFile(NamedTuple):
-    """A file by its name below the lake, its size, and when it was written, by the store's clock (us, UTC)."""
+    """A file: its name relative to the lake, its size, and when it was written, by the store's clock (us, UTC)."""
 
     name: str
     size: int
@@ -41,12 +41,12 @@ class StoredFile(NamedTuple):
 
 
 class ObjectStore:
-    """The files below one folder or address. May be asked from any thread."""
+    """The files in one folder or URI. Thread-safe."""
 
     def __init__(self, address: str, options: Mapping[str, str], *, setting: str = "lake"):
-        """Ask for nothing yet; options: storage options of delta-rs; setting: which one names the address.
+        """Set up without connecting. options: for delta-rs; setting: the setting with the address, for errors.
 
-        Raises WrongSetting for an option that is no number or time where it should be one.
+        Raises WrongSetting for an option that is not a number or a time where one is required.
         """
         check_options(options, f"options of `{setting}`")
         self.address = address
@@ -54,7 +54,7 @@ class ObjectStore:
         self._store = self._guarded(lambda: _open(address, options))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file that is not there; False, and nothing is written, where it is. Raises LakeUnavailable."""
+        """Create a file. Returns False and writes nothing if it exists. Raises LakeUnavailable."""
         try:
             self._guarded(lambda: obstore.put(self._store, name, content, mode="create", use_multipart=False))
         except FileExistsError:
@@ -62,35 +62,35 @@ class ObjectStore:
         return True
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole, in place of one that is there. Raises LakeUnavailable."""
+        """Write or replace a file atomically. Raises LakeUnavailable."""
         self._guarded(lambda: obstore.put(self._store, name, content, use_multipart=False))
 
     def read(self, name: str) -> bytes | None:
-        """Return a file, None where there is none. Raises LakeUnavailable."""
+        """Return the content of a file, or None. Raises LakeUnavailable."""
         try:
             return self._guarded(lambda: bytes(obstore.get(self._store, name).bytes()))
         except FileNotFoundError:
             return None
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a file in pieces, all of one state of it. Raises FileNotFoundError, LakeUnavailable."""
+        """Yield a file in pieces of one version. Raises FileNotFoundError, LakeUnavailable."""
         meta = self._guarded(lambda: obstore.head(self._store, name))
         for at in range(0, meta["size"], _AT_ONCE):
             part: Any = {"range": (at, min(at + _AT_ONCE, meta["size"])), "if_match": meta["e_tag"]}
             yield self._guarded(lambda part=part: bytes(obstore.get(self._store, name, options=part).bytes()))  # type: ignore[misc]
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file of this machine's disk, in place of one that is there. Raises LakeUnavailable."""
+        """Upload or replace a file from the local disk. Raises LakeUnavailable."""
         self._guarded(lambda: obstore.put(self._store, name, path, chunk_size=_AT_ONCE, max_concurrency=2))
 
     def files(self, folder: str) -> list[StoredFile]:
-        """List the files below a folder, however deep, in the order of their names. Raises LakeUnavailable."""
+        """List the files in a folder recursively, sorted by name. Raises LakeUnavailable."""
         found = self._guarded(lambda: [each for some in obstore.list(self._store, folder) for each in some])
         files = (StoredFile(each["path"], each["size"], int(each["last_modified"].timestamp() * 1e6)) for each in found)
         return sorted(files)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, also such as have gone meanwhile. Raises LakeUnavailable."""
+        """Delete files. Ignores files that do not exist. Raises LakeUnavailable."""
         for name in names:
             try:
                 self._guarded(lambda name=name: obstore.delete(self._store, name))  # type: ignore[misc]
@@ -121,7 +121,7 @@ def _open(address: str, options: Mapping[str, str]) -> Any:
     while True:
         try:
             return from_url(address, config=config, client_options=client, retry_config=retries)  # type: ignore[call-overload]
-        except UnknownConfigurationKeyError as error:  # of delta-rs alone, such as how it commits
+        except UnknownConfigurationKeyError as error:  # an option that only delta-rs knows
             unknown = _UNKNOWN.search(str(error))
             if unknown is None or config.pop(unknown[1], None) is None:
                 raise

@@ -1,4 +1,4 @@
-"""A Delta table as it is read: opened when it is asked for, at its newest version, by a handle that is kept young."""
+"""Reads a Delta table: opens it on demand at its newest version, and reopens the handle regularly."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,31 +11,31 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from headwater.errors import GiveUp, LakeUnavailable
 from headwater.lake.file_checksums import DamagedFile, FileChecksums
 from headwater.lake.query_rows import QueryRows, panics_refused, query
-from headwater.storage_faults import explain, passes
+from headwater.storage_faults import explain, is_transient
 from headwater.tables import Table
 
 T = TypeVar("T")
 
 REOPEN_AFTER = 100
-"""Commits on one handle: measured 44 ms an append on a handle 518 versions old, 11 ms on a new one."""
+"""Commits per handle. An append took 44 ms on a handle that was 518 versions old, and 11 ms on a new one."""
 
 CHECKED_BYTES = 256 << 20
-"""Of a table's data files, newest first, that a process checks before it reads them first: 0.2 s of CPU."""
+"""Bytes of data files, newest first, that a process checks before the first read: 0.2 s of CPU."""
 
 
 class _NoTable(GiveUp):
-    """There is no table at this address."""
+    """The table does not exist."""
 
 
 class KnownTransactions:
-    """What is known of the transactions of one version: delta-rs reads all commits since a checkpoint to tell one."""
+    """A cache of the transactions of one version: delta-rs reads all commits since a checkpoint for each look-up."""
 
     def __init__(self) -> None:
         self._version = -1
         self._found: dict[str, int | None] = {}
 
     def of(self, version: int, app_id: str, read: Callable[[], int | None]) -> int | None:
-        """Return the transaction of `app_id` as of a version, read once."""
+        """Return the transaction of `app_id` in a version; reads it only once."""
         if version != self._version:
             self._version, self._found = version, {}
         if app_id not in self._found:
@@ -43,7 +43,7 @@ class KnownTransactions:
         return self._found[app_id]
 
     def committed(self, before: int, after: int, transactions: Sequence[Transaction]) -> None:
-        """Note a commit of ours; it failed if another of its app came between, but commits of others may have."""
+        """Update the cache after a commit of this process. Clears it if other commits came in between."""
         if after != before + 1 or before != self._version:
             self._found = {}
         self._version = after
@@ -51,9 +51,9 @@ class KnownTransactions:
 
 
 def newest_version(uri: str) -> int:
-    """Return the newest version of a table on this machine.
+    """Return the newest version of a local table.
 
-    Raises LakeUnavailable if there is no such table or its log is damaged.
+    Raises LakeUnavailable if the table does not exist or its log is damaged.
     """
     try:
         with panics_refused(uri):
@@ -65,13 +65,13 @@ def newest_version(uri: str) -> int:
 class OpenTable:
     """A table at `uri`: a folder, `abfss://container@account.dfs.core.windows.net/path`, `s3://bucket/path`, `gs://…`.
 
-    commits: by this handle since it was opened.
+    commits: number of commits with the current handle.
     """
 
     def __init__(
         self, uri: str, table: Table, storage_options: Mapping[str, str] | None = None, *, keeps_checksums: bool = False
     ):
-        """Touch nothing yet. keeps_checksums: of its files, where they are on this machine's disk."""
+        """Open nothing. keeps_checksums: record and check checksums of its files, if they are on the local disk."""
         self.uri = uri
         self.table = table
         self._options = dict(storage_options or {})
@@ -82,9 +82,9 @@ class OpenTable:
         self.commits = 0
 
     def exists(self) -> bool:
-        """Tell whether the table has been created.
+        """Whether the table exists.
 
-        By opening it: `is_deltatable` of delta-rs stops every thread of the process until the storage answers.
+        It opens the table, because `is_deltatable` of delta-rs blocks every thread until the storage answers.
         """
         try:
             self.reopen()
@@ -103,16 +103,16 @@ class OpenTable:
         return handle
 
     def _is_newest(self, version: int) -> bool:
-        """Tell, where two looks at the disk do, that no version has come since; delta-rs takes a hundred times as long.
+        """Whether a local table has no newer version; False if unknown. delta-rs takes a hundred times as long.
 
-        The version itself must be there, too: where it was cleaned away, the one behind it may have been as well.
+        Also checks that the entry of the version exists: if it was cleaned up, the next one may have been as well.
         """
         if self._log is None:
             return False
         return (self._log / f"{version:020}.json").exists() and not (self._log / f"{version + 1:020}.json").exists()
 
     def reopen(self) -> DeltaTable:
-        """Read the table's log anew."""
+        """Open the table again at its newest version."""
         self._handle = self._guarded(lambda: DeltaTable(self.uri, storage_options=self._options or None))
         self._known = KnownTransactions()
         self.commits = 0
@@ -120,7 +120,7 @@ class OpenTable:
         return self._handle
 
     def _check(self, handle: DeltaTable) -> None:
-        """Raise DamagedFile if a file of the version, which this process has not checked yet, differs from its note."""
+        """Raise DamagedFile if a file of the version, not checked by this process before, is damaged."""
         if self.checksums:
             self.checksums.check_version(handle.version(), partial(self.data_files, handle), CHECKED_BYTES)
 
@@ -130,17 +130,17 @@ class OpenTable:
         return [each.removeprefix("file://").removeprefix(self.uri).lstrip("/") for each in found]
 
     def small_files(self, handle: DeltaTable, size: int) -> list[str]:
-        """Return the data files of a version that are smaller than so many bytes, relative to the table's folder."""
+        """Return the data files of a version below a size (bytes), relative to the table's folder."""
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         found = zip(actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), strict=True)
         return [path for path, found_size in found if found_size < size]
 
     def watermark(self, app_id: str) -> int | None:
-        """Return the newest sequence number committed under `app_id`, None before the first."""
+        """Return the newest sequence number committed with `app_id`, or None."""
         return self._transaction(self.handle(), app_id)
 
     def watermarks(self, app_ids: Sequence[str]) -> list[int]:
-        """Return the newest sequence number committed under each, 0 before the first; one version's."""
+        """Return the newest sequence number committed with each `app_id`, or 0, from one version."""
         handle = self.handle()
         return [self._transaction(handle, app_id) or 0 for app_id in app_ids]
 
@@ -150,14 +150,14 @@ class OpenTable:
         return self._guarded(lambda: query(handle, sql, self.table))
 
     def rows_and_watermarks(self, app_ids: Iterable[str]) -> tuple[int, list[int]]:
-        """Count rows by the statistics of the files of one version, and return that version's watermarks."""
+        """Return the number of rows, from file statistics, and the watermarks of one version."""
         handle = self.handle()
         return sum(self._of_files(handle, "num_records")), [self._transaction(handle, each) or 0 for each in app_ids]
 
     def rows_within(self, condition: str, app_ids: Iterable[str]) -> tuple[str, int, list[int]]:
-        """Return the table's id, its rows but for those that fulfil a condition in SQL, and watermarks: one version's.
+        """Return the table id, the number of rows that do not match an SQL condition, and watermarks, from one version.
 
-        Only files that may hold rows of the condition are read.
+        Reads only files that may have matching rows.
         """
         handle = self.handle()
         beyond = self._guarded(lambda: query(handle, f"SELECT count(*) AS n FROM t WHERE {condition}", self.table))
@@ -166,25 +166,25 @@ class OpenTable:
         return table, rows, [self._transaction(handle, each) or 0 for each in app_ids]
 
     def written_us(self) -> int | None:
-        """Return when the newest file was written (us, UTC), None for an empty table."""
+        """Return when the newest file was written (us, UTC); None for an empty table."""
         written_ms = self._of_files(self.handle(), "modification_time")
         return max(written_ms) * 1000 if written_ms else None
 
     def files_below(self, size: int) -> int:
-        """Count the files of the newest version that are smaller than so many bytes."""
+        """Count the files of the newest version below a size (bytes)."""
         return sum(found < size for found in self._of_files(self.handle(), "size_bytes"))
 
     def _of_files(self, handle: DeltaTable, column: str) -> list[int]:
-        """Return what the log says of each file of a version."""
+        """Return a column of the file metadata in the log of a version."""
         actions = self._guarded(lambda: handle.get_add_actions(flatten=True))
         found: list[int | None] = list(actions.column(column).to_pylist()) if actions.num_rows else []
-        told = [int(each) for each in found if each is not None]
-        if len(told) < len(found):
+        values = [int(each) for each in found if each is not None]
+        if len(values) < len(found):
             raise LakeUnavailable(
-                f"The Delta log of {self.uri} does not say {column!r} of each file, which every writer of Headwater "
-                "notes: the newest checkpoint or an entry behind it is damaged. Restore `_delta_log` from a copy."
+                f"The Delta log of {self.uri} lacks {column!r} of some files, which Headwater always writes: the "
+                "newest checkpoint or a later entry is damaged. Restore `_delta_log` from a copy."
             )
-        return told
+        return values
 
     def properties(self) -> Mapping[str, str]:
         """Return the table properties."""
@@ -192,7 +192,7 @@ class OpenTable:
         return found
 
     def _transaction(self, handle: DeltaTable, app_id: str) -> int | None:
-        """Return the newest transaction of `app_id` in the version that the handle is at."""
+        """Return the newest transaction of `app_id` in the handle's version."""
         read = partial(self._guarded, partial(handle.transaction_version, app_id))
         return self._known.of(handle.version(), app_id, read)
 
@@ -201,16 +201,16 @@ class OpenTable:
             with panics_refused(self.uri):
                 return call()
         except TableNotFoundError as error:
-            if passes(error):  # delta-rs says so, too, where it cannot make the folder
+            if is_transient(error):  # delta-rs raises it as well if it cannot create the folder
                 raise self._unavailable(error) from error
             raise _NoTable(
-                f"No Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
+                f"There is no Delta table at {self.uri}. Start `headwater up` once, or check `data` and `lake`."
             ) from error
         except (DeltaError, OSError) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> LakeUnavailable:
         self._handle = None
-        if self.checksums and not passes(error) and (damage := self.checksums.log_damage()):
+        if self.checksums and not is_transient(error) and (damage := self.checksums.log_damage()):
             return DamagedFile(f"{damage} ({explain(error, 'lake')})")
         return LakeUnavailable(f"Cannot use the Delta table at {self.uri}: {explain(error, 'lake')}")

@@ -1,4 +1,4 @@
-"""What a query found. Read without pyarrow, whose import costs every reader of a lake on its own disk 26 MB."""
+"""Runs SQL queries and reads their results without pyarrow, which saves readers of a local lake 26 MB."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +17,9 @@ from headwater.tables.shared_columns import POSITION
 
 @contextmanager
 def panics_refused(uri: str) -> Iterator[None]:
-    """Raise LakeUnavailable where delta-rs panics, as it does for some damaged Parquet footers.
+    """Raise LakeUnavailable if delta-rs panics, for example at a damaged Parquet footer.
 
-    Its PanicException is no Exception and has no module to import it from; unhandled, it ends the process.
+    Its PanicException is a BaseException and cannot be imported; unhandled, it would end the process.
     """
     try:
         yield
@@ -27,8 +27,8 @@ def panics_refused(uri: str) -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         raise LakeUnavailable(
-            f"Cannot read {uri}: delta-rs gave up ({error}), because a file of the table is damaged or of a kind that "
-            "it does not know. Restore the table from a copy, or run `headwater restore` with a backup."
+            f"Cannot read {uri}: delta-rs failed ({error}), because a file of the table is damaged or has an unknown "
+            "format. Restore the table from a copy, or run `headwater restore` with a backup."
         ) from error
 
 
@@ -36,32 +36,32 @@ class QueryRows:
     """The rows of one query."""
 
     def __init__(self, table: ArrowTable):
-        """Keep what delta-rs gave."""
+        """table: the result of delta-rs."""
         self._table = table
 
     def column(self, name: str) -> ChunkedArray:
-        """Return a column: `to_pylist()` has all its values, `[0].as_py()` the first."""
+        """Return a column: `to_pylist()` returns all its values, `[0].as_py()` the first."""
         return self._table.column(name)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return the rows, each by column name."""
+        """Return the rows as dictionaries."""
         names = self._table.column_names
         columns = [self._table.column(name).to_pylist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows:
-    """Run SQL over the version of a table that the handle is at, named `t`.
+    """Run SQL over the handle's version of a table, named `t`.
 
-    table: its columns are null where the table lacks them, because no writer of this version has opened it yet.
+    table: columns that are missing in the stored table are null, because no writer of this version has added them yet.
     Raises DeltaError for SQL that does not fit the table, LakeUnavailable if a file cannot be read.
     """
     there = columns(handle) if table else ()
     missing = [(name, kind) for name, kind in table.columns.items() if name not in there] if table else []
     if lost := [name for name, _ in missing if name in POSITION]:
         raise LakeUnavailable(
-            f"The Delta log of {handle.table_uri} names no column {lost[0]!r}, which every version of Headwater "
-            "writes: the newest checkpoint or an entry behind it is damaged. Restore `_delta_log` from a copy."
+            f"The Delta log of {handle.table_uri} has no column {lost[0]!r}, which every version of Headwater writes: "
+            "the newest checkpoint or a later entry is damaged. Restore `_delta_log` from a copy."
         )
     if missing:
         found = QueryBuilder().register("stored", handle).execute(with_nulls(sql, missing))
@@ -69,12 +69,12 @@ def query(handle: DeltaTable, sql: str, table: Table | None = None) -> QueryRows
         found = QueryBuilder().register("t", handle).execute(sql)
     try:
         return QueryRows(_read_all(found, handle.table_uri))
-    except Exception as error:  # arro3 has no class of its own for what fails while reading
+    except Exception as error:  # arro3 has no specific class for read errors
         raise LakeUnavailable(f"Cannot read {handle.table_uri}: {explain(error, 'lake')}") from error
 
 
 def _read_all(found: RecordBatchReader, uri: str) -> ArrowTable:
-    """Read every batch; over a network with pyarrow, because arro3 stops every thread while it waits."""
+    """Read all batches. Uses pyarrow for remote tables, because arro3 blocks every thread while it waits."""
     if "://" not in uri or uri.startswith("file://"):
         return found.read_all()
     import pyarrow as pa  # noqa: PLC0415 - see the module

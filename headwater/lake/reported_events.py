@@ -1,4 +1,4 @@
-"""Rows of bronze by the run that they are of, within a window of receipt."""
+"""Reads rows of bronze by run, within a range of receipt times."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -22,14 +22,14 @@ _ROW = (
 
 
 class ReceiptWindow(NamedTuple):
-    """From one moment of receipt up to another, not included; us, UTC."""
+    """A range of receipt times [since, until) (us, UTC)."""
 
     since_us: int
     until_us: int
 
     @property
     def sql(self) -> str:
-        """The condition."""
+        """The SQL condition."""
         return (
             f"received_date BETWEEN '{day_of(self.since_us)}' AND '{day_of(self.until_us)}' "
             f"AND cast(received_at AS bigint) >= {self.since_us} AND cast(received_at AS bigint) < {self.until_us}"
@@ -37,9 +37,9 @@ class ReceiptWindow(NamedTuple):
 
 
 def whole_run_id(bronze: Bronze, run_id: str) -> str:
-    """Return the only run id in the lake that begins so, or the text itself if it is an id or fits none or several.
+    """Complete the beginning of a run id. Returns the text itself if it is complete, or has no unique completion.
 
-    A run whose id is no UUID is printed as JSON with its job; the lake knows its id alone. Raises LakeUnavailable.
+    A run whose id is not a UUID is printed as JSON with its job; then the id is extracted. Raises LakeUnavailable.
     """
     if run_id.startswith('["') and run_id.endswith('"]'):
         with suppress(msgspec.DecodeError):
@@ -58,7 +58,7 @@ _UUID_CHARACTERS = 36
 
 
 def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: int) -> list[str]:
-    """Return the ids of runs, lower case, in order."""
+    """Return a page of lower-case run ids, sorted."""
     found = bronze.events.query(
         f"SELECT DISTINCT lower(run_id) AS id FROM t WHERE {_runs(window, after)} ORDER BY id LIMIT {limit}"
     )
@@ -66,13 +66,13 @@ def run_page(bronze: Bronze, window: ReceiptWindow, after: str | None, limit: in
 
 
 def reported_rows(bronze: Bronze, window: ReceiptWindow, after: str | None, last: str) -> list[dict[str, Any]]:
-    """Return the events of the runs of a page, without bodies, in the order of their times."""
+    """Return the events of the runs of a page, without bodies, in order of event time."""
     where = f"{_runs(window, after)} AND lower(run_id) <= {quoted(last)}"
     return bronze.events.query(f"SELECT {_ROW} FROM t WHERE {where} ORDER BY time_us, event_id").to_pylist()
 
 
 def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return what recurs of events, by hash."""
+    """Return the shapes with these hashes."""
     if not shapes:
         return {}
     named = ", ".join(map(quoted, sorted(shapes)))
@@ -83,7 +83,7 @@ def shapes_of(bronze: Bronze, shapes: Collection[str]) -> dict[str, dict[str, An
 
 
 def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[str]:
-    """Return the JobEvents that may hold a facet of a name, a word, oldest first."""
+    """Return the bodies of JobEvents that may have a facet with this name (one word), oldest first."""
     pattern = facet.replace("_", "\\_")
     rows = bronze.events.query(
         f"SELECT body FROM t WHERE event_kind = 'JOB' AND {window.sql} AND body LIKE '%\"{pattern}\"%' "
@@ -93,7 +93,7 @@ def job_bodies_with(bronze: Bronze, window: ReceiptWindow, facet: str) -> list[s
 
 
 def newest_job_bodies(bronze: Bronze, namespace: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the newest JobEvent (rule 1) of each job whose name begins so, by its name. Reads no other body."""
+    """Yield name and newest JobEvent (rule 1) of each job whose name has this prefix. Reads no other bodies."""
     is_it = f"event_kind = 'JOB' AND job_namespace = {quoted(namespace)} AND starts_with(job_name, {quoted(prefix)})"
     rows = bronze.events.query(
         f"SELECT job_name, log, incarnation, partition, sequence FROM t WHERE {is_it} ORDER BY {newest_events_first()}"

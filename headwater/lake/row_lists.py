@@ -1,4 +1,4 @@
-"""Rows of bronze as they are listed, newest first, and counted in time: events, what is no event, what was refused."""
+"""Lists and counts the rows of `events`, `rejected` and `refused`."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from headwater.lake.delta_table import LakeTable
 from headwater.lake.reported_events import whole_run_id
 from headwater.lake.row_pages import by_number, by_text, by_time, row_list, rows_page
 from headwater.lake.sql_words import quoted
-from headwater.paging import Cut, ListPage
+from headwater.paging import ListPage, ResultPage
 from headwater.tables import EVENTS, REFUSED, REJECTED, Table
 
 _PLACE = "incarnation, partition, sequence"
@@ -42,14 +42,14 @@ _LISTS = {
         "-received_at", ties=_TIES, texts="reason route key message user_agent",
     ),
 }  # fmt: skip
-"""Table → what is listed of it beside bodies."""
+"""The listed columns of each table, without bodies."""
 
 _COUNTED = {
     EVENTS.name: ("''", "count(*)"),
     REJECTED.name: ("reason", "sum(to_sequence - sequence + 1)"),
     REFUSED.name: ("reason", "sum(count)"),
 }
-"""Table → what its rows are told apart by, how many things they are."""
+"""SQL of the group key and of the count of each table."""
 
 _REASONS = 100
 
@@ -57,10 +57,10 @@ _REASONS = 100
 def list_rows(
     bronze: Bronze, table: Table, page: ListPage, *, since_us: int | None = None, run: str | None = None,
     job: str | None = None,
-) -> Cut[dict[str, Any]]:  # fmt: skip
-    """List a page of rows, the newest first where nothing else is asked for, with bodies where the table has them.
+) -> ResultPage[dict[str, Any]]:  # fmt: skip
+    """List a page of rows, newest first by default, with bodies if the table has them.
 
-    since_us: received at or after; of `events` also run: a run id; job: a name, or `namespace/name`.
+    since_us: received at or after; only for `events`: run: a run id; job: a name, or `namespace/name`.
     """
     conditions = [] if since_us is None else [f"received_at >= to_timestamp_micros({since_us})"]
     if run:
@@ -75,7 +75,7 @@ def list_rows(
 
 
 def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
-    """Read the bodies of a page only: sorting whole bodies would read the whole table."""
+    """Read the bodies of a page separately, because sorting with bodies would read the whole table."""
     sequences = ",".join(str(row["sequence"]) for row in found)
     rows = table.query(f"SELECT {_PLACE}, body FROM t WHERE sequence IN ({sequences})").to_pylist()
     bodies = {(row["incarnation"], row["partition"], row["sequence"]): row["body"] for row in rows}
@@ -84,7 +84,7 @@ def _add_bodies(table: LakeTable, found: list[dict[str, Any]]) -> None:
 
 
 def counts_in_time(bronze: Bronze, table: Table, since_us: int, bucket_us: int, buckets: int) -> dict[str, list[int]]:
-    """Count what was received in each of some spans of time behind a moment, by reason; events have none: ''."""
+    """Count rows per time bucket since a time, by reason. The key of `events` is ''."""
     if not bronze.exists():
         return {}
     key, sum_of = _COUNTED[table.name]

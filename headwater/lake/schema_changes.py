@@ -1,4 +1,4 @@
-"""Whose schema an event changes: what it says of a dataset that it wrote, beside what was said of it before."""
+"""Finds schema changes: compares the schema of each written dataset with its previous one."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -10,14 +10,14 @@ from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_tables import Bronze
 
 LOOKS_BACK = timedelta(days=31)
-"""What was said of a dataset longer before is not looked for: reading all of history for each batch would cost more."""
+"""How far back to search for the previous schema. Reading the whole history for each batch would cost too much."""
 
 _Columns = Mapping[str, str | None]
-"""Path of a column, by dots → its type as sent."""
+"""The type of each column, as sent, by its path with dots."""
 
 
 class SchemaChange(NamedTuple):
-    """A dataset, by its name as sent, and its columns: before and now."""
+    """A dataset, with its name as sent, and its columns before and after the change."""
 
     namespace: str
     name: str
@@ -26,10 +26,10 @@ class SchemaChange(NamedTuple):
 
 
 def schema_changes(bronze: Bronze, source: Source, heads: Collection[StoredHead]) -> dict[str, list[SchemaChange]]:
-    """Return, by the id of its event, each schema whose columns or types are others than said before.
+    """Return the schema changes of events, by event id: datasets with other columns or types than before.
 
-    Compared is what COMPLETE events say of their outputs, and events of datasets, in the order of their times; of two
-    that name a dataset the same way. heads: events of one partition.
+    Compares outputs of COMPLETE events, and dataset events, in order of event time, for datasets with the same sent
+    name. heads: events of one partition.
     """
     rows = _changed(bronze, source, heads)
     columns = _columns(bronze, {row[key] for row in rows for key in ("was", "said")})

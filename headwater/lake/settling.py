@@ -1,9 +1,10 @@
-"""Which judgements of parsers on one partition are settled, counted in the tables: who begins need not look at rows.
+"""Counts attempts of parsers in table transactions, so that a starting parser need not search rows for conflicts.
 
-`duplicates` and `rejected` say of a record that it is no event. Each commit of theirs is an attempt: it moves the
-table's transaction `…/attempts` by one and notes, in `…/lowest`, from which sequence on attempts may be unsettled. The
-commit of `events` that decides notes the attempts that it knows to be settled: those of before, and its own where
-nobody else's came between. As long as the numbers are equal no two parsers have judged one record.
+A row in `duplicates` or `rejected` decides that a record is not stored as an event. Each commit to these tables is an
+attempt: it increases the table's transaction `…/attempts` by one, and records in `…/lowest` the first sequence whose
+decision may not be settled. The commit to `events`, which settles the batch, records the number of settled attempts:
+the earlier ones, and its own unless another parser committed in between. While both numbers are equal, no two parsers
+have decided about the same record.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +18,11 @@ from headwater.tables import DUPLICATES, REJECTED
 JUDGED = (DUPLICATES.name, REJECTED.name)
 
 Read = Callable[[str], int | None]
-"""Tells a table's newest transaction of a name."""
+"""Returns the newest transaction of a table for an `app_id`."""
 
 
-class Settled(NamedTuple):
-    """What a parser knows of attempts up to a watermark; is_sure: whether it need not look before it goes on."""
+class SettledAttempts(NamedTuple):
+    """The attempts that a parser knows to be settled up to a watermark. is_sure: False if it must read them again."""
 
     watermark: int
     attempts: Mapping[str, int]
@@ -30,14 +31,14 @@ class Settled(NamedTuple):
 
 @dataclass(slots=True)
 class Attempt:
-    """One batch of a parser that began with what was `settled`."""
+    """One batch of a parser, which started with the state `settled`."""
 
     source: Source
-    settled: Settled
+    settled: SettledAttempts
     _found: dict[str, int] = field(default_factory=dict)
 
     def count(self, table: str, read: Read) -> Sequence[tuple[str, int]]:
-        """Return the transactions that a commit to a judged table sets."""
+        """Return the transactions of a commit to `duplicates` or `rejected`."""
         found = self._found[table] = read(_attempts(self.source)) or 0
         lowest = self.settled.watermark + 1
         if found != self._known(table):
@@ -45,10 +46,10 @@ class Attempt:
         return [(_attempts(self.source), found + 1), (_lowest(self.source), lowest)]
 
     def note(self, read: Read) -> Sequence[tuple[str, int]]:
-        """Return the transactions that the commit of `events` sets.
+        """Return the transactions of the commit to `events`.
 
-        Where it decides, that is no other has since it began, its own attempts are settled with those before; else it
-        may only say less than there is: somebody may have decided without knowing of an attempt.
+        If no other parser committed since this batch started, its attempts are settled as well. Otherwise it records
+        the smaller number, because the other parser may not have known of an attempt.
         """
         decides = (read(self.source.app_id) or 0) == self.settled.watermark
         noted = {
@@ -57,12 +58,12 @@ class Attempt:
         }
         return [(_settled(self.source, table), count) for table, count in noted.items()]
 
-    def done(self, last: int, passed: int) -> Settled:
-        """Return what is known behind the commit of `events`, which found its watermark at `passed`."""
+    def done(self, last: int, passed: int) -> SettledAttempts:
+        """Return the state after the commit to `events`, which found the watermark `passed`."""
         is_alone = all(found == self._known(table) for table, found in self._found.items())
         if passed != self.settled.watermark or not is_alone:
             return self.settled._replace(is_sure=False)
-        return Settled(last, {table: self._after(table) for table in JUDGED})
+        return SettledAttempts(last, {table: self._after(table) for table in JUDGED})
 
     def _known(self, table: str) -> int:
         return self.settled.attempts.get(table, 0)
@@ -73,16 +74,16 @@ class Attempt:
 
 
 def attempts_so_far(tables: Mapping[str, OpenTable], source: Source) -> dict[str, int]:
-    """Return how many attempts each judged table has seen."""
+    """Return the number of attempts in `duplicates` and `rejected`."""
     return {table: tables[table].watermark(_attempts(source)) or 0 for table in JUDGED}
 
 
 def lowest_unsettled(
     tables: Mapping[str, OpenTable], events: OpenTable, source: Source, attempts: Mapping[str, int]
 ) -> int | None:
-    """Return the sequence from which on two parsers may have judged a record, None where all is settled.
+    """Return the first sequence about which two parsers may have decided; None if all are settled.
 
-    The first of all for a lake that an older version wrote, which did not count.
+    Returns 1 for a lake of an older version, which did not count attempts.
     """
     found = []
     for table in JUDGED:

@@ -1,13 +1,13 @@
-"""What a query of the lake says of times and texts, as SQL writes it."""
+"""Formats times and texts as SQL literals."""
 
 from datetime import UTC, date, datetime
 
 
 def quoted(text: str) -> str:
-    """Return a text with its quotes."""
+    """Quote a text."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def day_of(time_us: int) -> date:
-    """Return the day (UTC) of a moment, as bronze's partitions go by it."""
+    """Return the day (UTC) of a time, as in bronze's partitions."""
     return datetime.fromtimestamp(time_us / 1e6, UTC).date()

@@ -1,1 +1,1 @@
-"""`headwater up`: one machine, one command, three processes."""
+"""`headwater up`: run all stations on one machine with a single command."""

@@ -1,4 +1,4 @@
-"""What every child of `headwater up` does first and last: take its settings, hold its role, say why it ends."""
+"""Common start and end of the children of `headwater up`: read settings, take the role, exit with a status."""
 
 import gc
 import logging
@@ -14,72 +14,74 @@ from headwater.errors import HeadwaterError, Retry
 from headwater.local.lifeline import read_settings
 from headwater.runtime.folders import folder_lock, prepare_folder
 from headwater.settings import Settings
-from headwater.storage_faults import on_disk
+from headwater.storage_faults import transient_faults_as_retry
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-AGAIN, GIVE_UP = 1, 3
-"""Exit status of a child: it is started again, or no restart can help (a wrong setting, a log that does not match its
-lake) and the supervisor ends with all of them."""
+RESTART, GIVE_UP = 1, 3
+"""Exit status of a child. RESTART: restart it. GIVE_UP: no restart can help (a wrong setting, a log that does not match
+its lake), so the supervisor stops all children."""
 
 _HELD_BY_THE_LAST_S = 15
 _LOOK_AGAIN_S = 1.0
 
 
 @contextmanager
-def child(role: str, *, holds: bool = True, vital: bool = True) -> Iterator[tuple[Settings, Path]]:
-    """Give settings and data folder; the block's end is the process's, and a fault in it is logged before.
+def child_process(role: str, *, exclusive: bool = True, required: bool = True) -> Iterator[tuple[Settings, Path]]:
+    """Yield settings and data folder; the process exits at the end of the block, after logging any fault in it.
 
-    holds: nobody else plays this role meanwhile; vital: without it nothing works, so that a fault that will not pass by
-    itself ends all of Headwater.
+    exclusive: no other process may have this role at the same time. required: a fault that does not pass by itself
+    stops all of Headwater.
     """
-    gc.freeze()  # modules stay: the collector need not look at them again and again, nor at the end
+    gc.freeze()  # exclude the loaded modules from garbage collection
     logging.basicConfig(level=logging.INFO, format=f"{role}: %(message)s", stream=sys.stderr)
     settings, status = read_settings(), 0
     try:
-        with ExitStack() as stack, on_disk(f"go on with {settings.data}"):
+        with ExitStack() as stack, transient_faults_as_retry(f"continue with {settings.data}"):
 
             def hold() -> Path:
                 folder = prepare_folder(settings)
-                if holds:
+                if exclusive:
                     stack.enter_context(folder_lock(folder, role, wait_s=_HELD_BY_THE_LAST_S))
                 return folder
 
-            yield settings, patiently(hold, log.warning, _rest)
+            yield settings, retry_while_disk_full(hold, log.warning, _rest)
     except HeadwaterError as error:
         log.error("%s", error)
-        status = GIVE_UP if vital and not isinstance(error, Retry) else AGAIN
+        status = GIVE_UP if required and not isinstance(error, Retry) else RESTART
     _leave(status)
 
 
-def patiently(begin: Callable[[], T], say: Callable[[str], object], rest: Callable[[float], object]) -> T:
-    """Return what begins only once the disk takes something; says why it waits, once for each reason."""
-    said = ""
+def retry_while_disk_full(
+    action: Callable[[], T], report: Callable[[str], object], wait: Callable[[float], object]
+) -> T:
+    """Retry `action` while the disk is full, and return its result; reports each new reason once."""
+    reported = ""
     while True:
         try:
-            return begin()
+            return action()
         except Retry as error:
-            if str(error) != said:
-                said = str(error)
-                say(said)
-            rest(_LOOK_AGAIN_S)
+            if str(error) != reported:
+                reported = str(error)
+                report(reported)
+            wait(_LOOK_AGAIN_S)
 
 
 def _leave(status: int) -> NoReturn:
-    """End at once: all of ours is closed by now, but threads of libraries (delta-rs, obstore, librdkafka) still run.
+    """Exit immediately: our own resources are closed, but threads of delta-rs, obstore and librdkafka still run.
 
-    One start on Azure storage ended with SIGSEGV while Python and C took down what such threads stand on.
+    A normal exit once crashed with SIGSEGV on Azure storage, while such threads used state that Python tore down.
     """
     logging.shutdown()
-    with suppress(OSError):  # who read it may have gone
+    with suppress(OSError):  # the reader of the output may have exited
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(status)
 
 
 def _rest(seconds: float) -> None:
-    """Wait, or end where the supervisor has gone or asks to: before the station itself looks for that."""
+    """Wait, or exit if the supervisor has exited or asks to stop; covers the time before the station checks that."""
     if select.select([sys.stdin.fileno()], [], [], seconds)[0]:
         sys.exit(0)

@@ -1,7 +1,8 @@
-"""A connection of `serve`: uvicorn's, with the limits it lacks and our form of refusing.
+"""A connection of `serve`: uvicorn's, with additional limits and our own error responses.
 
-uvicorn waits for ever for headers that trickle, keeps headers of any size, hangs up on a client that has closed its
-half, and drops the body behind an offer to upgrade; each lets a client do harm or lose an answer.
+uvicorn waits without limit for slow headers, accepts headers of any size, closes a connection whose client has closed
+its sending side, and drops the body after an upgrade offer. A client could use each of these to do harm or lose a
+response.
 """
 
 import asyncio
@@ -13,33 +14,33 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headwater.answer_headers import ANSWER_HEADERS
-from headwater.local.intake import IntakeCycle, Take
+from headwater.local.intake import Handler, IntakeCycle
 from headwater.receiver import Refusal
 
-MAX_SILENT_BYTES = 64 << 10
-"""Bytes that may come without a request, or a part of a body, coming out of them."""
+MAX_UNMATCHED_BYTES = 64 << 10
+"""Maximum number of received bytes that complete neither a request nor a part of a body."""
 
 _PART_BYTES = 16 << 10
-"""Parsed at once: so many requests at most wait in memory as such, however many a client sends before an answer."""
+"""Parsed in one step; limits how many pipelined requests are in memory, however many a client sends."""
 
 Headers = Mapping[str, str]
 
 
 class Host(Protocol):
-    """What a connection asks of the server it belongs to."""
+    """What a connection needs from its server."""
 
     timeout_s: float
-    """From connecting, or from a request's first byte, to the end of its headers; then as long again for its body."""
+    """Limit from connecting, or from a request's first byte, to the end of its headers; and again for its body."""
 
-    def find(self, method: str, path: str, headers: Headers) -> Take | None:
-        """Return the receiver's route for a request, None for what the ASGI application answers."""
+    def find(self, method: str, path: str, headers: Headers) -> Handler | None:
+        """Return the receiver's handler for a request, None if the ASGI application handles it."""
 
     def refuse(self, refusal: Refusal) -> None:
-        """Count what never becomes a request."""
+        """Count bytes that never become a request."""
 
 
 def connection_class(host: Host) -> type[HttpToolsProtocol]:
-    """Return the connections of one server."""
+    """Return the connection class of one server."""
     return type("Connection", (_Connection,), {"host": host})
 
 
@@ -50,8 +51,8 @@ class _Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._timer: asyncio.TimerHandle | None = None
         self._unread = b""
-        self._silent = 0
-        self._again = False
+        self._unmatched_bytes = 0
+        self._is_replaying = False
         self._lines: dict[str, str] = {}
         self._running: RequestResponseCycle | None = None
         self._stalled = False
@@ -67,114 +68,115 @@ class _Connection(HttpToolsProtocol):
         self._stop_timer()
         if self._idle:
             self._idle.cancel()
-        if self._running and self._running is not self.cycle:  # others wait behind it
+        if self._running and self._running is not self.cycle:  # pipelined requests are waiting
             self._running.disconnected = True
             self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._unread += data
-        self._read_on()
+        self._parse_unread()
         if self.pipeline:
             self.flow.pause_reading()
         elif self._timer is None and not self.transport.is_closing() and self._between_requests():
             self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)
 
-    def _read_on(self) -> None:
-        """Parse what has come, unless requests wait for their turn: then the rest waits behind them."""
+    def _parse_unread(self) -> None:
+        """Parse received bytes, unless pipelined requests are waiting; then the bytes wait, too."""
         while self._unread and not self.pipeline and not self.transport.is_closing():
             part, self._unread = self._unread[:_PART_BYTES], self._unread[_PART_BYTES:]
-            self._silent += len(part)
+            self._unmatched_bytes += len(part)
             try:
                 self.parser.feed_data(part)
             except httptools.HttpParserUpgrade as offer:
                 self._unread = part[offer.args[0] :] + self._unread
-                self._pass_over()
+                self._ignore_upgrade()
             except httptools.HttpParserError:
-                self._refuse(400, "not_http", "This is no HTTP request.", "Send HTTP/1.1 as RFC 9112 says.")
-            if self._silent > MAX_SILENT_BYTES:
-                self._refuse(431, "headers_too_large", f"More than {MAX_SILENT_BYTES} bytes of headers.", "Send fewer.")
+                self._refuse(400, "not_http", "This is not an HTTP request.", "Send HTTP/1.1 according to RFC 9112.")
+            if self._unmatched_bytes > MAX_UNMATCHED_BYTES:
+                what = f"The headers have more than {MAX_UNMATCHED_BYTES} bytes."
+                self._refuse(431, "headers_too_large", what, "Send fewer headers.")
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio: true keeps our half open
-        """Answer what was asked before the client closed its half, then close."""
+        """Respond to requests received before the client closed its sending side, then close."""
         if self._between_requests():
-            if self._silent:
-                self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the request whole.")
+            if self._unmatched_bytes:
+                self._refuse(400, "cut_off", "The connection ended before the headers did.", "Send the whole request.")
             return False
         if self.cycle.more_body:
-            self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the request whole.")
+            self._refuse(400, "cut_off", "The connection ended before the body did.", "Send the whole request.")
             return False
         self.cycle.keep_alive = False
         return True
 
     def on_message_begin(self) -> None:
-        if not self._again:
+        if not self._is_replaying:
             self.url = b""
             self._lines = {}
 
     def on_url(self, url: bytes) -> None:
-        if not self._again:
+        if not self._is_replaying:
             self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._again:
+        if not self._is_replaying:
             line = name.lower().decode("latin-1")
             again = f"{self._lines['host']}, " if line == "host" and line in self._lines else ""
             self._lines[line] = again + value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._silent = 0
-        if self._again:
+        self._unmatched_bytes = 0
+        if self._is_replaying:
             return
         self._stop_timer()
         if not self._begin_intake():
-            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)  # its cycle knows no time
+            self._timer = self.loop.call_later(self.host.timeout_s, self._too_slow)  # uvicorn's cycle has no timeout
             self._begin_asgi()
 
     def on_body(self, body: bytes) -> None:
-        self._silent = 0
+        self._unmatched_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._silent = 0
+        self._unmatched_bytes = 0
         if not self.parser.should_upgrade():
             self._stop_timer()
             super().on_message_complete()
 
-    def _pass_over(self) -> None:
-        """Go on without the upgrade that the client offers, as HTTP allows: Java's own client offers h2c with a POST.
+    def _ignore_upgrade(self) -> None:
+        """Ignore an upgrade offer, as HTTP allows: Java's HTTP client offers h2c with each POST.
 
-        The parser ends at such headers, before the body; another one is told how long the body is and goes on.
+        The parser stops at such headers, before the body, so a new parser gets the length of the body and continues.
         """
         framing = [line for line in self._lines.items() if line[0] in ("content-length", "transfer-encoding")]
         self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
-        self._again = True
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # like uvicorn
+        self._is_replaying = True
         head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in framing) + "\r\n"
         self.parser.feed_data(head.encode("latin-1"))
-        self._again = False
+        self._is_replaying = False
 
     def _begin_intake(self) -> bool:
-        """Start a posted event on its short way; false for any other request."""
+        """Start the short path of a posted event; returns False for any other request."""
         path, _, query = self.url.partition(b"?")
         if b"%" in path or not path.startswith(b"/"):
             path = unquote_to_bytes(httptools.parse_url(self.url).path or b"")
-        take = self.host.find(self.parser.get_method().decode("ascii"), path.decode("latin-1"), self._lines)
-        if take is None:
+        handler = self.host.find(self.parser.get_method().decode("ascii"), path.decode("latin-1"), self._lines)
+        if handler is None:
             return False
         keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
         cycle = IntakeCycle(
-            take, self, self._lines, query.decode("latin-1"), keep_alive=keep_alive, timeout_s=self.host.timeout_s
+            handler, self, self._lines, query.decode("latin-1"), keep_alive=keep_alive, timeout_s=self.host.timeout_s
         )
         before, self.cycle = self.cycle, cast("RequestResponseCycle", cycle)
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
-        else:  # sent before the answer to the last one
+        else:  # sent before the response to the previous request
             self.pipeline.appendleft((self.cycle, self.app))
         return True
 
     def _begin_asgi(self) -> None:
-        """Let uvicorn make its scope and cycle of the request."""
+        """Let uvicorn build its scope and cycle for the request."""
         url = self.url
         super().on_message_begin()
         self.url = url
@@ -183,19 +185,19 @@ class _Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request; one timer a connection looks whether there is none (uvicorn: one a request)."""
+        """Continue with the next request; one idle timer per connection replaces uvicorn's timer per request."""
         self.server_state.total_requests += 1
         self._idle_from = self.loop.time()
-        self._go_on()
+        self._next_request()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if self._stalled:
             self._stalled = False
-            self._go_on()
+            self._next_request()
 
-    def _go_on(self) -> None:
-        """Begin the next request, and read on once none waits; of who takes no answers nothing more is taken."""
+    def _next_request(self) -> None:
+        """Start the next request and resume reading if none waits; paused while the client does not read responses."""
         if self.transport.is_closing():
             return
         if self.flow.write_paused:
@@ -204,7 +206,7 @@ class _Connection(HttpToolsProtocol):
             return
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        self._read_on()
+        self._parse_unread()
         if not self.pipeline:
             self.flow.resume_reading()
 
@@ -229,14 +231,14 @@ class _Connection(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._timer = None
-        if self._silent:
-            what = f"The headers did not come within {self.host.timeout_s:g} s."
-            self._refuse(408, "slow_headers", what, "Send them at once.")
+        if self._unmatched_bytes:
+            what = f"The headers did not arrive within {self.host.timeout_s:g} s."
+            self._refuse(408, "slow_headers", what, "Send them without pauses.")
         else:
             self.transport.close()
 
     def _refuse(self, status: int, reason: str, what: str, fix: str) -> None:
-        """Answer on the bare connection and close it: there is no request that could be answered."""
+        """Respond on the raw connection and close it, because there is no request to respond to."""
         if self.transport.is_closing():
             return
         refusal = Refusal(status, reason, what, fix)

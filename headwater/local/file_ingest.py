@@ -1,4 +1,4 @@
-"""`headwater ingest`: takes files to a receiver, once or for as long as it runs."""
+"""`headwater ingest`: send files to a receiver, once or continuously."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,18 +9,18 @@ from headwater.file_intake.file_taking import Deletion, FileTaker
 from headwater.file_intake.sources.file_source import FileSource
 
 PATIENCE_S = 120.0
-"""How long a receiver that has answered is waited for, unless files are followed: then for ever."""
+"""How long to wait for a receiver that has responded before; without limit when following files."""
 _DELETED_EVERY_S = 60.0
-"""What is in bronze is asked for, and every file that was taken looked up in the ledger, no more often."""
+"""Minimum time between deletions, which query bronze and look up every ingested file in the ledger."""
 _REST = 4.0
-"""A look is followed by a rest of so many times the CPU time that it took: looking costs at most a fifth of a core."""
+"""Rest after each scan, as a multiple of its CPU time: scanning uses at most a fifth of a core."""
 
 
 @dataclass(frozen=True)
-class IngestOrders:
-    """What to take, and for how long.
+class IngestOptions:
+    """What to ingest, and for how long.
 
-    since_us: says from when on, now; keep_s: taken files are deleted so many seconds after they were, None: never.
+    since_us: returns the earliest file time at present. keep_s: age at which ingested files are deleted, None: never.
     """
 
     since_us: Callable[[], int]
@@ -31,35 +31,35 @@ class IngestOrders:
 def ingest_files(
     taker: FileTaker,
     sources: Sequence[FileSource],
-    orders: IngestOrders,
+    options: IngestOptions,
     in_bronze_us: Callable[[], int],
     say: Callable[[str], None],
 ) -> None:
-    """Take files once, or without end; raises Retry where a place or the receiver stays away, unless it follows.
+    """Ingest files once or continuously; raises Retry if a source or the receiver is unavailable, unless it follows.
 
-    in_bronze_us: asks what is in bronze, see `confirmation`; say: told what is waited for. Raises WrongSetting where
-    nothing could ever be deleted.
+    in_bronze_us: returns how far bronze is, see `confirmation`. say: called with the reason for a wait. Raises
+    WrongSetting if no file could ever be deleted.
     """
-    _check_reach(orders)
+    _check_reach(options)
     confirmed = float("-inf")
     while True:
         began, began_cpu = time.monotonic(), time.process_time()
         try:
             deletion = None
-            if orders.keep_s and began >= confirmed + _DELETED_EVERY_S:
-                rested_us = time.time_ns() // 1000 - int(orders.keep_s * 1e6)
+            if options.keep_s and began >= confirmed + _DELETED_EVERY_S:
+                rested_us = time.time_ns() // 1000 - int(options.keep_s * 1e6)
                 deletion, confirmed = Deletion(rested_us, in_bronze_us()), began
-            taker.take(sources, orders.since_us(), deletion)
+            taker.take(sources, options.since_us(), deletion)
         except Retry as error:
-            if not orders.follow:
+            if not options.follow:
                 raise
             say(str(error))
-        if not orders.follow:
+        if not options.follow:
             return
         look_every_s = min(source.look_every_s for source in sources)
         time.sleep(max(look_every_s, _REST * (time.process_time() - began_cpu)))
 
 
-def _check_reach(orders: IngestOrders) -> None:
-    if orders.keep_s and time.time() - orders.keep_s < orders.since_us() / 1e6:
-        raise WrongSetting("--since leaves out what --keep would delete. Let --since reach further back than --keep.")
+def _check_reach(options: IngestOptions) -> None:
+    if options.keep_s and time.time() - options.keep_s < options.since_us() / 1e6:
+        raise WrongSetting("--since excludes files that --keep should delete. Set --since further back than --keep.")

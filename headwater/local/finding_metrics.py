@@ -1,4 +1,4 @@
-"""What comparisons of `headwater reconcile --save` found last, as metrics of `serve`."""
+"""Export the newest findings of `headwater reconcile --save` as metrics of `serve`."""
 
 import time
 from collections import Counter
@@ -11,26 +11,25 @@ from headwater.lake.bronze_tables import Bronze
 from headwater.paging import ListPage
 from headwater.questions.answers.report_answers import FindingKind
 from headwater.questions.saved_findings import saved_findings
-from headwater.sinks.contract.guarding import one_line
+from headwater.sinks.contract.error_isolation import one_line
 
-FINDINGS = Gauge("headwater_findings", "What did not report, as the newest saved comparisons say.", ["kind"])
-COMPARED = Gauge("headwater_comparison_seconds", "Time since the end of what a comparison looked at.", ["comparison"])
+FINDINGS = Gauge("headwater_findings", "Missing reports in the newest saved comparisons.", ["kind"])
+COMPARED = Gauge("headwater_comparison_seconds", "Time since the end of a comparison's range.", ["comparison"])
 
 _EVERY_S = 60.0
-"""Between two looks at the lake: scrapes come more often, comparisons seldom."""
+"""Between two reads of the lake: scrapes are frequent, comparisons are rare."""
 
 
 class FindingMeter:
-    """Looks at the lake, which nobody else may do meanwhile."""
+    """Measures findings in the lake; the caller prevents concurrent use of the lake object."""
 
     def __init__(self, bronze: Bronze) -> None:
-        """Open nothing."""
         self._bronze = bronze
         self._looked = float("-inf")
         self._until_us: dict[str, int] = {}
 
     def measure(self) -> None:
-        """Take the metrics over; raises LakeUnavailable."""
+        """Update the metrics; raises LakeUnavailable."""
         if time.monotonic() >= self._looked + _EVERY_S:
             self._look()
             self._looked = time.monotonic()
@@ -38,7 +37,7 @@ class FindingMeter:
             COMPARED.labels(name).set(max(0.0, time.time() - until_us / 1e6))
 
     def _look(self) -> None:
-        """Where something was compared, each kind is counted: of one that is found no more 0 is told."""
+        """Count each kind of finding; kinds that no longer occur are set to 0."""
         found = saved_findings(self._bronze, ListPage(limit=0)).comparisons
         FINDINGS.clear()
         COMPARED.clear()

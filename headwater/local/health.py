@@ -1,4 +1,4 @@
-"""Health and metrics of a running Headwater: can it acknowledge, and how far is the lake; of the stations it runs."""
+"""Health and metrics of the running stations: whether requests can be acknowledged, and how far the lake lags."""
 
 import asyncio
 import threading
@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.answer_headers import ANSWER_HEADERS
+from headwater.api.error_responses import json_response
 from headwater.api.freshness import FreshnessMeter, log_age_s
-from headwater.api.refusing import json_response
 from headwater.api.shapes.operations import Freshness
 from headwater.errors import HeadwaterError
 from headwater.eventlog import LogWriter, Readers, each
@@ -27,18 +27,19 @@ from headwater.runtime.trouble_metrics import INDEX_TROUBLE, PARSER_TROUBLE
 from headwater.settings import Station
 
 PENDING = Gauge("headwater_pending_events", "Acknowledged events that are not in the lake yet.")
-FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that questions cannot see yet.")
-WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log, in bronze.", ["station"])
-GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN where there is no gold.")
-BEHIND = Gauge("headwater_behind_events", "Acknowledged events that questions cannot see yet.")
-SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not take.")
+FRESHNESS = Gauge("headwater_freshness_seconds", "Age of the oldest event that is not visible to questions.")
+WAITING = Gauge("headwater_waiting_seconds", "Age of the oldest event that waits in the log or in bronze.", ["station"])
+GOLD = Gauge("headwater_gold_freshness_seconds", "Age of the oldest event that gold lacks; NaN without gold.")
+BEHIND = Gauge("headwater_behind_events", "Acknowledged events that are not visible to questions yet.")
+SET_ASIDE = Gauge("headwater_index_set_aside_events", "Stored events that the index could not process.")
 LOG_BYTES = Gauge("headwater_log_bytes", "Bytes of the event log on disk.")
 
 
 class Health:
-    """Answers health checks and scrapes; the log alone decides whether requests can be acknowledged.
+    """Serves health checks and metrics; only the log decides whether requests can be acknowledged.
 
-    A receiver alone never looks at the lake, on which it needs no right; what runs elsewhere is NaN in metrics.
+    A receiver without other stations needs no permission on the lake and never reads it; metrics of other stations are
+    NaN.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Health:
         freshness: FreshnessMeter,
         folder: Path,
     ):
-        """Open nothing. folder: of data, where other processes say how they are."""
+        """folder: data folder, where other processes write their status."""
         self._receives, self._answers = "receiver" in stations, "api" in stations
         self._knows_lake = self._answers or "parser" in stations
         for gauge in () if self._answers else (BEHIND, SET_ASIDE) if self._knows_lake else (PENDING, BEHIND, SET_ASIDE):
@@ -67,7 +68,7 @@ class Health:
         self._one_at_a_time = threading.Lock()
 
     def routes(self) -> list[Route]:
-        """Return the routes, which ask for no key."""
+        """Return the routes, which need no key."""
         return [
             Route("/health/live", self._live),
             Route("/health/ready", self._ready),
@@ -84,22 +85,23 @@ class Health:
         return json_response(200, {"live": True})
 
     async def _ready(self, _: Request) -> Response:
-        """Answer 200 if events can be acknowledged; a lake or an index that lags or is down does not change that.
+        """Return 200 if events can be acknowledged; a lagging or unavailable lake or index does not change that.
 
-        Where none are received, 200 if questions see, or once saw, all that was in the lake when this process began.
+        Without a receiver, return 200 once questions have seen everything that was in the lake when this process
+        started.
         """
         trouble = self._log.trouble()
-        # a log that is a service is not asked what waits in it while it does not answer: that takes as long as it likes
+        # an unavailable log service is not queried for its backlog, because that may take very long
         is_asked = self._knows_lake and not trouble
         found = await asyncio.to_thread(self._state) if is_asked else _ServingState("not asked", "not asked", None)
         components = {"log": trouble or "ok", "lake": found.of_lake, "index": found.of_index}
-        components |= station_troubles(self._folder)  # "index": why it cannot go on, rather than how far it lags
+        components |= station_troubles(self._folder)  # "index": the reason for a stop replaces its lag
         is_ready = not trouble if self._receives else self._has_caught_up(found.freshness)
-        said = {"ready": is_ready, "components": components, "freshness": found.freshness}
-        return json_response(200 if is_ready else 503, said)
+        state = {"ready": is_ready, "components": components, "freshness": found.freshness}
+        return json_response(200 if is_ready else 503, state)
 
     def _has_caught_up(self, found: Freshness | None) -> bool:
-        """Tell whether what questions do not see came after this process; once it did, an instance stays ready."""
+        """Return whether questions have caught up with the start of this process; once true, it stays true."""
         if found and found.bronze < time.time() - self._began:
             self._caught_up = True
         return self._caught_up or not self._answers
@@ -112,11 +114,11 @@ class Health:
         try:
             if not self._answers:
                 with self._one_at_a_time:
-                    return _ServingState(_told(log_age_s(self._readers, self._bronze), "lake"), "not here", None)
+                    return _ServingState(_lag_text(log_age_s(self._readers, self._bronze), "lake"), "not here", None)
             found = self._freshness.answer()
         except HeadwaterError as error:
             return _ServingState(str(error), "not asked", None)
-        return _ServingState(_told(found.log, "lake"), _told(found.bronze, "index"), found)
+        return _ServingState(_lag_text(found.log, "lake"), _lag_text(found.bronze, "index"), found)
 
     def _measure(self) -> None:
         measure_sinks(self._folder)
@@ -151,12 +153,12 @@ class Health:
 
 
 class _ServingState(NamedTuple):
-    """What lake and index say of themselves, and `freshness` as the API answers it."""
+    """The states of lake and index, and `freshness` as in the API."""
 
     of_lake: str
     of_index: str
     freshness: Freshness | None
 
 
-def _told(waits_s: float, where: str) -> str:
+def _lag_text(waits_s: float, where: str) -> str:
     return "ok" if waits_s == 0 else f"the oldest event that is not in the {where} yet is {waits_s:.1f} s old"

@@ -1,23 +1,30 @@
-"""The process `index`: keeps the read model up with the lake, so that neither the parser nor an answer waits for it."""
+"""The process `index`: updates the index from the lake, so that neither the parser nor requests wait for it."""
 
 import sys
 import threading
 
-from headwater.local.child_process import child
+from headwater.local.child_process import child_process
 from headwater.local.lifeline import when_parent_ends
-from headwater.local.wake import Wake, reached
-from headwater.runtime.indexes import keep_index
+from headwater.local.notification_pipe import NotificationPipe, decode_positions
+from headwater.runtime.indexes import maintain_index
 
 
 def main() -> None:
     """Run as a child of `headwater up`.
 
-    The first wake is rung when the parser has committed, and after the end began; the second with each commit of ours.
+    The parser notifies the first pipe after each commit; the second pipe is notified after each update of the index.
     """
-    stop, wake, serve = threading.Event(), Wake(*map(int, sys.argv[1:3])), Wake(*map(int, sys.argv[3:5]))
-    with child("index", holds=False) as (settings, folder):  # it waits for the role where a command has it
-        when_parent_ends(stop.set, wake.ring)
-        keep_index(settings, folder, stop, wake.wait, lambda: reached(wake.take()), tell=serve.ring)
+    stop, wake, serve = (
+        threading.Event(),
+        NotificationPipe(*map(int, sys.argv[1:3])),
+        NotificationPipe(*map(int, sys.argv[3:5])),
+    )
+    with child_process("index", exclusive=False) as (
+        settings,
+        folder,
+    ):  # maintain_index waits for the lock if a command has it
+        when_parent_ends(stop.set, wake.notify)
+        maintain_index(settings, folder, stop, wake.wait, lambda: decode_positions(wake.take()), on_change=serve.notify)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A posted event on its connection: from the parsed request to the receiver, without ASGI messages in between.
+"""Handle a posted event on its connection, from the parsed request to the receiver, without ASGI messages.
 
-Of the CPU that uvicorn and ASGI spend on a request of 2 KB, this leaves a third (bench/receiver.py).
+This takes a third of the CPU that uvicorn and ASGI need for a request of 2 KB (bench/receiver.py).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from headwater.answer_headers import ANSWER_HEADERS
 from headwater.receiver import Answer, Refusal, Request
 
-Take = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[Request], Awaitable[Answer]]
 
 DRAIN_S = 2.0
 
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 
 class IntakeCycle:
-    """One request and its answer; stands where a uvicorn connection keeps its own cycle.
+    """One request and its response; replaces the cycle of a uvicorn connection.
 
-    The connection fills `body` and sets `more_body`, `disconnected`, `keep_alive` and `message_event`.
+    The connection sets `body`, `more_body`, `disconnected`, `keep_alive` and `message_event`.
     """
 
     def __init__(
         self,
-        take: Take,
+        handler: Handler,
         connection: HttpToolsProtocol,
         headers: Mapping[str, str],
         query: str,
@@ -36,14 +36,14 @@ class IntakeCycle:
         keep_alive: bool,
         timeout_s: float,
     ):
-        """Begin with the body still to come; it must be whole after `timeout_s` seconds."""
+        """timeout_s: time limit for receiving the whole body."""
         self.body = bytearray()
         self.more_body = True
         self.message_event = asyncio.Event()
         self.disconnected = False
         self.keep_alive = keep_alive
         self.response_complete = False
-        self._take = take
+        self._handler = handler
         self._connection = connection
         self._headers = headers
         self._query = query
@@ -54,19 +54,19 @@ class IntakeCycle:
         self._method = connection.parser.get_method().decode("ascii")
 
     async def run_asgi(self, _: object) -> None:
-        """Answer; uvicorn calls it by this name when the request's turn has come."""
+        """Respond; uvicorn calls this method by name when it is the request's turn."""
         try:
             body = self._chunks() if self.more_body else bytes(self.body)
-            answer = await self._take(Request(self._method, self._headers, self._query, body))
+            answer = await self._handler(Request(self._method, self._headers, self._query, body))
             if self.more_body:
                 await self._drain()
             self._send(answer)
         except Exception:
-            log.exception("A request could not be answered: nothing of it was acknowledged. Report this.")
+            log.exception("Could not respond to a request; nothing in it was acknowledged. Report this.")
             self._connection.transport.close()
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes; one that does not end in time is refused with 408."""
+        """Yield the body as it arrives; a body that exceeds the time limit is refused with 408."""
         while True:
             more = self.more_body
             if self.body:
@@ -87,17 +87,17 @@ class IntakeCycle:
                 await self.message_event.wait()
         except TimeoutError:
             self._late = True
-            what = f"The body did not come within {self._timeout_s:g} s."
-            raise Refusal(408, "slow_body", what, "Send it again, faster.") from None
-        except asyncio.CancelledError:  # the server ends and has waited long enough
+            what = f"The body did not arrive within {self._timeout_s:g} s."
+            raise Refusal(408, "slow_body", what, "Send it again, without pauses.") from None
+        except asyncio.CancelledError:  # the server stops, and its grace period is over
             self._late = True
             raise Refusal(503, "stopping", "Headwater is stopping.", "Send the event again in a moment.") from None
         self.message_event.clear()
         if self.disconnected:
-            raise Refusal(400, "disconnected", "The client went away before the body ended.", "Send it whole.")
+            raise Refusal(400, "disconnected", "The client disconnected before the end of the body.", "Send it whole.")
 
     async def _drain(self) -> None:
-        """Read what is left of the body, so that the answer is not lost with the connection; not for ever."""
+        """Read the rest of the body for a limited time, so that closing the connection does not lose the response."""
         if self._late or self._awaits_100:
             self.keep_alive = False
             return
@@ -124,7 +124,7 @@ class IntakeCycle:
 
 @lru_cache(maxsize=64)
 def _encoded(status: int, headers: tuple[tuple[str, str], ...], body: bytes, keep_alive: bool) -> bytes:
-    """Return an answer as it goes over the wire; most of them are the same few bytes."""
+    """Return an encoded response; cached, because most responses are equal."""
     lines = [STATUS_LINE[status]]
     named = {**ANSWER_HEADERS, **dict(headers)}
     lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in named.items()]

@@ -1,59 +1,58 @@
-"""The files of a lake for who erases, copies or brings back: all there are, in a folder or at an address."""
+"""Access the files of a lake, in a folder or at an address, for erasure, backup and restore."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from headwater.atomic_files import atomic_write
 from headwater.lake.object_store import ObjectStore
 from headwater.local.backup.file_copies import copy_file, pieces_of
 from headwater.runtime.storage import is_lake_remote, lake_folder, lake_place
 from headwater.settings import Settings
-from headwater.whole_files import write_whole
 
 
 class LakeFiles(Protocol):
-    """Files by their names below the lake, with slashes. What fails raises LakeUnavailable or OSError.
+    """Files by their names relative to the lake, with slashes. Failures raise LakeUnavailable or OSError.
 
-    options: storage options with which delta-rs opens its tables.
+    options: storage options with which delta-rs opens the tables.
     """
 
     address: str
     options: Mapping[str, str]
 
     def names(self, folder: str) -> list[str]:
-        """List the files below a folder, however deep; "" for all."""
+        """List the files in a folder and its subfolders; "" for all."""
 
     def read(self, name: str) -> bytes | None:
-        """Return a file, None where it has gone."""
+        """Return a file, None if it does not exist."""
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a file in pieces; raises FileNotFoundError where it has gone."""
+        """Yield a file in pieces; raises FileNotFoundError if it does not exist."""
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file of this machine's disk, in place of one that is there."""
+        """Upload a local file, replacing an existing one."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole, in place of one that is there."""
+        """Write a file atomically, replacing an existing one."""
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, also such as have gone meanwhile."""
+        """Delete files; ignores missing ones."""
 
 
 class FolderFiles:
-    """On this machine, by the disk: a store's own listing passes over what an unfinished write left."""
+    """Files of a local lake; an object store's listing would omit the remains of interrupted writes."""
 
     def __init__(self, folder: Path):
-        """Read nothing yet."""
         self.address, self._folder = str(folder), folder
         self.options: Mapping[str, str] = {}
 
     def names(self, folder: str) -> list[str]:
-        """List the files below a folder, in the order of their names."""
+        """List the files in a folder and its subfolders, sorted by name."""
         return sorted(str(path.relative_to(self._folder)) for path in files_below(self._folder / folder))
 
     def read(self, name: str) -> bytes | None:
-        """Return a file, None where there is none."""
+        """Return a file, None if it does not exist."""
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -64,12 +63,12 @@ class FolderFiles:
         return pieces_of(self._folder / name)
 
     def put(self, name: str, path: Path) -> None:
-        """Write a file, which is on disk when this returns."""
+        """Write a file; it is durable when this returns."""
         copy_file(path, self._placed(name))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file that its owner alone reads."""
-        write_whole(self._placed(name), content, durable=True)
+        """Write a file that only its owner can read."""
+        atomic_write(self._placed(name), content, durable=True)
 
     def _placed(self, name: str) -> Path:
         path = self._folder / name
@@ -77,7 +76,7 @@ class FolderFiles:
         return path
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, and the folders that are empty then."""
+        """Delete files, and folders that become empty."""
         for path in (self._folder / name for name in names):
             path.unlink(missing_ok=True)
             for folder in path.parents[: len(path.relative_to(self._folder).parts) - 1]:
@@ -87,26 +86,26 @@ class FolderFiles:
 
 
 class StoreFiles(ObjectStore):
-    """At an address."""
+    """Files of a remote lake."""
 
     def __init__(self, settings: Settings):
-        """Ask for nothing yet; raises WrongSetting where the address is none."""
+        """Raise WrongSetting if the address is invalid."""
         self.options: Mapping[str, str]
         address, self.options = lake_place(settings)
         super().__init__(address, self.options)
 
     def names(self, folder: str) -> list[str]:
-        """List the files below a folder, in the order of their names."""
+        """List the files in a folder and its subfolders, sorted by name."""
         return [each.name for each in self.files(folder)]
 
 
 def open_lake_files(settings: Settings) -> LakeFiles:
-    """Open the files of the lake that is set."""
+    """Return the files of the configured lake."""
     return StoreFiles(settings) if is_lake_remote(settings) else FolderFiles(lake_folder(settings))
 
 
 def files_below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
-    """Yield the files below a folder, but for those below another one; a log may lie on another disk."""
+    """Yield the files in a folder and its subfolders except `besides`; follows links to other disks."""
     for place, folders, names in os.walk(folder, followlinks=True):
         if besides is not None:
             folders[:] = [name for name in folders if Path(place, name) != besides]

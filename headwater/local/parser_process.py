@@ -1,4 +1,4 @@
-"""The process `parser`: log to lake when something comes, at most once a tick; the lake's maintenance in between."""
+"""The process `parser`: parses the log into the lake, at most once per tick, and maintains the lake in between."""
 
 import logging
 import sys
@@ -9,17 +9,17 @@ from pathlib import Path
 from headwater.errors import LogUnavailable, Retry
 from headwater.eventlog import each
 from headwater.lake.attempts import Attempts
-from headwater.lake.bronze_retention import let_go, remove_unnamed
+from headwater.lake.bronze_retention import delete_old_events, remove_unreferenced
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.lake_maintenance import SMALL_FILES, check_files, check_reported, compact, small_files, vacuum
 from headwater.lake.open_table import REOPEN_AFTER
-from headwater.local.child_process import child
+from headwater.local.child_process import child_process
 from headwater.local.lifeline import when_parent_ends
-from headwater.local.wake import Wake, reached_note
+from headwater.local.notification_pipe import NotificationPipe, encode_position
 from headwater.parser.log_ingest import Parser
 from headwater.parser.partitions import Partition
-from headwater.runtime.exclusive_puts import check_exclusive_puts
-from headwater.runtime.logs import is_log_made, log_readers
+from headwater.runtime.conditional_writes import check_conditional_writes
+from headwater.runtime.logs import log_exists, log_readers
 from headwater.runtime.parser_trouble import ParserTrouble
 from headwater.runtime.storage import OWNER, is_lake_remote, open_bronze, open_claims
 from headwater.settings import Settings
@@ -29,18 +29,20 @@ log = logging.getLogger(__name__)
 VACUUM_EVERY_S = 3600.0
 CHECK_AT_START_BYTES = 256 << 20
 CHECK_HOURLY_BYTES = 1 << 30
-"""Of the lake's files, checked again: 1 s of CPU an hour, and a lake of 24 GB within a day."""
+"""Size of the lake's files that are verified per hour: 1 s of CPU, and a lake of 24 GB within a day."""
 MAX_PAUSE_S = 30.0
 SAY_AGAIN_S = 60.0
 
 
-class Loop:
-    """A parser for each partition, and the lake's maintenance, until told to stop."""
+class ParserLoop:
+    """Runs a parser for each partition and the lake's maintenance until stopped."""
 
-    def __init__(self, settings: Settings, folder: Path, stop: threading.Event, wake: Wake, index: Wake):
-        """Open nothing that may not be there yet: the log is made by `serve`.
+    def __init__(
+        self, settings: Settings, folder: Path, stop: threading.Event, wake: NotificationPipe, index: NotificationPipe
+    ):
+        """Set up without opening the log, which `serve` creates.
 
-        wake: rung when something has come, and after `stop` was set; index: rung with each commit.
+        wake: notified when there are new records, and after `stop` is set. index: notified after each commit.
         """
         self._settings = settings
         self._folder = folder
@@ -51,21 +53,21 @@ class Loop:
         self._readers = log_readers(settings, folder)
         self._partitions: list[Partition] = []
         self._commits = 0
-        self._left = 0  # small files that a process before left in the lake
-        self._not_before = 0.0  # of the next commit to a remote lake: one a tick, all partitions together
+        self._left = 0  # small files that an earlier process left in the lake
+        self._not_before = 0.0  # earliest next commit to a remote lake: one per tick, for all partitions
         self._vacuumed = time.monotonic()
-        self._said = "", 0.0
+        self._last_logged = "", 0.0
         self._trouble = ParserTrouble(folder, self._bronze)
         self._is_proven = False
 
     def run(self) -> None:
-        """Parse until stopped; faults of log or lake are tried again, ever more slowly."""
-        while not (is_log_made(self._settings, self._folder) or self._stop.wait(0.05)):
+        """Parse until stopped; retries faults of log or lake with growing waits."""
+        while not (log_exists(self._settings, self._folder) or self._stop.wait(0.05)):
             pass
         pause = 0.0
         while not self._stop.is_set():
             started = time.monotonic()
-            self._wake.take()  # before the look: a wake that comes meanwhile leads to another
+            self._wake.take()  # before looking, so that a notification during the look triggers another one
             taken = 0
             try:
                 taken = self._look()
@@ -73,15 +75,15 @@ class Loop:
                 pause = 0.0
                 self._trouble.end()
             except Retry as error:
-                self._say(self._trouble.begin(error))
+                self._log_trouble(self._trouble.begin(error))
                 self._close()
                 pause = min(MAX_PAUSE_S, max(0.2, pause * 2))
             if not any(partition.parser.filled for partition in self._partitions):
-                self._rest(taken, pause, time.monotonic() - started)
+                self._pause(taken, pause, time.monotonic() - started)
         self._close()
 
-    def _rest(self, taken: int, pause: float, spent_s: float) -> None:
-        """Keep a tick between two commits; after a look that found nothing, wait for a wake, at most a tick."""
+    def _pause(self, taken: int, pause: float, spent_s: float) -> None:
+        """Wait until the next tick after a commit; otherwise wait for a notification, at most one tick."""
         left_s = max(0.0, self._settings.tick_s - spent_s)
         if pause or taken or is_lake_remote(self._settings):
             self._stop.wait(pause or left_s)
@@ -100,11 +102,11 @@ class Loop:
             try:
                 taken = bool(partition.step())
             except LogUnavailable as error:
-                waits = error  # of one partition: the others need not wait
+                waits = error  # concerns one partition, so the others continue
                 continue
             if taken:
                 self._commits += 1
-                self._index.ring(reached_note(partition.reader.source, partition.parser.committed))
+                self._index.notify(encode_position(partition.reader.source, partition.parser.committed))
                 if is_lake_remote(self._settings):
                     self._not_before = time.monotonic() + self._settings.tick_s
         if waits:
@@ -118,21 +120,21 @@ class Loop:
             compact(self._bronze)
         if time.monotonic() - self._vacuumed > VACUUM_EVERY_S:
             self._vacuumed = time.monotonic()
-            self._let_go()
+            self._apply_retention()
             vacuum(self._bronze, self._settings.vacuum_hours)
             check_files(self._bronze, CHECK_HOURLY_BYTES)
 
-    def _let_go(self) -> None:
-        """Let old events go; parsers begin anew where rows went that they took for stored."""
+    def _apply_retention(self) -> None:
+        """Remove old events; reopens the parsers if retention removed rows that they assume to be stored."""
         if not self._settings.bronze_keep_days:
             return
-        let_go(self._bronze, self._settings.bronze_keep_days)
-        if remove_unnamed(self._bronze, [partition.reader.source for partition in self._partitions]):
+        delete_old_events(self._bronze, self._settings.bronze_keep_days)
+        if remove_unreferenced(self._bronze, [partition.reader.source for partition in self._partitions]):
             self._close()
 
     def _open(self) -> None:
         if not self._is_proven:
-            check_exclusive_puts(self._settings)
+            check_conditional_writes(self._settings)
             check_files(self._bronze, CHECK_AT_START_BYTES)
             self._is_proven = True
         claims = open_claims(self._settings)
@@ -143,15 +145,15 @@ class Loop:
         if not self._commits:
             self._left = small_files(self._bronze)
 
-    def _say(self, trouble: str) -> None:
-        """Say what is wrong when it begins, and then once a minute."""
-        said, at = self._said
-        if trouble != said or time.monotonic() - at >= SAY_AGAIN_S:
+    def _log_trouble(self, trouble: str) -> None:
+        """Log a trouble when it begins, and then once a minute."""
+        reported, at = self._last_logged
+        if trouble != reported or time.monotonic() - at >= SAY_AGAIN_S:
             log.warning("%s", trouble)
-            self._said = trouble, time.monotonic()
+            self._last_logged = trouble, time.monotonic()
 
     def _close(self) -> None:
-        """Look at the log anew next time: a service may have replaced it meanwhile."""
+        """Close the readers, so that the next look opens the log again: a service may have replaced it."""
         each([partition.reader for partition in self._partitions], lambda reader: reader.close())
         self._partitions.clear()
 
@@ -159,10 +161,10 @@ class Loop:
 def main() -> None:
     """Run as a child of `headwater up`."""
     stop = threading.Event()
-    wake, index = Wake(*map(int, sys.argv[1:3])), Wake(*map(int, sys.argv[3:5]))
-    with child("parser") as (settings, folder):
-        when_parent_ends(stop.set, wake.ring)
-        Loop(settings, folder, stop, wake, index).run()
+    wake, index = NotificationPipe(*map(int, sys.argv[1:3])), NotificationPipe(*map(int, sys.argv[3:5]))
+    with child_process("parser") as (settings, folder):
+        when_parent_ends(stop.set, wake.notify)
+        ParserLoop(settings, folder, stop, wake, index).run()
 
 
 if __name__ == "__main__":

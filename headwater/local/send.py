@@ -1,4 +1,4 @@
-"""Sending events from files to a running Headwater, in batches, with what became of each."""
+"""Send events from files to a running Headwater in batches, and report the outcome."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,9 +14,9 @@ _REASONS = 20
 
 
 def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
-    """Send files of events (one a line, one document, or an array; plain or gzip), in order.
+    """Send files of events (one per line, one document, or an array; plain or gzip), in order.
 
-    Returns `sent`, `accepted` and `refused` (with a reason each, the first 20).
+    Returns `sent`, `accepted` and `refused`, with the first 20 reasons.
     """
     return send_bodies(
         (event.text for path in files for event in read_event_texts(path) if event.text), url, key, progress=progress
@@ -24,7 +24,7 @@ def send_files(files: Sequence[Path], url: str, key: str | None, *, progress: bo
 
 
 def send_bodies(bodies: Iterable[bytes], url: str, key: str | None, *, progress: bool) -> dict[str, Any]:
-    """Send events in batches. Raises Retry if nothing answers at `url`, WrongSetting if the key is not taken."""
+    """Send events in batches. Raises Retry if the server does not respond, WrongSetting if it rejects the key."""
     outcome: dict[str, Any] = {"sent": 0, "accepted": 0, "refused": 0, "reasons": []}
     with open_receiver(url, key) as ask, Progress(disable=not progress) as bar:
         sender = BatchSender(ask, patience_s=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the process `sinks` says of each sink, as metrics of `serve`."""
+"""Export the status that the process `sinks` writes for each sink as metrics of `serve`."""
 
 import time
 from pathlib import Path
@@ -7,14 +7,12 @@ import msgspec
 from prometheus_client import Gauge
 
 STATUS = "sinks.json"
-"""File of the folder `run`; it is there while the process runs."""
+"""File in the folder `run`; it exists while the process runs."""
 
 BEHIND = Gauge("headwater_sink_behind_events", "Events of the lake that a sink has not taken.", ["sink"])
 BEHIND_S = Gauge("headwater_sink_behind_seconds", "Age of the oldest event that a sink has not taken.", ["sink"])
-DELIVERED = Gauge("headwater_sink_delivered_events", "Events that a sink's target took, since it began.", ["sink"])
-FAILED = Gauge(
-    "headwater_sink_failed_events", "Events that a sink's target refused for good, since it began.", ["sink"]
-)
+DELIVERED = Gauge("headwater_sink_delivered_events", "Events that a sink has delivered since it was created.", ["sink"])
+FAILED = Gauge("headwater_sink_failed_events", "Events that a sink has given up since it was created.", ["sink"])
 TROUBLE = Gauge("headwater_sink_in_trouble", "1 while a sink waits for its target, or for the lake.", ["sink"])
 
 
@@ -31,7 +29,7 @@ class _All(msgspec.Struct):
 
 
 def measure_sinks(folder: Path) -> None:
-    """Take the metrics over; a sink that is gone is gone from them, too."""
+    """Update the metrics; removed sinks disappear from them."""
     try:
         found = msgspec.json.decode((folder / "run" / STATUS).read_bytes(), type=_All).sinks
     except (OSError, msgspec.DecodeError):

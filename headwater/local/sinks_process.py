@@ -1,4 +1,4 @@
-"""The process `sinks`: a thread for each sink that `sinks.yml` names; it ends by itself when none is named."""
+"""The process `sinks`: one thread for each sink in `sinks.yml`; exits when there are none."""
 
 import logging
 import threading
@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from headwater.local.child_process import child
-from headwater.local.lifeline import when_parent_ends, write_role
+from headwater.local.child_process import child_process
+from headwater.local.lifeline import when_parent_ends, write_run_file
 from headwater.local.sink_metrics import STATUS
-from headwater.runtime.sink_crew import LOOK_S, Crew
 from headwater.runtime.sink_opening import sinks_path
+from headwater.runtime.sink_supervisor import POLL_S, SinkSupervisor
 from headwater.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -23,51 +23,50 @@ REQUEST_EVERY_S = 10.0
 STOP_S = 5.0
 
 
-class Watch:
-    """What is said of a crew: for people in the log, for commands and metrics in a file."""
+class StatusReporter:
+    """Reports on the sinks: problems to the log, status to a file for commands and metrics."""
 
-    def __init__(self, crew: Crew, folder: Path) -> None:
-        """Say nothing yet."""
-        self._crew = crew
+    def __init__(self, supervisor: SinkSupervisor, folder: Path) -> None:
+        self._supervisor = supervisor
         self._folder = folder
         self._measured = 0.0
-        self._said: str | None = None
-        self._shown = b""
+        self._reported_problem: str | None = None
+        self._written = b""
 
-    def look(self) -> None:
-        """Say what has changed."""
-        problem = self._crew.problem
-        if problem and problem != self._said:
+    def report(self) -> None:
+        """Report what has changed."""
+        problem = self._supervisor.problem
+        if problem and problem != self._reported_problem:
             log.warning("%s", problem)
-        self._said = problem
+        self._reported_problem = problem
         if time.monotonic() >= self._measured + MEASURE_EVERY_S:
             self._measured = time.monotonic()
-            self._crew.measure()
-        found: dict[str, Any] = {"problem": problem, "sinks": self._crew.statuses()}
+            self._supervisor.measure()
+        found: dict[str, Any] = {"problem": problem, "sinks": self._supervisor.statuses()}
         text = msgspec.json.encode(found)
-        if text != self._shown:
-            with suppress(OSError):  # a disk that is full gets it later
-                write_role(self._folder, STATUS, text)
-                self._shown = text
+        if text != self._written:
+            with suppress(OSError):  # if the disk is full, the next call writes it
+                write_run_file(self._folder, STATUS, text)
+                self._written = text
 
 
 def run(settings: Settings, folder: Path, stop: threading.Event) -> None:
-    """Keep the sinks running until stopped, or until none is named; a file at an address may name one any time."""
-    crew, is_elsewhere = Crew(settings, REQUEST_EVERY_S), sinks_path(settings) is None
-    watch = Watch(crew, folder)
-    while crew.look() or is_elsewhere:
-        watch.look()
-        if stop.wait(LOOK_S):
+    """Run the sinks until stopped, or until the file has none; a remote file may get sinks at any time."""
+    supervisor, is_elsewhere = SinkSupervisor(settings, REQUEST_EVERY_S), sinks_path(settings) is None
+    reporter = StatusReporter(supervisor, folder)
+    while supervisor.update() or is_elsewhere:
+        reporter.report()
+        if stop.wait(POLL_S):
             break
-        crew.tend()
-    crew.end(STOP_S)
+        supervisor.maintain()
+    supervisor.stop(STOP_S)
     (folder / "run" / STATUS).unlink(missing_ok=True)
 
 
 def main() -> None:
     """Run as a child of `headwater up`."""
     stop = threading.Event()
-    with child("sinks", vital=False) as (settings, folder):
+    with child_process("sinks", required=False) as (settings, folder):
         when_parent_ends(stop.set)
         run(settings, folder, stop)
 

@@ -1,4 +1,4 @@
-"""`headwater up`: a small supervisor. It owns the port and the folder, and keeps its children alive."""
+"""`headwater up`: a small supervisor that owns the port and the data folder and restarts its children."""
 
 import http.client
 import os
@@ -16,17 +16,17 @@ from pathlib import Path
 
 from headwater.errors import WrongSetting
 from headwater.failpoints import VARIABLE as FAILPOINT
-from headwater.local.child_process import GIVE_UP, patiently
+from headwater.local.child_process import GIVE_UP, retry_while_disk_full
 from headwater.local.lifeline import settings_line, write_pid
-from headwater.local.wake import Wake
-from headwater.opening import or_closed
+from headwater.local.notification_pipe import NotificationPipe
+from headwater.resources import close_on_error
 from headwater.runtime.folders import MARKER, data_folder, folder_lock, prepare_folder
 from headwater.runtime.sink_opening import sinks_path
 from headwater.settings import Settings
-from headwater.storage_faults import on_disk
+from headwater.storage_faults import transient_faults_as_retry
 
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "background_thread:true,narenas:2,dirty_decay_ms:500,muzzy_decay_ms:0"}
-"""For the jemalloc of delta-rs: memory of a compaction or query goes back at once, not after 10 s and then in part."""
+"""For the jemalloc of delta-rs: return memory of compactions and queries immediately, not partly after 10 s."""
 
 _BACK_OFF_S = (0.0, 0.2, 0.5, 1.0)
 _CALM_S = 30.0
@@ -36,7 +36,7 @@ _LOOK_S = 1.0
 
 @dataclass(slots=True)
 class _Child:
-    """A process of ours and how often it died lately."""
+    """A child process and its recent number of deaths."""
 
     name: str
     module: str
@@ -44,37 +44,41 @@ class _Child:
     process: subprocess.Popen[bytes]
     started: float
     deaths: int = 0
-    is_named: bool = False
+    has_pid_file: bool = False
 
 
 class Supervisor:
-    """Starts `serve`, which answers for all, and a process for each station; restarts a dead one within 2 s.
+    """Starts `serve` and a process for each other station; restarts a dead one within 2 s.
 
-    `sinks` runs where any is named, `index` where the API is answered from it.
+    `sinks` runs if there are sinks, `index` if this machine serves the API.
     """
 
     def __init__(self, settings: Settings, folder: Path, listener: socket.socket):
-        """`serve` inherits the listening socket: requests wait in it while it starts anew."""
+        """Create the pipes; `serve` inherits the listener, so that requests wait in it during a restart."""
         self._settings = settings
         self._folder = folder
         self._listener = listener
         self._sinks = sinks_path(settings)
         self._stations = frozenset(settings.stations)
         self._sinks_seen: int | None = None
-        self._parser, self._index, self._serve = Wake.make(), Wake.make(), Wake.make()
-        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # alone lets a signal put what it waits for
+        self._parser, self._index, self._serve = (
+            NotificationPipe.make(),
+            NotificationPipe.make(),
+            NotificationPipe.make(),
+        )
+        self._ended: queue.SimpleQueue[_Child | None] = queue.SimpleQueue()  # its put is safe in signal handlers
         self._children: dict[str, _Child] = {}
         self._stopping = False
 
     def stop(self) -> None:
-        """Ask to end; safe from a signal handler."""
+        """Ask to stop; safe in a signal handler."""
         self._stopping = True
         self._ended.put(None)
 
     def run(self) -> int:
         """Keep the children alive until asked to stop; returns the exit status."""
         parser, index, serve = self._parser.descriptors, self._index.descriptors, self._serve.descriptors
-        # only `serve` gets the port: outliving a killed supervisor, another would keep the next one from listening
+        # only `serve` inherits the port: any other child that outlives a killed supervisor would block the next one
         self._start("serve", "headwater.local.serve_process", (self._listener.fileno(), *parser, *serve), 0)
         if "parser" in self._stations:
             self._start("parser", "headwater.local.parser_process", (*parser, *index), 0)
@@ -86,10 +90,10 @@ class Supervisor:
                 status = GIVE_UP
                 break
             if child.name == "sinks" and child.process.returncode == 0:
-                del self._children["sinks"]  # none is named any more
+                del self._children["sinks"]  # there are no sinks any more
                 continue
             deaths = child.deaths + 1 if time.monotonic() - child.started < _CALM_S else 1
-            say(f"headwater: {child.name} ended with status {child.process.returncode}; it starts again.")
+            say(f"headwater: {child.name} exited with status {child.process.returncode} and is restarted.")
             os.environ.pop(FAILPOINT, None)  # a fail point kills a child once
             time.sleep(_BACK_OFF_S[min(deaths, len(_BACK_OFF_S)) - 1])
             self._start(child.name, child.module, child.inherited, deaths)
@@ -97,17 +101,17 @@ class Supervisor:
         return status
 
     def next_ended(self) -> _Child | None:
-        """Wait for the next child that ends, None when asked to stop; look at the file of sinks meanwhile."""
+        """Wait for the next child that exits, None when asked to stop; checks for new sinks meanwhile."""
         while True:
-            self._look_for_sinks()
-            self._name_children()
+            self._check_for_sinks()
+            self._write_pids()
             with suppress(queue.Empty):
                 return self._ended.get(timeout=_LOOK_S)
 
-    def _look_for_sinks(self) -> None:
-        """Start `sinks` where its file is there, and has changed since the last start if that one found none in it.
+    def _check_for_sinks(self) -> None:
+        """Start `sinks` if its file exists and has changed since the process last found no sinks in it.
 
-        A file at an address is looked at by `sinks` itself, which then runs whether any is named or not.
+        For a remote file, the process `sinks` always runs and reads the file itself.
         """
         if "sinks" not in self._stations:
             return
@@ -118,27 +122,27 @@ class Supervisor:
                 self._start("sinks", "headwater.local.sinks_process", (), 0)
 
     def _start(self, name: str, module: str, inherited: tuple[int, ...], deaths: int) -> None:
-        process = patiently(lambda: self._process(name, module, inherited), say, self._rest)
+        process = retry_while_disk_full(lambda: self._process(name, module, inherited), say, self._rest)
         if process is None:
             return
         child = _Child(name, module, inherited, process, time.monotonic(), deaths)
         self._children[name] = child
-        self._name_children()
+        self._write_pids()
         assert process.stdin  # noqa: S101 - it is a pipe
         try:
             process.stdin.write(settings_line(self._settings))
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it died at once: the waiting thread says so
+            pass  # it died immediately; the waiting thread reports that
         threading.Thread(target=self._wait, args=(child,), name=f"wait-{name}", daemon=True).start()
 
     def _process(self, name: str, module: str, inherited: tuple[int, ...]) -> subprocess.Popen[bytes] | None:
-        """Start a process, None where we are to end; raises Retry while the system has no room for one."""
+        """Start a process, None if stopping; raises Retry while the system has no resources for one."""
         if self._stopping:
             return None
         command = [sys.executable, "-m", module, *map(str, inherited)]
         environment = {**_ALLOCATOR, **os.environ}
-        with on_disk(f"start {name}"):
+        with transient_faults_as_retry(f"start {name}"):
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=inherited, start_new_session=True, env=environment
             )
@@ -147,13 +151,13 @@ class Supervisor:
         if not self._stopping:
             time.sleep(seconds)
 
-    def _name_children(self) -> None:
-        """Write down who plays which role; what a full disk does not take is written later."""
+    def _write_pids(self) -> None:
+        """Write the process ids of roles; retried later if the disk is full."""
         for child in self._children.values():
-            if not child.is_named:
+            if not child.has_pid_file:
                 with suppress(OSError):
                     write_pid(self._folder, child.name, child.process.pid)
-                    child.is_named = True
+                    child.has_pid_file = True
 
     def _wait(self, child: _Child) -> None:
         child.process.wait()
@@ -177,7 +181,7 @@ class Supervisor:
 def up(settings: Settings) -> int:
     """Run Headwater in the foreground until SIGINT or SIGTERM; returns the exit status.
 
-    It waits for a disk that takes nothing, before it listens.
+    While the disk is full, it waits before it listens.
     """
     with ExitStack() as stack:
 
@@ -187,12 +191,12 @@ def up(settings: Settings) -> int:
             return folder
 
         try:
-            listener = stack.enter_context(_bind(settings))  # first: a port in use leaves no folder behind
+            listener = stack.enter_context(_bind(settings))  # first, so that a port in use leaves no folder behind
         except WrongSetting:
             if (data_folder(settings) / MARKER).exists():
-                hold()  # another `headwater up` on the folder is the better reason
+                hold()  # if another `headwater up` uses the folder, its error is more helpful
             raise
-        folder = patiently(hold, lambda why: say(f"headwater: {why}"), time.sleep)
+        folder = retry_while_disk_full(hold, lambda why: say(f"headwater: {why}"), time.sleep)
         _listen(settings, listener)
         supervisor = Supervisor(settings, folder, listener)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -205,16 +209,16 @@ def up(settings: Settings) -> int:
 
 
 def say(line: str) -> None:
-    """Print one line for the person who started us; who does not read it, or has no room for it, goes without."""
+    """Print one line to standard output; ignores a closed pipe or a full disk."""
     with suppress(OSError):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
 
 def _bind(settings: Settings) -> socket.socket:
-    """Take the port without listening; raises WrongSetting if another program listens on it."""
+    """Bind the port without listening; raises WrongSetting if another program uses it."""
     listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
-    with or_closed(listener), _port_of(settings):
+    with close_on_error(listener), _port_of(settings):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if listener.family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -238,7 +242,7 @@ def _port_of(settings: Settings) -> Iterator[None]:
 
 
 def _announce(listener: socket.socket, folder: Path) -> None:
-    """Say where it listens once it answers."""
+    """Print the address once the server responds."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     reachable = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
@@ -247,5 +251,5 @@ def _announce(listener: socket.socket, folder: Path) -> None:
         connection.request("GET", "/health/live", headers={"Host": "localhost"})
         connection.getresponse().read()
     except OSError:
-        return  # it could not start: its own line says why
+        return  # it could not start and has logged the reason
     say(f"Headwater listens on http://{shown}:{port} · data in {folder} · stop with Ctrl-C")

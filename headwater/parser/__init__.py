@@ -1,1 +1,1 @@
-"""A batch from the log into bronze, once."""
+"""The parser: moves records from the event log to the bronze tables, exactly once."""

@@ -1,4 +1,4 @@
-"""Records of the log to rows of every table: each record ends in exactly one of them."""
+"""Converts log records to rows of the bronze tables. Each record results in a row of exactly one table."""
 
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -26,7 +26,7 @@ from headwater.events.rows import (
     rejected_row,
     shape_row,
 )
-from headwater.parser.run_scopes import BegunIn, judged, nothing_begun
+from headwater.parser.run_scopes import NamespaceLookup, apply_key_scopes, no_known_runs
 from headwater.tables import DUPLICATES, EVENTS, REFUSED, REJECTED, SHAPES, stored_key
 
 MAX_REJECTED_BODY = 1 << 20
@@ -44,9 +44,9 @@ _DATA_FAULTS = (
 
 @dataclass(slots=True)
 class BronzeBatch:
-    """The rows of some records, ready to commit; rejected and lost count records, not rows.
+    """Rows that are ready to commit. `rejected` and `lost` count records, not rows.
 
-    begun: namespaces in which runs of scoped keys began.
+    begun: the namespace in which each run of a scoped key began.
     """
 
     last: int
@@ -59,17 +59,17 @@ class BronzeBatch:
     begun: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, table: str, sequence: int, row: Row) -> None:
-        """Put one row into a table."""
+        """Add one row to a table."""
         self.rows.setdefault(table, []).append((sequence, row))
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """What is known when a batch begins.
+class ParserContext:
+    """The state of the lake before a batch.
 
-    ids: events stored lately; hashes: facets whose rows are stored; decided: sequences that an earlier attempt, cut
-    off before its last commit, has put into a table where they stay (see `Bronze.decided`); sparse: numbers are left
-    out at will, so that none is missing; begun_in: where runs began.
+    ids: recently stored events; hashes: facets whose rows are stored; decided: sequences that an interrupted attempt
+    has already stored (see `Bronze.decided`); sparse: gaps in sequence numbers are expected and not noted;
+    run_namespaces: looks up in which namespace runs began.
     """
 
     watermark: int
@@ -77,13 +77,16 @@ class Before:
     hashes: Container[bytes]
     decided: Container[int]
     sparse: bool = False
-    begun_in: BegunIn = nothing_begun
+    run_namespaces: NamespaceLookup = no_known_runs
 
 
 def build_batch(
-    source: Source, records: Sequence[LoggedRecord], before: Before, reader: EventReader, claims: ClaimReader
+    source: Source, records: Sequence[LoggedRecord], before: ParserContext, reader: EventReader, claims: ClaimReader
 ) -> BronzeBatch:
-    """Sort records, in order and behind the watermark, into tables. Missing sequence numbers become gaps or holes."""
+    """Convert records to rows. Missing sequence numbers become gaps or holes.
+
+    records: in order, all after the watermark.
+    """
     batch = BronzeBatch(records[-1].sequence, records[-1].received_us)
     _note_gaps(batch, source, () if before.sparse else records, before.watermark)
     open_ = [record for record in records if record.sequence not in before.decided]
@@ -91,7 +94,7 @@ def build_batch(
     bodies = [_body(record, claims) for record in events]
     found = reader.read([body if isinstance(body, bytes) else b"" for body in bodies])
     read = [body if isinstance(body, InvalidEvent) else each for body, each in zip(bodies, found, strict=True)]
-    outcomes, batch.begun = judged(events, read, before.begun_in)
+    outcomes, batch.begun = apply_key_scopes(events, read, before.run_namespaces)
     for record, outcome in zip(events, outcomes, strict=True):
         _sort_in(batch, _position(source, record), record, before, outcome)
     for record in open_:
@@ -106,7 +109,7 @@ def bisect(
     work: Callable[[Sequence[LoggedRecord], int], None],
     reject: Callable[[LoggedRecord, int, InvalidEvent], None],
 ) -> None:
-    """Work on records behind a watermark; where the data itself is at fault, halve until only the bad are rejected."""
+    """Process records after a watermark. On an error of the data, halve the records until only bad ones fail."""
     try:
         work(records, watermark)
     except _DATA_FAULTS as error:
@@ -115,12 +118,14 @@ def bisect(
             bisect(records[:middle], watermark, work, reject)
             bisect(records[middle:], records[middle - 1].sequence, work, reject)
             return
-        fault = InvalidEvent("unstorable", f"No row fits it: {type(error).__name__}: {error}.", "Report it.")
+        fault = InvalidEvent(
+            "unstorable", f"The event cannot be stored: {type(error).__name__}: {error}.", "Report this error."
+        )
         reject(records[0], watermark, fault)
 
 
 def lost_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
-    """Build the batch that passes over everything up to `tail` as one gap."""
+    """Build a batch that records everything after the watermark up to `tail` as one gap."""
     now = time.time_ns() // 1000
     batch = BronzeBatch(tail, now)
     position = Position(source, watermark + 1, now)
@@ -129,7 +134,7 @@ def lost_batch(source: Source, watermark: int, tail: int) -> BronzeBatch:
 
 
 def rejected_batch(source: Source, record: LoggedRecord, watermark: int, error: InvalidEvent) -> BronzeBatch:
-    """Build the batch that quarantines one record."""
+    """Build a batch that rejects one record."""
     batch = BronzeBatch(record.sequence, record.received_us)
     _note_gaps(batch, source, [record], watermark)
     _reject(batch, _position(source, record), record, error)
@@ -149,7 +154,7 @@ def _lose(batch: BronzeBatch, position: Position, last: int) -> None:
 
 
 def readable(body: bytes) -> str:
-    """Return a rejected body without secrets, as text whatever its bytes are; nothing where that takes too long."""
+    """Return a rejected body as text without secrets, whatever its bytes are; empty if that takes too long."""
     try:
         return _readable(body, CpuBudget())[:MAX_REJECTED_BODY]
     except InvalidEvent:
@@ -165,7 +170,7 @@ def _readable(body: bytes, budget: CpuBudget) -> str:
 
 
 def _sort_in(
-    batch: BronzeBatch, position: Position, record: LoggedRecord, before: Before, outcome: Event | InvalidEvent
+    batch: BronzeBatch, position: Position, record: LoggedRecord, before: ParserContext, outcome: Event | InvalidEvent
 ) -> None:
     sequence = record.sequence
     if isinstance(outcome, InvalidEvent):
@@ -178,8 +183,8 @@ def _sort_in(
         _add_contents(batch, sequence, outcome, before)
 
 
-def _add_contents(batch: BronzeBatch, sequence: int, event: Event, before: Before) -> None:
-    """Add the rows of what is new of an event; where its shape is known, nothing is but facets of its run."""
+def _add_contents(batch: BronzeBatch, sequence: int, event: Event, before: ParserContext) -> None:
+    """Add the rows of an event's new facets. If its shape is stored, only run facets can be new."""
     shape = stored_key(SHAPES.name, event.shape)
     known = shape in before.hashes or shape in batch.hashes
     for content in event.run_contents if known else event.contents:
@@ -189,7 +194,7 @@ def _add_contents(batch: BronzeBatch, sequence: int, event: Event, before: Befor
         batch.add(SHAPES.name, sequence, shape_row(event.said))
 
 
-def _add_content(batch: BronzeBatch, sequence: int, content: Content, before: Before) -> None:
+def _add_content(batch: BronzeBatch, sequence: int, content: Content, before: ParserContext) -> None:
     key = stored_key(content.table, content.content_hash)
     if key not in before.hashes and key not in batch.hashes:
         batch.hashes.add(key)

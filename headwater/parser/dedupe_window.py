@@ -1,4 +1,4 @@
-"""Which events were seen lately: the dedupe window of one partition."""
+"""The dedupe window of one partition: the ids of recently stored events."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ MAX_AGE_US = 2 * 24 * 3600 * 1_000_000
 
 
 class DedupeWindow:
-    """The newest million ids of the last two days; forgets whole batches, oldest first. About 130 bytes an id."""
+    """Up to a million ids of the last two days, about 130 bytes each. Drops whole batches, oldest first."""
 
     def __init__(self, ids: Iterable[tuple[int, bytes]] = ()):
-        """Start from ids with the time each was received (us), oldest first."""
+        """Load ids with the time each was received (us), oldest first."""
         self._ids: set[bytes] = set()
         self._batches: deque[tuple[int, list[bytes]]] = deque()
         for received_us, event_id in ids:
@@ -27,7 +27,7 @@ class DedupeWindow:
         return len(self._ids)
 
     def add(self, received_us: int, ids: list[bytes]) -> None:
-        """Remember a committed batch and forget what is too old or too much."""
+        """Add a committed batch, and drop batches beyond the limits."""
         if ids:
             self._batches.append((received_us, ids))
             self._ids.update(ids)

@@ -1,22 +1,22 @@
-"""The parser: takes what is behind the watermark, commits it, and knows what to do when either fails."""
+"""The parser of one log partition: reads records after the watermark, commits them, and recovers from failures."""
 
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headwater.collector import paused
 from headwater.errors import InvalidEvent, LogUnavailable
 from headwater.eventlog import Claims, LoggedRecord, LogReader, RecordKind
 from headwater.events.cpu_budget import RECORD_CPU_S
 from headwater.events.event_reader import EventReader
+from headwater.garbage_collection import gc_paused
 from headwater.lake.attempts import BATCH_RECORDS
 from headwater.lake.bronze_tables import Bronze
-from headwater.lake.settling import Settled
-from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, lost_batch, rejected_batch
+from headwater.lake.settling import SettledAttempts
+from headwater.parser.bronze_batch import BronzeBatch, ParserContext, bisect, build_batch, lost_batch, rejected_batch
 from headwater.parser.dedupe_window import MAX_AGE_US, MAX_IDS, DedupeWindow
 from headwater.parser.log_match import check_log_matches
-from headwater.parser.run_scopes import RunsBegun
+from headwater.parser.run_scopes import RunNamespaces
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +32,15 @@ GAP = (
 
 
 class Parser:
-    """Moves one partition of a log into bronze. Two of them on one partition are safe, only wasteful."""
+    """Moves one partition of a log into bronze. Two parsers on one partition are safe, but do the work twice."""
 
     def __init__(
         self, reader: LogReader, bronze: Bronze, claims: Claims, owner: str, record_cpu_s: float = RECORD_CPU_S
     ):
-        """Create the tables if they are missing and check that they belong to this log.
+        """Create missing tables, and check that they belong to this log.
 
-        record_cpu_s: CPU time that reading one record may take, else it is rejected as `too_slow`.
-        Raises WrongSetting when another route owns the lake, or when the log was deleted or restored behind it.
+        record_cpu_s: maximum CPU time for one record; slower records are rejected as `too_slow`.
+        Raises WrongSetting if another route owns the lake, or if the log was deleted or restored from a backup.
         """
         self._reader = reader
         self._bronze = bronze
@@ -50,29 +50,31 @@ class Parser:
         self._window = DedupeWindow()
         self._hashes: set[bytes] = set()
         self._decided: set[int] = set()
-        self._settled = Settled(0, {}, is_sure=False)
-        self._begun = RunsBegun(bronze.begun_in)
+        self._settled = SettledAttempts(0, {}, is_sure=False)
+        self._begun = RunNamespaces(bronze.run_namespaces)
         self.committed = _UNKNOWN
-        """The newest sequence in the lake, as of this process's last commit or look."""
+        """The newest sequence in the lake, as this process last committed or read it."""
         self._done = _Done()
         self.filled = False
-        """Whether the last step took as much as one batch may hold, so that more is likely to wait."""
+        """Whether the last step filled a batch, so that more records are probably waiting."""
         bronze.create(owner, self._source.epoch)
         bronze.check_owner(owner)
         check_log_matches([reader], bronze)
 
     def watermark(self) -> int:
-        """Return the newest sequence number that is in the lake."""
+        """Return the newest sequence number in the lake."""
         return self._bronze.watermark(self._source)
 
     def step(self, limit: int = BATCH_RECORDS) -> int:
-        """Commit the next records of the log, at most `limit`; returns how many, 0 when caught up.
+        """Commit at most `limit` records. Returns their number, 0 if there are none.
 
-        Raises LogUnavailable or LakeUnavailable; the next call starts again from the table's watermark.
+        Raises LogUnavailable or LakeUnavailable; the next call starts again at the watermark.
         """
         watermark = self._start_from_watermark()
         if self._reader.source != self._source:
-            raise LogUnavailable(f"Another log is in the place of {self._source.log!r}. It is looked at anew.")
+            raise LogUnavailable(
+                f"The log {self._source.log!r} was replaced by another log. The parser opens it again."
+            )
         records = self._reader.read(watermark, limit=limit, max_bytes=BATCH_BYTES)
         if not records and (lost := self._reader.lost(watermark)):
             return self._skip_lost(watermark, lost)
@@ -81,7 +83,7 @@ class Parser:
         return self._take(fitting, watermark)
 
     def reject_next(self, error: InvalidEvent) -> int:
-        """Quarantine the next record without reading its body, which may be what kills the process."""
+        """Reject the next record without reading its body, because the body may kill the process."""
         watermark = self._start_from_watermark()
         records = self._reader.read(watermark, limit=1, max_bytes=1)
         for record in records:
@@ -89,10 +91,10 @@ class Parser:
         return len(records)
 
     def take(self, delivered: Sequence[LoggedRecord]) -> int:
-        """Commit a batch that a trigger delivered: what is done is left out, what is missing is read from the log.
+        """Commit a batch that a trigger delivered. Skips committed records, and reads missing ones from the log.
 
-        Returns how many of the delivered were not there yet. Ends with one log line, which the alerts of a deployment
-        read: `REPORT` is its text.
+        Returns how many of the delivered records were new. Writes one log line (`REPORT`), which alerts of
+        deployments parse.
         """
         self._done = _Done()
         watermark = self._start_from_watermark(delivered[0].received_us if delivered else None)
@@ -106,7 +108,7 @@ class Parser:
         return len(taken)
 
     def _missing(self, after: int, until: int) -> list[LoggedRecord]:
-        """Read what lies between a watermark and the next record; nothing if the log no longer has it: a gap."""
+        """Read the records between the watermark and the next record; empty if the log has lost them (a gap)."""
         if until == after + 1:
             return []
         return self._reader.read_between(after, until, limit=BATCH_RECORDS, max_bytes=BATCH_BYTES)
@@ -114,12 +116,12 @@ class Parser:
     def _take(self, records: Sequence[LoggedRecord], watermark: int) -> int:
         if records:
             self._done.begin(records)
-            self.committed = _UNKNOWN  # whatever stops this attempt, the next one looks at what it has left behind
+            self.committed = _UNKNOWN  # if this attempt fails, the next one must read what it has stored
             bisect(records, watermark, self._commit, self._reject)
         return len(records)
 
     def _fitting(self, records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
-        """Cut a batch where its bodies, large ones beside the log included, become too much memory at once."""
+        """Limit a batch to BATCH_BYTES of bodies, including claims."""
         size = 0
         for count, record in enumerate(records):
             size += self._claims.size(record.body) if record.kind is RecordKind.CLAIM else len(record.body)
@@ -128,20 +130,20 @@ class Parser:
         return records
 
     def _skip_lost(self, watermark: int, tail: int) -> int:
-        """Note as a gap, up to `tail`, what the log has counted but no longer holds."""
+        """Record a gap up to `tail` for records that the log has lost."""
         self._put(lost_batch(self._source, watermark, tail))
         return tail - watermark
 
     def _commit(self, records: Sequence[LoggedRecord], watermark: int) -> None:
-        before = Before(watermark, self._window, self._hashes, self._decided, begun_in=self._begun)
-        with paused():
+        before = ParserContext(watermark, self._window, self._hashes, self._decided, run_namespaces=self._begun)
+        with gc_paused():
             batch = build_batch(self._source, records, before, self._event_reader, self._claims)
         self._put(batch)
 
     def _reject(self, record: LoggedRecord, watermark: int, error: InvalidEvent) -> None:
         log.warning("Record %d is rejected: %s", record.sequence, error)
         batch = BronzeBatch(record.sequence, record.received_us)
-        if record.sequence not in self._decided:  # else it has its row, and only the watermark moves
+        if record.sequence not in self._decided:  # otherwise the record has a row, and only the watermark moves
             batch = rejected_batch(self._source, record, watermark, error)
         self._put(batch)
 
@@ -152,16 +154,16 @@ class Parser:
         self._hashes |= batch.hashes
         self._begun.remember(batch.begun)
         if len(self._hashes) > MAX_HASHES:
-            self._hashes = set(batch.hashes)  # a forgotten hash is stored once more: readers count it once
+            self._hashes = set(batch.hashes)  # a dropped hash is stored again, which readers ignore
         self._done.rejected += batch.rejected
         if batch.lost:
             log.error(GAP, self._source.partition, batch.lost, batch.last)
         self.committed = batch.last
 
     def _start_from_watermark(self, received_us: int | None = None) -> int:
-        """Return the table's watermark; reload what is remembered unless this process made it.
+        """Return the watermark in the lake. Reloads the cached state if another process has moved the watermark.
 
-        received_us: when what comes next was received; without it the log is asked, which may open a link to it.
+        received_us: when the next record was received; without it, the method reads it from the log.
         """
         watermark = self._bronze.watermark(self._source)
         if watermark != self.committed or not self._settled.is_sure:
@@ -171,7 +173,7 @@ class Parser:
             since_us = received_us - MAX_AGE_US
             self._window = DedupeWindow(self._bronze.recent_ids(self._source, watermark, since_us, MAX_IDS))
             self._hashes = self._bronze.known_hashes(MAX_HASHES)
-            self._settled = self._bronze.settle(self._source, watermark)  # before what was decided is read
+            self._settled = self._bronze.settle(self._source, watermark)  # before reading the decided sequences
             self._decided = self._bronze.decided(self._source, watermark)
             self.committed = watermark
         return watermark
@@ -179,7 +181,7 @@ class Parser:
 
 @dataclass(slots=True)
 class _Done:
-    """What came of one delivery, for its log line."""
+    """Counts of one delivery, for its log line."""
 
     records: int = 0
     rejected: int = 0
@@ -196,7 +198,7 @@ class _Done:
 
 
 def _unbroken(records: Sequence[LoggedRecord]) -> Sequence[LoggedRecord]:
-    """Return the records up to the first hole in their sequence numbers."""
+    """Return the records up to the first missing sequence number."""
     for count, record in enumerate(records):
         if record.sequence != records[0].sequence + count:
             return records[:count]

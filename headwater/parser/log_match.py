@@ -1,4 +1,4 @@
-"""Log and lake belong together: the log goes on where the lake is. Asked before anything is acknowledged or parsed."""
+"""Checks that a log and a lake belong together, before anything is acknowledged or parsed."""
 
 from collections.abc import Sequence
 
@@ -6,45 +6,47 @@ from headwater.errors import InvalidEvent, LogMissing
 from headwater.eventlog import LoggedRecord, LogReader, RecordKind, each
 from headwater.events.event_reader import EventReader
 from headwater.lake.bronze_tables import Bronze, Stored
-from headwater.lake.ownership import changed, check_life
+from headwater.lake.ownership import changed, check_epoch
 
 
 def check_log_is_of_lake(readers: Sequence[LogReader], bronze: Bronze) -> None:
-    """Check that there is a log where the lake has had one, and that it is this one; closes the readers.
+    """Check that the log that fed the lake exists and is this one; then close the readers.
 
-    Raises WrongSetting where they do not belong together, LogUnavailable or LakeUnavailable where nobody can tell.
+    Raises WrongSetting if log and lake do not belong together; LogUnavailable or LakeUnavailable if the check is not
+    possible now.
     """
     try:
-        if life := bronze.life():
+        if epoch := bronze.expected_epoch():
             check_log_matches(readers, bronze)
     except LogMissing:
-        raise changed(f"the lake was fed by log {life}, and there is none: it was deleted or moved") from None
+        raise changed(f"the log {epoch} fed the lake, but there is no log: it was deleted or moved") from None
     finally:
         for reader in readers:
             reader.close()
 
 
 def check_log_matches(readers: Sequence[LogReader], bronze: Bronze) -> None:
-    """Raise WrongSetting unless each partition is of the lake's epoch, as long, and has its record at the watermark.
+    """Raise WrongSetting unless each partition has the lake's epoch, reaches the watermark and has its record.
 
-    A log that was restored and written to again is as long, and of the same epoch: its records are others.
+    The record matters because a log that was restored from a backup and then written to has the same epoch and may be
+    as long, but contains other records.
     """
     properties, passed = bronze.properties(), bronze.watermarks([reader.source for reader in readers])
     tails = each(readers, lambda reader: reader.tail())
     for (source, watermark), tail in zip(passed.items(), tails, strict=True):
-        check_life(properties, source, tail=tail, watermark=watermark)
+        check_epoch(properties, source, tail=tail, watermark=watermark)
     found = each(readers, lambda reader: reader.at(passed[reader.source]) if passed[reader.source] else None)
     for (source, watermark), record in zip(passed.items(), found, strict=True):
         stored = bronze.stored_at(source, watermark) if record else None
         if record and stored and not _is_same(record, stored):
             raise changed(
-                f"record {watermark}, the newest that the lake has taken, is another one in the log: an older log was "
+                f"record {watermark}, the newest in the lake, is a different record in the log: an older log was "
                 "restored and written to"
             )
 
 
 def _is_same(record: LoggedRecord, stored: Stored) -> bool:
-    """Compare time and run, which no rule of redaction touches: the id of an event may change with a release."""
+    """Compare time and run id. The event id is not compared, because it may change with a release's redaction rules."""
     if record.received_us != stored.received_us:
         return False
     if stored.run_id is None or record.kind is not RecordKind.EVENT:

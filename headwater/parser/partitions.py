@@ -1,4 +1,4 @@
-"""The partitions of a log in one process: a parser for each, kept between deliveries, and commits at a distance."""
+"""The log partitions of one process: keeps a parser for each between deliveries, and limits the commit rate."""
 
 import logging
 import threading
@@ -16,21 +16,21 @@ log = logging.getLogger(__name__)
 
 _KILLS = InvalidEvent(
     "kills_parser",
-    "The parser died each time it came to this record, mostly for want of memory.",
-    "Its body is in the event log until retention takes it; send the event smaller.",
+    "The parser process died each time it read this record, probably because it ran out of memory.",
+    "Send a smaller event. The body stays in the event log until retention deletes it.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition's parser and how often it died of a batch."""
+    """The parser of one partition, and the number of attempts at its current batch."""
 
     reader: LogReader
     parser: Parser
     attempts: Attempts
 
     def step(self) -> int:
-        """Take the next records of the log; returns how many."""
+        """Commit the next records of the log. Returns their number."""
         limit = self.attempts.begin(self.parser.watermark())
         try:
             return self.parser.step(limit) if limit else self.parser.reject_next(_KILLS)
@@ -38,7 +38,7 @@ class Partition:
             self.attempts.end()
 
     def take(self, delivered: Sequence[LoggedRecord]) -> None:
-        """Take what a trigger delivered, in smaller parts where it was the death of a process before."""
+        """Commit a delivery of a trigger, in smaller parts if a process has died at these records before."""
         while delivered:
             limit = self.attempts.begin(self.parser.watermark())
             try:
@@ -52,20 +52,20 @@ class Partition:
 
 
 class Trouble(Protocol):
-    """Takes note of which partitions wait, and why, for whoever asks."""
+    """Records which partitions wait and why, for health checks."""
 
     def begin(self, error: Exception, partition: str = "") -> str:
-        """Note why a partition waits; return the reason."""
+        """Record why a partition waits; return the reason."""
 
     def end(self, partition: str = "") -> None:
-        """Note that a partition goes on."""
+        """Record that a partition works again."""
 
 
 class Partitions:
-    """What a process of the Function App works on. Deliveries of several partitions take turns."""
+    """The partitions in a process of the Function App. Processes one delivery at a time."""
 
     def __init__(self, open_partition: Callable[[str], Partition], flush_s: float, trouble: Trouble):
-        """Open nothing yet. flush_s: from one commit's begin to the next's, over all partitions of the process."""
+        """flush_s: minimum time between the starts of two commits, over all partitions of the process."""
         self._open_partition = open_partition
         self._flush_s = flush_s
         self._trouble = trouble
@@ -74,14 +74,16 @@ class Partitions:
         self._not_before = 0.0
 
     def take(self, name: str, delivered: Sequence[LoggedRecord]) -> None:
-        """Bring a delivery into the lake; when this returns, the trigger may forget it.
+        """Commit a delivery to the lake; the trigger may write its checkpoint afterwards.
 
-        Raises Retry or GiveUp, after a log line. Both must stop the trigger: it delivers again, without end, and
-        the events behind them wait in the log until an operator has done what the line says. Nothing is passed over.
+        Raises Retry or GiveUp, after a log line. Both must fail the trigger's invocation, so that the trigger repeats
+        the delivery until it succeeds. For GiveUp an operator has to act first. No event is skipped.
         """
         with self._turn:
             time.sleep(max(0.0, self._not_before - time.monotonic()))
-            self._not_before = time.monotonic() + self._flush_s  # from begin to begin: who commits slowly need not rest
+            self._not_before = (
+                time.monotonic() + self._flush_s
+            )  # from start to start: a slow commit needs no extra pause
             try:
                 self._partition(name).take(delivered)
                 self._trouble.end(name)
@@ -90,10 +92,10 @@ class Partitions:
                 raise
 
     def catch_up(self, name: str, older_than_s: float) -> int:
-        """Take what waits in the log for longer than a trigger should need; returns how many records.
+        """Commit records that have waited in the log for too long. Returns their number.
 
-        A host that stops at the wrong moment checkpoints a delivery that failed. The next delivery finds the gap, but
-        a partition that nobody writes to any more has no next delivery. A fault is logged, and met again next time.
+        A host that stops at the wrong moment may write the checkpoint of a failed delivery. The next delivery closes
+        the gap, but an idle partition has no next delivery. Errors are logged; the next call tries again.
         """
         taken = 0
         with self._turn:
@@ -102,8 +104,8 @@ class Partitions:
                 while self._waits_since(partition, older_than_s) and (more := partition.step()):
                     taken += more
                 if taken:
-                    partition.reader.close()  # `step` keeps a link open, over which a hub goes on sending
-                self._trouble.end(name)  # nothing is overdue, whoever took it
+                    partition.reader.close()  # `step` keeps a link open, over which the hub keeps sending
+                self._trouble.end(name)  # nothing is overdue, whether this process or another committed it
             except (Retry, GiveUp) as error:
                 self._put_off(name, error)
         return taken
@@ -114,7 +116,7 @@ class Partitions:
         return self._open[name]
 
     def _put_off(self, name: str, error: Exception) -> None:
-        """Say why, and open the partition anew next time: log and lake may be others by then."""
+        """Log the reason, and close the partition: the next call opens it again, because log and lake may change."""
         if partition := self._open.pop(name, None):
             partition.reader.close()
         level = logging.CRITICAL if isinstance(error, GiveUp) else logging.WARNING

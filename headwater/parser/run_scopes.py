@@ -1,4 +1,4 @@
-"""Whose run it is: a scoped key's events count for runs that its own namespaces began, and for no other."""
+"""Enforces key scopes: a scoped key may only send events of runs that began in one of its namespaces."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -9,29 +9,29 @@ from headwater.events.key_scope import check_datasets, check_run, scope_of
 
 MAX_RUNS = 100_000
 LOOK_BACK_US = 31 * 24 * 3600 * 1_000_000
-"""How far back runs are looked for whose ids tell no time: 1 M events cost 0.2 s of CPU, ids with a time 5 ms."""
+"""How far back to search runs whose ids contain no time. 1 M events cost 0.2 s of CPU; ids with a time cost 5 ms."""
 
-BegunIn = Callable[[Collection[str], int], Mapping[str, str]]
-"""Gives the namespaces in which runs (lower case) began before a batch; the second is when the batch was received."""
+NamespaceLookup = Callable[[Collection[str], int], Mapping[str, str]]
+"""Looks up where runs (lower-case ids) began. Second argument: when the batch was received (us)."""
 
 Outcome = Event | InvalidEvent
 
 
-def nothing_begun(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
-    """Know of no run: what an ingest answers that judges facets alone."""
+def no_known_runs(_runs: Collection[str], _now_us: int) -> Mapping[str, str]:
+    """Return no run, for an ingest that checks only facets."""
     return {}
 
 
-class RunsBegun:
-    """Looks up in bronze where runs began; asks nothing as long as no scoped key sends."""
+class RunNamespaces:
+    """Looks up in bronze in which namespaces runs began, with a cache. Reads nothing without scoped keys."""
 
     def __init__(self, look_up: Callable[[Collection[str], int | None], Mapping[str, str]]) -> None:
-        """Remember nothing yet. look_up: `Bronze.begun_in`."""
+        """look_up: `Bronze.run_namespaces`."""
         self._look_up = look_up
         self._known: dict[str, str] = {}
 
     def __call__(self, runs: Collection[str], now_us: int) -> Mapping[str, str]:
-        """See `BegunIn`."""
+        """See `NamespaceLookup`."""
         unknown = [run for run in runs if run not in self._known]
         timed = [run for run in unknown if run[14] == "7"]
         others = [run for run in unknown if run[14] != "7"]
@@ -41,24 +41,24 @@ class RunsBegun:
         return {run: self._known[run] for run in runs if run in self._known} | found
 
     def remember(self, begun: Mapping[str, str]) -> None:
-        """Take what is in the lake for good: what began a run does not change."""
+        """Cache committed results: the first event of a run does not change."""
         if len(self._known) + len(begun) > MAX_RUNS:
             self._known.clear()
         self._known |= begun
 
 
-def judged(
-    records: Sequence[LoggedRecord], found: Sequence[Outcome], begun_in: BegunIn
+def apply_key_scopes(
+    records: Sequence[LoggedRecord], found: Sequence[Outcome], run_namespaces: NamespaceLookup
 ) -> tuple[Sequence[Outcome], Mapping[str, str]]:
-    """Put an InvalidEvent (`scope`) in place of what oversteps its key; returns also where the runs began.
+    """Replace events that exceed the scope of their key by an InvalidEvent (`scope`). Also returns where runs began.
 
-    The first event that was received begins a run, whatever its time: a time may be forged.
+    The first received event begins a run, whatever its event time, because producers can forge event times.
     """
     scopes = [scope_of(record.http) for record in records]
     if not any(scopes):
         return found, {}
     runs = {run for event, scope in zip(found, scopes, strict=True) if scope and (run := _run(event))}
-    begun = dict(begun_in(runs, records[-1].received_us)) if runs else {}
+    begun = dict(run_namespaces(runs, records[-1].received_us)) if runs else {}
     outcomes = list(found)
     for at, (event, scope) in enumerate(zip(found, scopes, strict=True)):
         if isinstance(event, InvalidEvent):
@@ -77,6 +77,6 @@ def judged(
 
 
 def _run(event: Outcome) -> str:
-    """Return the id that other jobs could use as well; empty where the run's job is part of what it is known by."""
+    """Return the run id if other jobs could use it as well; empty if the job is part of the run's identity."""
     is_shared = isinstance(event, Event) and event.run_id and "run_id_not_uuid" not in event.flags
     return (event.run_id or "").lower() if isinstance(event, Event) and is_shared else ""

@@ -1,1 +1,1 @@
-"""What would a change break? Changes read from SQL, contracts, lists and dbt, held against the graph as it is."""
+"""The command `plan`: what a schema change would break, from SQL, contracts, lists of changes or dbt."""

@@ -1,31 +1,33 @@
-"""Types of columns as dialects write them: whether two are one, and whether one only holds more (pure)."""
+"""Compares column types of SQL dialects: equal, or wider. No I/O."""
 
 from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-_REAL = ("FLOAT", "DOUBLE")
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_FLOATS = ("FLOAT", "DOUBLE")
 _TEXT = {"TEXT", "VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "STRING"}
-_LONGER = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "INT64": "BIGINT"}
+_SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "SHORT": "SMALLINT", "BYTE": "TINYINT", "INT64": "BIGINT"}
 _DIALECTS = (None, "spark", "tsql", "postgres", "snowflake", "bigquery", "duckdb")
 
 
 def is_same(before: str | None, after: str | None, dialect: str | None) -> bool:
-    """Tell whether two types are one, as far as they can be read; dialect: of the second."""
+    """Return whether two types are equal, as far as they can be parsed. dialect: of the second type."""
     one, other = _read(before, None), _read(after, dialect)
     if one is None or other is None:
-        return before is not None and after is not None and _plain(before) == _plain(after)
-    return _sized(one) == _sized(other) or (_is_text(one) and _is_text(other) and not (_size(one) or _size(other)))
+        return before is not None and after is not None and _normalised(before) == _normalised(after)
+    return _with_size(one) == _with_size(other) or (
+        _is_text(one) and _is_text(other) and not (_size(one) or _size(other))
+    )
 
 
 def is_wider(before: str | None, after: str | None, dialect: str | None) -> bool:
-    """Tell whether every value of a type is one of the other: more digits, a longer text."""
+    """Return whether the second type can store every value of the first: more digits, a longer text."""
     one, other = _read(before, None), _read(after, dialect)
     if one is None or other is None:
         return False
-    for order in (_WHOLE, _REAL):
+    for order in (_INTEGERS, _FLOATS):
         if one.this.name in order and other.this.name in order:
             return order.index(one.this.name) < order.index(other.this.name)
     if _is_text(one) and _is_text(other):
@@ -38,10 +40,10 @@ def is_wider(before: str | None, after: str | None, dialect: str | None) -> bool
 
 @lru_cache(4_096)
 def _read(text: str | None, dialect: str | None) -> exp.DataType | None:
-    """Read a type; where its dialect is not known, by the first one that knows it."""
+    """Parse a type, in an unknown dialect by the first dialect that accepts it."""
     if text is None:
         return None
-    text = _LONGER.get(text.strip().upper(), text)
+    text = _SYNONYMS.get(text.strip().upper(), text)
     for each in dict.fromkeys((dialect, *_DIALECTS)):
         try:
             found = exp.DataType.build(text, dialect=each)
@@ -52,7 +54,7 @@ def _read(text: str | None, dialect: str | None) -> exp.DataType | None:
     return None
 
 
-def _sized(kind: exp.DataType) -> str:
+def _with_size(kind: exp.DataType) -> str:
     name = "TEXT" if _is_text(kind) else kind.this.name
     return f"{name}{_size(kind)}" if not kind.args.get("nested") else kind.sql().casefold()
 
@@ -70,5 +72,5 @@ def _digits(kind: exp.DataType) -> tuple[int, int]:
     return size[0], size[1]
 
 
-def _plain(text: str) -> str:
+def _normalised(text: str) -> str:
     return "".join(text.casefold().split())

@@ -1,4 +1,4 @@
-"""What a dbt project would make, by its manifest: each model in the order in which dbt builds it (pure)."""
+"""The tables of a dbt project after a change, from its manifest, in dbt's build order. No I/O."""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -17,14 +17,15 @@ _BUILT = ("model", "snapshot", "seed")
 
 
 def is_manifest(value: Any) -> bool:
-    """Tell whether decoded JSON is a manifest of dbt."""
+    """Return whether decoded JSON is a dbt manifest."""
     return isinstance(value, dict) and isinstance(value.get("nodes"), dict) and isinstance(value.get("metadata"), dict)
 
 
-def take_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str) -> None:
-    """Let the models of a manifest take the place of the tables that they make; what is unknown as yet is new.
+def apply_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str) -> None:
+    """Replace tables in a schema by the models of a manifest; unknown tables are new.
 
-    Models without compiled code say their columns only where their contract is enforced: `dbt compile` writes it.
+    Columns of models without compiled code are known only from an enforced contract. `dbt compile` writes compiled
+    code.
     """
     dialect = dialect_of(manifest)
     nodes = {
@@ -37,14 +38,14 @@ def take_manifest(manifest: Mapping[str, Any], schema: PlannedSchema, file: str)
         order = [*TopologicalSorter(needs).static_order()]
     except CycleError as error:
         raise WrongSetting(
-            f"{file}: its models need each other in a circle: {error.args[1][:3]}. Run dbt parse."
+            f"{file}: its models depend on each other in a cycle: {error.args[1][:3]}. Run `dbt parse`."
         ) from None
     for key in order:
-        _take(key, nodes[key], dialect, schema)
+        _apply(key, nodes[key], dialect, schema)
 
 
 def dialect_of(manifest: Mapping[str, Any]) -> str:
-    """Return the dialect of a project, as sqlglot calls it."""
+    """Return the sqlglot dialect of a project."""
     adapter = str(manifest["metadata"].get("adapter_type") or "")
     return _DIALECTS.get(adapter, adapter)
 
@@ -55,32 +56,37 @@ def _needs(node: Mapping[str, Any]) -> list[str]:
     return listed if isinstance(listed, list) else []
 
 
-def _take(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
+def _apply(key: str, node: Mapping[str, Any], dialect: str, schema: PlannedSchema) -> None:
     config = node.get("config") if isinstance(node.get("config"), dict) else {}
     if (config or {}).get("materialized") == "ephemeral" or node.get("resource_type") == "seed":
         return
-    called = ".".join(str(part) for part in (node.get("database"), node.get("schema"), node.get("alias")) if part)
-    if not called:
-        raise WrongSetting(f"The manifest does not say which table {key!r} makes: it has no `alias`. Run dbt parse.")
-    schema.make(called, *_columns(node, config or {}, dialect, schema))
+    table_name = ".".join(str(part) for part in (node.get("database"), node.get("schema"), node.get("alias")) if part)
+    if not table_name:
+        raise WrongSetting(
+            f"The manifest does not name the table of {key!r}: it has no `alias`. Run `dbt parse` to rebuild it."
+        )
+    schema.make(table_name, *_columns(node, config or {}, dialect, schema))
 
 
 def _columns(
     node: Mapping[str, Any], config: Mapping[str, Any], dialect: str, schema: PlannedSchema
 ) -> tuple[list[PlannedColumn] | None, str | None]:
-    """Return what a model makes: by its enforced contract, which dbt holds it to, else by its compiled code."""
+    """Return the columns of a model: from its enforced contract, which dbt verifies, else from its compiled code."""
     written = node.get("columns")
     contract = config.get("contract") or node.get("contract")
     if isinstance(contract, dict) and contract.get("enforced") and isinstance(written, dict):
-        told = [each for each in written.values() if isinstance(each, dict) and isinstance(each.get("name"), str)]
-        return [PlannedColumn(each["name"], each.get("data_type"), None) for each in told], None
+        listed = [each for each in written.values() if isinstance(each, dict) and isinstance(each.get("name"), str)]
+        return [PlannedColumn(each["name"], each.get("data_type"), None) for each in listed], None
     code = node.get("compiled_code")
     if not isinstance(code, str) or not code.strip():
-        return None, "The manifest has no compiled code of this model, and no enforced contract. Run `dbt compile`."
+        return (
+            None,
+            "The manifest contains no compiled code and no enforced contract for this model. Run `dbt compile`.",
+        )
     try:
         query = sqlglot.parse_one(code, read=dialect)
     except (SqlglotError, ValueError, RecursionError) as error:
-        return None, f"Its compiled code is not understood: {str(error).splitlines()[0][:200]}"
+        return None, f"Its compiled code cannot be parsed: {str(error).splitlines()[0][:200]}"
     if not isinstance(query, exp.Query):
-        return None, "Its compiled code is no query."
+        return None, "Its compiled code is not a query."
     return selected_columns(query, dialect, schema)

@@ -1,4 +1,4 @@
-"""Changes from YAML: a data contract (ODCS), whose schema is what shall be, or a short list of changes (pure)."""
+"""Changes from YAML: a data contract (ODCS), whose schema is the new one, or a list of changes. No I/O."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from headwater.contracts.promise import promises_of
 from headwater.declarations.yaml_lines import YamlText, read_yaml
 from headwater.errors import WrongSetting
-from headwater.planning.contracts_held import called_by_contract
-from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, beside
+from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, sibling_path
+from headwater.planning.promised_columns import contract_table_name
 
 
 class _Listed(BaseModel):
@@ -55,28 +55,28 @@ _FORMS = (
 )
 
 
-def take_yaml(text: bytes, schema: PlannedSchema, file: str) -> None:
-    """Let a contract or a list change a schema; raises WrongSetting for what is neither, naming its line."""
+def apply_yaml(text: bytes, schema: PlannedSchema, file: str) -> None:
+    """Apply a contract or a list of changes to a schema. Raises WrongSetting with the line of an error."""
     read = read_yaml(text, file)
     value = read.value
     if isinstance(value, dict) and value.get("kind") == "DataContract":
-        _take_contract(value, schema, file)
+        _apply_contract(value, schema, file)
     elif isinstance(value, dict) and isinstance(value.get("changes"), list):
         for at, each in enumerate(value["changes"]):
-            _take_listed(each, schema, file, read, at)
+            _apply_change(each, schema, file, read, at)
     else:
         raise WrongSetting(
-            f"{file}, line 1: neither a data contract (`kind: DataContract`) nor a list of changes. A list begins with "
-            f"`changes:`, each one of {_FORMS}."
+            f"{file}, line 1: this is neither a data contract (`kind: DataContract`) nor a list of changes. Start a "
+            f"list with `changes:`. Each change has one of these forms: {_FORMS}."
         )
 
 
-def _take_listed(value: Any, schema: PlannedSchema, file: str, read: YamlText, at: int) -> None:
+def _apply_change(value: Any, schema: PlannedSchema, file: str, read: YamlText, at: int) -> None:
     try:
         change = _LISTED.validate_python(value)
     except ValidationError:
         line = read.line(["changes", at])
-        raise WrongSetting(f"{file}, line {line}: this is no change. Write one of {_FORMS}.") from None
+        raise WrongSetting(f"{file}, line {line}: this is not a valid change. Write one of {_FORMS}.") from None
     if isinstance(change, DropTable):
         schema.drop(change.table)
     elif isinstance(change, RenameTable):
@@ -84,25 +84,25 @@ def _take_listed(value: Any, schema: PlannedSchema, file: str, read: YamlText, a
     elif isinstance(change, DropColumn):
         schema.drop_column(change.table, change.drop)
     elif isinstance(change, RenameColumn):
-        schema.change_column(change.table, change.rename, rename=beside(change.rename, change.to))
+        schema.change_column(change.table, change.rename, rename=sibling_path(change.rename, change.to))
     else:
         schema.change_column(change.table, change.retype, kind=change.to)
 
 
-def _take_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) -> None:
+def _apply_contract(contract: dict[str, Any], schema: PlannedSchema, file: str) -> None:
     promises_of(contract, file)
     for table in contract["schema"]:
-        called = called_by_contract(table)
+        table_name = contract_table_name(table)
         properties = table.get("properties") if isinstance(table, dict) else None
-        if called and isinstance(properties, list):
-            schema.make(called, [*map(_property, filter(_is_named, properties))])
+        if table_name and isinstance(properties, list):
+            schema.make(table_name, [*map(_property, filter(_is_named, properties))])
 
 
-def _is_named(said: Any) -> bool:
-    return isinstance(said, dict) and isinstance(said.get("physicalName") or said.get("name"), str)
+def _is_named(member: Any) -> bool:
+    return isinstance(member, dict) and isinstance(member.get("physicalName") or member.get("name"), str)
 
 
-def _property(said: dict[str, Any]) -> PlannedColumn:
-    """Return a column of a contract; logical types are no types of a table."""
-    kind = said.get("physicalType")
-    return PlannedColumn(said.get("physicalName") or said["name"], kind if isinstance(kind, str) else None, None)
+def _property(member: dict[str, Any]) -> PlannedColumn:
+    """Return a column of a contract. Logical types are ignored, because they are not types of the table."""
+    kind = member.get("physicalType")
+    return PlannedColumn(member.get("physicalName") or member["name"], kind if isinstance(kind, str) else None, None)

@@ -1,4 +1,4 @@
-"""What each planned change breaks, by the graph as it is: columns downstream, jobs, consumers, contracts."""
+"""Effects of planned changes: affected columns, jobs, consumers and contracts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -6,17 +6,17 @@ from typing import Any, Literal, NamedTuple
 from headwater.errors import NotKnown, ServerRefusal
 from headwater.lineage.walks.column_verdicts import NO_READER
 from headwater.planning.column_types import is_same, is_wider
-from headwater.planning.contracts_held import HeldContract
 from headwater.planning.planned_schema import ChangeKind, PlannedChange, PresentTable
-from headwater.planning.present_tables import MOST, Ask, PresentTables, is_unknown
+from headwater.planning.present_tables import MAX_ITEMS, Ask, PresentTables, is_unknown
+from headwater.planning.promised_columns import PromisedColumns
 
 Outcome = Literal["breaks", "may break", "safe", "not known"]
 
 
 class AffectedColumn(NamedTuple):
-    """A column downstream; null: of an output that is written without column lineage.
+    """A downstream column; null for an output without column lineage.
 
-    display_name: of the dataset, None where it is the canonical name.
+    display_name: of the dataset, None if it equals the canonical name.
     """
 
     namespace: str
@@ -26,10 +26,10 @@ class AffectedColumn(NamedTuple):
 
 
 class PlanFinding(NamedTuple):
-    """A change, what it does, and to whom; note: why it is so, where nobody is named.
+    """A change with its outcome and everything that it affects. note: the reason if it affects nothing known.
 
     presumed_retired: the jobs among `jobs` that are presumed retired (docs/lineage.md, rule 6.12); they come last.
-    display_name: of the dataset, None where it is the canonical name.
+    display_name: of the dataset, None if it equals the canonical name.
     """
 
     outcome: Outcome
@@ -52,47 +52,47 @@ def plan_findings(
     changes: Iterable[PlannedChange],
     tables: PresentTables,
     ask: Ask,
-    contracts: Sequence[HeldContract],
+    contracts: Sequence[PromisedColumns],
     dialect: str | None,
 ) -> Iterator[PlanFinding]:
-    """Yield what each change does; one that changes nothing, such as another way to write a type, is left out."""
+    """Yield the effect of each change. Changes without an effect, such as another spelling of a type, are omitted."""
     for change in changes:
         if change.kind == "retype_column" and is_same(change.before, change.after, dialect):
             continue
         if change.table is None and change.kind == "not_understood":
             yield _finding(change, "may break")
         elif change.table is None:
-            why = change.why or "Nothing of this name is known: is it new, or called otherwise?"
+            why = change.why or "Headwater does not know this table. It may be new, or have another name in lineage."
             yield _finding(change, "not known", note=why)
         elif change.kind == "retype_column" and is_wider(change.before, change.after, dialect):
-            yield _finding(change, "safe", note="Every value of the old type is one of the new type.")
+            yield _finding(change, "safe", note="The new type can store every value of the old type.")
         else:
-            yield _reached(change, change.table, tables, ask, contracts)
+            yield _affected_by(change, change.table, tables, ask, contracts)
 
 
 def _finding(change: PlannedChange, outcome: Outcome, **more: Any) -> PlanFinding:
     table = change.table
-    told: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
-    told["presumed_retired"] = []
+    affected: dict[str, Any] = {"columns": [], "jobs": [], "consumers": [], "contracts": [], "note": change.why}
+    affected["presumed_retired"] = []
     return PlanFinding(
         outcome=outcome,
         change=change.kind,
         namespace=table.namespace if table else None,
-        dataset=table.dataset if table else change.called,
+        dataset=table.dataset if table else change.table_name,
         column=change.column,
         before=change.before,
         after=change.after,
         display_name=table.display_name if table else None,
-        **{**told, **more},
+        **{**affected, **more},
     )
 
 
-def _reached(
-    change: PlannedChange, table: PresentTable, tables: PresentTables, ask: Ask, contracts: Sequence[HeldContract]
+def _affected_by(
+    change: PlannedChange, table: PresentTable, tables: PresentTables, ask: Ask, contracts: Sequence[PromisedColumns]
 ) -> PlanFinding:
     reach = _impact(ask, table, change.column)
     if reach is None:
-        why = change.why or "No such column is known here: is it new, or called otherwise?"
+        why = change.why or "Headwater does not know this column. It may be new, or have another name in lineage."
         return _finding(change, "not known", note=why)
     own = [
         each
@@ -105,7 +105,7 @@ def _reached(
     ]
     jobs = {_job(each["via"]["job"]) for each in reach["columns"]} | {_job(j) for each in own for j in each["read_by"]}
     consumers = {name for each in own for name in each["consumers"]} | _consumers(tables, columns)
-    held = [
+    broken_contracts = [
         each.name
         for each in contracts
         if each.promises(table.namespace, table.dataset, change.column)
@@ -118,38 +118,38 @@ def _reached(
     steps = [each["via"] for each in reach["columns"]]
     presumed = {_job(via["job"]) for via in steps if via.get("presumed_retired")}
     presumed = jobs & (presumed | {_job(job) for job in tables.presumed_retired(table.namespace, table.dataset)})
-    told: dict[str, Any] = {
+    affected: dict[str, Any] = {
         "columns": columns,
         "jobs": [*sorted(jobs - presumed), *sorted(presumed)],
         "consumers": sorted(consumers),
-        "contracts": sorted({*held}),
+        "contracts": sorted({*broken_contracts}),
         "presumed_retired": sorted(presumed),
     }
-    if any(told.values()) and change.kind != "not_understood":
-        notes = ["There is more than is listed."] if reach["truncated"] else []
+    if any(affected.values()) and change.kind != "not_understood":
+        notes = ["The list is truncated."] if reach["truncated"] else []
         notes += [f"Presumed retired: {', '.join(sorted(presumed))}."] if presumed else []
         note = " ".join(notes) or None
-        return _finding(change, "breaks", **told, note=note)
+        return _finding(change, "breaks", **affected, note=note)
     outcome, note = _unproven(change, own, stops)
     if outcome == "may break":
-        told["jobs"] = sorted({*told["jobs"], *(_job(job) for each in stops for job in each["jobs"])})
-    return _finding(change, outcome, **told, note=note)
+        affected["jobs"] = sorted({*affected["jobs"], *(_job(job) for each in stops for job in each["jobs"])})
+    return _finding(change, outcome, **affected, note=note)
 
 
 def _unproven(change: PlannedChange, own: Sequence[Any], stops: Sequence[Any]) -> tuple[Outcome, str | None]:
-    """Tell what is known where nobody is named."""
+    """Return outcome and note if no affected column, job, consumer or contract is known."""
     if change.kind == "not_understood":
         return "may break", change.why
     if stops:
-        return "may break", "A job reads the table and does not say which columns."
+        return "may break", "A job reads the table and does not report which columns."
     if own and all(each["verdict"] == "unused" for each in own):
-        return "safe", "Every reader reports its columns, and none reads this."
+        return "safe", "All readers report their columns, and none of them reads this one."
     reasons = sorted({each["reason"] for each in own if each["verdict"] == "unknown"})
-    return "may break", f"Nobody can tell: {'; '.join(reasons) or NO_READER}."
+    return "may break", f"Safety is not proven: {'; '.join(reasons) or NO_READER}."
 
 
 def _impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
-    asked = {"namespace": table.namespace, "dataset": table.dataset, "mode": "any", "limit": MOST}
+    asked = {"namespace": table.namespace, "dataset": table.dataset, "mode": "any", "limit": MAX_ITEMS}
     try:
         return ask("impact", asked | ({"column": column} if column is not None else {}))
     except (NotKnown, ServerRefusal) as error:
@@ -159,7 +159,7 @@ def _impact(ask: Ask, table: PresentTable, column: str | None) -> Any:
 
 
 def _consumers(tables: PresentTables, columns: Sequence[AffectedColumn]) -> set[str]:
-    """Return the declared readers of columns downstream."""
+    """Return the declared consumers of downstream columns."""
     affected = {(each.namespace, each.dataset, (each.column or "").casefold()) for each in columns}
     return {
         name

@@ -1,4 +1,4 @@
-"""A plan as Markdown, for a pull request (pure)."""
+"""Formats a plan as Markdown for a pull request. No I/O."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ _MARKS: dict[Outcome, str] = {
     "safe": "✅ safe",
     "not known": "❔ not known",
 }
-_SHOWN = 20
+_MAX_SHOWN = 20
 _WORDS = {
     "drop_column": "drop column", "rename_column": "rename column", "retype_column": "change type of",
     "drop_table": "drop table", "rename_table": "rename table", "not_understood": "not understood:",
@@ -20,10 +20,10 @@ _WORDS = {
 
 
 def plan_markdown(findings: Sequence[PlanFinding]) -> str:
-    """Return a summary, a line for each change, and below what each breaks."""
+    """Return a summary, one row for each change, and details of its effects."""
     counts = Counter(each.outcome for each in findings)
-    told = ", ".join(f"{counts[outcome]} {mark}" for outcome, mark in _MARKS.items() if counts[outcome])
-    lines = ["## What would it break?", "", told or "Nothing that is known would change.", ""]
+    summary = ", ".join(f"{counts[outcome]} {mark}" for outcome, mark in _MARKS.items() if counts[outcome])
+    lines = ["## Impact of this change", "", summary or "This change affects no known table.", ""]
     if findings:
         lines += ["| | change | columns | jobs | consumers | contracts |", "|---|---|---|---|---|---|"]
         lines += [f"| {_MARKS[each.outcome]} | {_escaped(change_text(each))} | {_counts(each)} |" for each in findings]
@@ -33,7 +33,7 @@ def plan_markdown(findings: Sequence[PlanFinding]) -> str:
 
 
 def change_text(finding: PlanFinding) -> str:
-    """Return a change in words, such as `drop column silver.orders#amount`, by the display name of the dataset."""
+    """Describe a change, such as `drop column silver.orders#amount`, with the display name of the dataset."""
     name = (finding.display_name or finding.dataset) + (f"#{finding.column}" if finding.column else "")
     after = f" to {finding.after}" if finding.after else ""
     before = f" from {finding.before}" if finding.before and finding.change == "retype_column" else ""
@@ -41,7 +41,7 @@ def change_text(finding: PlanFinding) -> str:
 
 
 def column_text(column: AffectedColumn) -> str:
-    """Return a column as `DATASET#COLUMN`, by display name; a dataset alone is written without column lineage."""
+    """Return a column as `DATASET#COLUMN`, by display name; a dataset alone if it is written without column lineage."""
     return (column.display_name or column.dataset) + (f"#{column.column}" if column.column else "")
 
 
@@ -63,13 +63,13 @@ def _details(finding: PlanFinding) -> Iterable[str]:
             yield from (_escaped(finding.note), "")
         for what, listed in parts.items():
             if listed:
-                more = f", … and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-                yield f"- {what}: {', '.join(map(_code, listed[:_SHOWN]))}{more}"
+                more = f", … and {len(listed) - _MAX_SHOWN} more" if len(listed) > _MAX_SHOWN else ""
+                yield f"- {what}: {', '.join(map(_code, listed[:_MAX_SHOWN]))}{more}"
         yield from ("", "</details>")
 
 
 def _code(text: str) -> str:
-    """Return text that Markdown shows as it is; a name may hold backticks, bars and ends of lines."""
+    """Return text as inline code, even if it contains backticks, bars or line breaks."""
     plain = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(each) for each in re.findall("`+", plain)), default=0)
     fence = "`" * (longest + 1)

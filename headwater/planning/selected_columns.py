@@ -1,4 +1,4 @@
-"""Which columns a query makes: names, and types where they are sure (pure)."""
+"""Columns of a query: names, and types if they are certain. No I/O."""
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -9,19 +9,19 @@ from headwater.planning.planned_schema import PlannedColumn, PlannedSchema
 from headwater.planning.sql_names import name_of
 
 Selected = tuple[list[PlannedColumn] | None, str | None]
-"""Columns, or why they are not told."""
+"""Columns, or the reason why they are unknown."""
 
 
 MAX_PARTS, MAX_DEPTH = 20_000, 300
-"""Of a query whose columns are worked out: the cost of names grows with the square of what is nested."""
+"""Limits of a query whose columns are resolved. The cost of name resolution grows with the square of nesting."""
 
 
 def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Selected:
-    """Return what a query selects; `*` stands for the columns of tables as they would be by then."""
+    """Return the columns of a query. `*` means the columns that its tables have at that point."""
     if _is_too_large(query):
         return (
             None,
-            f"Its query has more than {MAX_PARTS:,} parts, or {MAX_DEPTH} levels: its columns are not worked out.",
+            f"Its query is too large to resolve columns: more than {MAX_PARTS:,} parts or {MAX_DEPTH} levels.",
         )
     known, unknown = _sources(query, schema)
     try:
@@ -34,13 +34,13 @@ def selected_columns(query: exp.Expr, dialect: str, schema: PlannedSchema) -> Se
             quote_identifiers=False,
         )
     except (SqlglotError, RecursionError) as error:
-        return None, f"The columns of its query are not told: {str(error).splitlines()[0][:200]}"
+        return None, f"The columns of its query cannot be resolved: {str(error).splitlines()[0][:200]}"
     found = query.selects if isinstance(query, exp.Query) else []
     if any(
         isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star))
         for each in found
     ):
-        return None, f"Its query selects * of {', '.join(unknown) or 'a query'}, of which no columns are known."
+        return None, f"Its query selects * from {', '.join(unknown) or 'a query'}, whose columns are unknown."
     names = [known.spelt.get(each.alias_or_name.casefold(), each.alias_or_name) for each in found]
     return [PlannedColumn(name, _type(each, known), None) for name, each in zip(names, found, strict=True)], None
 
@@ -55,7 +55,7 @@ def _is_too_large(query: exp.Expr) -> bool:
 
 
 class _KnownTables:
-    """The tables of a query by short names of ours, and the spelling of their columns."""
+    """The tables of a query under generated short names, and the spelling of their columns."""
 
     def __init__(self) -> None:
         self.mapping: dict[str, object] = {}
@@ -68,15 +68,15 @@ def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list
     known, unknown = _KnownTables(), []
     own = {each.alias_or_name.casefold() for each in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
-        called = name_of(table)
-        if called.casefold() in own or called.casefold() in known.short or table.find_ancestor(exp.Into):
+        table_name = name_of(table)
+        if table_name.casefold() in own or table_name.casefold() in known.short or table.find_ancestor(exp.Into):
             continue
-        planned = schema.table(called)
+        planned = schema.table(table_name)
         if planned is None or planned.columns is None:
-            unknown.append(called)
+            unknown.append(table_name)
             continue
         short = f"t{len(known.short)}"
-        known.short[called.casefold()] = short
+        known.short[table_name.casefold()] = short
         known.mapping[short] = {each.name.casefold(): "UNKNOWN" for each in planned.columns if "." not in each.name}
         for each in planned.columns:
             known.types[short, each.name.casefold()] = each.type
@@ -85,7 +85,7 @@ def _sources(query: exp.Expr, schema: PlannedSchema) -> tuple[_KnownTables, list
 
 
 def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
-    """Call tables by short names and columns in lower case, so that no dialect's rules of case come between."""
+    """Replace table names by short names and lower-case columns, so that case rules of dialects do not matter."""
     for table in [*query.find_all(exp.Table)]:
         short = known.short.get(name_of(table).casefold())
         if short and not table.find_ancestor(exp.Into):
@@ -104,7 +104,7 @@ def _nameable(query: exp.Expr, known: _KnownTables) -> exp.Expr:
 
 
 def _type(selected: exp.Expr, known: _KnownTables) -> str | None:
-    """Return a type that is written, as in a CAST, or of a column that passes as it is."""
+    """Return the type from a CAST, or of a column that is selected directly."""
     inner = selected.unalias()
     if isinstance(inner, exp.Cast) and isinstance(inner.to, exp.DataType):
         return inner.to.sql()

@@ -1,4 +1,4 @@
-"""What SQL would change: ALTER, DROP, CREATE and SELECT INTO of five dialects, statement by statement (pure)."""
+"""Applies SQL to a planned schema: ALTER, DROP, CREATE and SELECT INTO, statement by statement. No I/O."""
 
 import logging
 import re
@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.errors import WrongSetting
-from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, beside
+from headwater.planning.planned_schema import PlannedColumn, PlannedSchema, sibling_path
 from headwater.planning.selected_columns import selected_columns
 from headwater.planning.sql_names import name_of
 
@@ -27,32 +27,32 @@ _BLOCK_END = re.compile(r"\s+END\s*$", re.IGNORECASE)
 _BARE_PROCEDURE = re.compile(r"^(\s*)(sp_rename\b)", re.IGNORECASE | re.MULTILINE)
 
 
-def take_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
-    """Let statements change a schema; raises WrongSetting for text that is no SQL of the dialect."""
+def apply_sql(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
+    """Apply statements to a schema. Raises WrongSetting for text that is not SQL of the dialect."""
     if len(text) > MAX_CHARACTERS:
-        raise WrongSetting(f"{file} has {len(text):,} characters. Split it: {MAX_CHARACTERS:,} are taken at most.")
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot read is said in the answer
+        raise WrongSetting(f"{file} has {len(text):,} characters. Split it: the limit is {MAX_CHARACTERS:,}.")
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # the answer lists unsupported statements
     if dialect == "tsql":
         text = _BARE_PROCEDURE.sub(r"\1EXEC \2", _HANDLER.sub(";", _BATCH_END.sub(";", text)))
     text = _BARE_RENAME.sub(r"\1COLUMN \2", text)
     try:
         statements: Sequence[exp.Expr | None] = sqlglot.parse(text, read=dialect)
     except (SqlglotError, RecursionError):
-        _take_each(text, dialect, schema, file)
+        _apply_each(text, dialect, schema, file)
     else:
         for statement in statements:
             if statement is not None:
-                _take(statement, dialect, schema)
+                _apply(statement, dialect, schema)
 
 
-def _take_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
-    """Take the statements that the parser reads, and note the others."""
+def _apply_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> None:
+    """Apply the statements that can be parsed, and record the others."""
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
     except SqlglotError as error:
         raise WrongSetting(
-            f"{file} is no SQL of {dialect}: {str(error).splitlines()[0]} Correct it, or name its dialect with "
-            f"--dialect: {', '.join(DIALECTS)}."
+            f"{file} is not valid SQL in the dialect {dialect}: {str(error).splitlines()[0]} Correct it, or set its "
+            f"dialect with --dialect: {', '.join(DIALECTS)}."
         ) from error
     ends = [each.start for each in tokens if each.token_type == TokenType.SEMICOLON]
     for start, end in zip([0, *(each + 1 for each in ends)], [*ends, len(text)], strict=True):
@@ -61,16 +61,16 @@ def _take_each(text: str, dialect: str, schema: PlannedSchema, file: str) -> Non
             statements = sqlglot.parse(one, read=dialect)
         except (SqlglotError, RecursionError):
             schema.not_understood(
-                _table_in(one), f"{_NOT_UNDERSTOOD} as SQL of {dialect} (see --dialect): {_shown(one)}"
+                _table_in(one), f"{_NOT_UNDERSTOOD} as SQL in the dialect {dialect} (see --dialect): {_shown(one)}"
             )
         else:
             for statement in statements:
                 if statement is not None:
-                    _take(statement, dialect, schema)
+                    _apply(statement, dialect, schema)
 
 
-def _take(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
-    """Let one statement change a schema; one that may change it in a way that is not read is noted."""
+def _apply(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    """Apply one statement to a schema, or record it if its effect is unknown."""
     if isinstance(statement, exp.Alter):
         _alter(statement, dialect, schema)
     elif isinstance(statement, exp.Drop):
@@ -87,7 +87,7 @@ def _take(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     elif isinstance(statement, exp.Execute):
         _execute(statement, dialect, schema)
     elif isinstance(statement, (exp.IfBlock, exp.Block)):
-        _take_block(statement, dialect, schema)
+        _apply_block(statement, dialect, schema)
     elif isinstance(statement, exp.Command):
         _command(statement, dialect, schema)
     elif not _changes_no_schema(statement):
@@ -100,7 +100,7 @@ _CHANGE_NO_SCHEMA = (
     exp.Describe, exp.Show, exp.Cache, exp.Uncache, exp.Refresh, exp.Pragma, exp.Semicolon, exp.Copy, exp.LoadData,
     exp.Kill, exp.EndStatement,
 )  # fmt: skip
-"""Statements that leave every table with the columns that it has; `docs/plan.md` lists them."""
+"""Statements that change no columns; `docs/plan.md` lists them."""
 
 _HARMLESS_COMMANDS = frozenset({
     "OPTIMIZE", "VACUUM", "ANALYZE", "MSCK", "REFRESH", "SHOW", "EXPLAIN", "SET", "RESET", "GRANT", "REVOKE", "USE",
@@ -111,7 +111,7 @@ _WITHOUT_COLUMNS = frozenset({
     "INDEX", "SCHEMA", "DATABASE", "FUNCTION", "MACRO", "PROCEDURE", "SEQUENCE", "ROLE", "USER", "TRIGGER",
     "STATISTICS",
 })  # fmt: skip
-"""What CREATE and DROP may be about without changing a table. (DROP SCHEMA and DATABASE drop tables.)"""
+"""Objects of CREATE and DROP without effect on tables. (DROP SCHEMA and DATABASE drop tables.)"""
 
 _KEEPS_SCHEMA = re.compile(
     r"""\s*(?:ICEBERG\s+)?(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?\S+\s+(?:
@@ -132,10 +132,10 @@ _KEEPS_SCHEMA = re.compile(
     )\s*""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-"""What ALTER may do that the parser passes over, and that leaves every table with the columns that it has."""
+"""Forms of ALTER that the parser does not support and that change no columns."""
 
 _HANDLER = re.compile(r"\b(?:BEGIN|END)\s+(?:TRY|CATCH)\b", re.IGNORECASE)
-"""Around what may fail in T-SQL: what stands within counts as if it ran."""
+"""Error handlers of T-SQL; their statements count as if they ran."""
 
 _BARE_DROP = re.compile(r"^\s*(?:IF\s+EXISTS\s+)?([\w.`\"\[\]]+)\s*(?:CASCADE|RESTRICT)?\s*$", re.IGNORECASE)
 _NESTED_TYPE = re.compile(
@@ -143,15 +143,15 @@ _NESTED_TYPE = re.compile(
 )
 
 
-def _take_block(statement: exp.IfBlock | exp.Block, dialect: str, schema: PlannedSchema) -> None:
-    if isinstance(statement.this, exp.Alias):  # the parser took the first word behind the condition for an alias
+def _apply_block(statement: exp.IfBlock | exp.Block, dialect: str, schema: PlannedSchema) -> None:
+    if isinstance(statement.this, exp.Alias):  # the parser treats the first word after the condition as an alias
         _not_understood(statement, dialect, schema)
     for each in _within(statement):
-        _take(each, dialect, schema)
+        _apply(each, dialect, schema)
 
 
 def _within(block: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the statements of a block of T-SQL: whether its condition holds is not known, so each may run."""
+    """Yield the statements of a T-SQL block. Each may run, because the result of the condition is unknown."""
     for name, value in block.args.items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, exp.Expr) and not (isinstance(block, exp.IfBlock) and name == "this"):
@@ -159,12 +159,12 @@ def _within(block: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _drop(statement: exp.Drop, schema: PlannedSchema) -> None:
-    called = [*([statement.this] if statement.this else []), *(statement.args.get("tables") or [])]
+    table_name = [*([statement.this] if statement.this else []), *(statement.args.get("tables") or [])]
     if _is_table(statement):
-        for table in called:
+        for table in table_name:
             schema.drop(name_of(table))
     elif _kind(statement) not in _WITHOUT_COLUMNS - {"SCHEMA", "DATABASE"} or statement.args.get("cascade"):
-        schema.not_understood("", f"It drops whatever belongs to it: {_shown(statement.sql())}")
+        schema.not_understood("", f"This statement also drops dependent objects: {_shown(statement.sql())}")
 
 
 def _not_understood(statement: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
@@ -184,7 +184,7 @@ def _shown(text: str) -> str:
 
 
 def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> None:
-    """Read what the parser passes over: a list of columns to drop without brackets, the type of a nested column."""
+    """Apply forms that the parser does not support: columns to drop without parentheses, types of nested columns."""
     rest = _rest(statement)
     text = f"{statement.this} {rest}"
     listed = _LISTED_DROP.sub(r"\1COLUMNS\2(\3)", _BLOCK_END.sub("", text) if dialect == "tsql" else text)
@@ -192,17 +192,17 @@ def _command(statement: exp.Command, dialect: str, schema: PlannedSchema) -> Non
     nested = _NESTED_TYPE.match(rest)
     if isinstance(again, exp.Alter):
         _alter(again, dialect, schema)
-    elif _begins(statement) == "ALTER" and nested:
+    elif _first_word(statement) == "ALTER" and nested:
         table, column = (_unquoted(each) for each in nested.groups()[:2])
         schema.change_column(table, column, kind=nested[3])
-    elif _begins(statement) not in _HARMLESS_COMMANDS and not (
-        _begins(statement) == "ALTER" and _KEEPS_SCHEMA.fullmatch(rest)
+    elif _first_word(statement) not in _HARMLESS_COMMANDS and not (
+        _first_word(statement) == "ALTER" and _KEEPS_SCHEMA.fullmatch(rest)
     ):
         schema.not_understood(_table_in(text), f"{_NOT_UNDERSTOOD}: {_shown(text)}")
 
 
 def _table_in(text: str) -> str:
-    """Return what a statement that is not read calls its table, as far as its words show that."""
+    """Return the table of a statement that cannot be parsed, if its words show it."""
     found = re.search(r"\b(?:TABLE|VIEW|TRANSFER)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?([\w.`\"\[\]]+)", text, re.IGNORECASE)
     return _unquoted(found[1]) if found else ""
 
@@ -215,7 +215,7 @@ def _changes_no_schema(statement: exp.Expr) -> bool:
     return isinstance(statement, _CHANGE_NO_SCHEMA)
 
 
-def _begins(statement: exp.Command) -> str:
+def _first_word(statement: exp.Command) -> str:
     return str(statement.this).split(maxsplit=1)[0].upper() if statement.this else ""
 
 
@@ -232,56 +232,58 @@ def _is_temporary(table: exp.Expr) -> bool:
 
 
 def _alter(statement: exp.Alter, dialect: str, schema: PlannedSchema) -> None:
-    called = name_of(statement.this)
+    table_name = name_of(statement.this)
     for action in statement.args.get("actions") or []:
-        _act(called, action, dialect, schema)
+        _apply_action(table_name, action, dialect, schema)
 
 
-def _act(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+def _apply_action(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
     if isinstance(action, exp.AlterRename):
-        schema.rename_known(called, name_of(action.this))
+        schema.rename_known(table_name, name_of(action.this))
     elif isinstance(action, exp.SwapTable):
-        schema.not_understood(called, f"It is swapped with {name_of(action.this)}: compare their columns.")
+        schema.not_understood(table_name, f"It is swapped with {name_of(action.this)}. Compare their columns.")
     elif isinstance(action, exp.Drop) and _kind(action).startswith("COLUMN"):
         for column in _dropped(action):
-            schema.drop_column(called, column)
+            schema.drop_column(table_name, column)
     elif isinstance(action, (exp.RenameColumn, exp.AlterColumn)):
-        _change_column(called, action, dialect, schema)
+        _change_column(table_name, action, dialect, schema)
     elif isinstance(action, exp.Query):  # ALTER VIEW … AS
-        schema.make(called, *selected_columns(action, dialect, schema))
-    elif isinstance(action, exp.Command) and _begins(action) == "DROP" and (bare := _BARE_DROP.match(_rest(action))):
-        schema.drop_column(called, _unquoted(bare[1]))
+        schema.make(table_name, *selected_columns(action, dialect, schema))
+    elif (
+        isinstance(action, exp.Command) and _first_word(action) == "DROP" and (bare := _BARE_DROP.match(_rest(action)))
+    ):
+        schema.drop_column(table_name, _unquoted(bare[1]))
     elif isinstance(action, exp.ReplaceColumns):
-        _replace_columns(called, action, dialect, schema)
+        _replace_columns(table_name, action, dialect, schema)
     elif isinstance(action, (exp.ColumnDef, exp.Schema)):
-        _add_columns(called, action, dialect, schema)
+        _add_columns(table_name, action, dialect, schema)
     elif not isinstance(action, _KEEPS_COLUMNS) and _kind(action) not in _CONSTRAINTS:
-        schema.not_understood(called, f"{_NOT_UNDERSTOOD}: {_shown(action.sql(dialect))}")
+        schema.not_understood(table_name, f"{_NOT_UNDERSTOOD}: {_shown(action.sql(dialect))}")
 
 
-def _add_columns(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
-    table = schema.table(called)
+def _add_columns(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    table = schema.table(table_name)
     for column in _defined(action.expressions if isinstance(action, exp.Schema) else [action], dialect):
         if table is not None and table.columns is not None and table.find(column.name) is None:
             table.columns.append(column)
 
 
-def _change_column(called: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
-    """Rename a column, or give it another type; other changes of a column, such as its default, change no schema."""
+def _change_column(table_name: str, action: exp.Expr, dialect: str, schema: PlannedSchema) -> None:
+    """Rename a column or change its type. Other changes, such as a default, do not change the schema."""
     path, kind = column_path(action.this), action.args.get("dtype")
     new = action.args.get("to") or action.args.get("rename_to")
     if kind is not None or new is not None:
-        told = kind.sql(dialect=dialect) if kind is not None else None
-        schema.change_column(called, path, rename=beside(path, new.name) if new else None, kind=told)
+        new_type = kind.sql(dialect=dialect) if kind is not None else None
+        schema.change_column(table_name, path, rename=sibling_path(path, new.name) if new else None, kind=new_type)
 
 
-def _replace_columns(called: str, action: exp.ReplaceColumns, dialect: str, schema: PlannedSchema) -> None:
-    table = schema.table(called)
+def _replace_columns(table_name: str, action: exp.ReplaceColumns, dialect: str, schema: PlannedSchema) -> None:
+    table = schema.table(table_name)
     if table is not None:
         known = {each.name.casefold(): each for each in table.columns or ()}
         table.columns = [
             PlannedColumn(
-                each.name, each.type, known[each.name.casefold()].was if each.name.casefold() in known else None
+                each.name, each.type, known[each.name.casefold()].current if each.name.casefold() in known else None
             )
             for each in [*_defined(action.expressions, dialect), *_nested(action.expressions, "", dialect)]
         ]
@@ -295,7 +297,7 @@ _KEEPS_COLUMNS = (
 
 
 def column_path(column: exp.Expr) -> str:
-    """Return a column with what it is nested in: `address.city`."""
+    """Return a column with its parent columns: `address.city`."""
     if isinstance(column, exp.Column):
         return ".".join(part.name for part in column.parts)
     if isinstance(column, exp.Dot):
@@ -314,29 +316,29 @@ def _dropped(action: exp.Drop) -> Iterator[str]:
 
 
 def _create(statement: exp.Create, dialect: str, schema: PlannedSchema) -> None:
-    called = name_of(statement.this)
+    table_name = name_of(statement.this)
     if _is_temporary(statement.this) or any(
         isinstance(each, exp.TemporaryProperty) for each in statement.find_all(exp.TemporaryProperty)
     ):
         return
-    if statement.args.get("exists") and schema.is_there(called):
-        return  # IF NOT EXISTS leaves what is there
+    if statement.args.get("exists") and schema.is_there(table_name):
+        return  # IF NOT EXISTS keeps the existing table
     listed = statement.this.expressions if isinstance(statement.this, exp.Schema) else []
     query = statement.expression
     if isinstance(query, exp.Query):
         columns, why = selected_columns(query, dialect, schema)
         if listed and columns is not None and len(listed) == len(columns):
             columns = [each._replace(name=given.name) for each, given in zip(columns, listed, strict=True)]
-        schema.make(called, columns, why)
+        schema.make(table_name, columns, why)
     elif listed:
-        schema.make(called, [*_defined(listed, dialect)])
+        schema.make(table_name, [*_defined(listed, dialect)])
     elif (like := statement.find(exp.LikeProperty)) is not None or (like := statement.args.get("clone")) is not None:
         table = schema.table(name_of(like.this))
         schema.make(
-            called, table.columns if table else None, None if table else "The columns of its model are not known."
+            table_name, table.columns if table else None, None if table else "The columns of its template are unknown."
         )
     else:
-        schema.make(called, None, "This statement does not say which columns it makes.")
+        schema.make(table_name, None, "This statement does not list the columns of the new table.")
 
 
 def _defined(listed: list[exp.Expr], dialect: str) -> Iterator[PlannedColumn]:
@@ -361,7 +363,10 @@ def _type(column: exp.ColumnDef, dialect: str) -> str | None:
 
 
 def _execute(statement: exp.Execute, dialect: str, schema: PlannedSchema) -> None:
-    """Read T-SQL's sp_rename: of a table, or with the third argument COLUMN of a column. Others may do anything."""
+    """Apply `sp_rename` of T-SQL for a table, or for a column if its third argument is COLUMN.
+
+    Record other procedures.
+    """
     given = [re.sub(r"[\[\]]", "", _argument(each)) for each in statement.expressions]
     is_rename = statement.this.name.casefold() == "sp_rename"
     if is_rename and len(given) == 3 and given[2].upper() == "COLUMN":

@@ -1,1 +1,1 @@
-"""Questions about lineage, each declared once: what it is asked with, what it answers, and how that is found."""
+"""Questions about lineage. Each is declared once and serves HTTP, commands, agents and notebooks."""

@@ -1,4 +1,4 @@
-"""What producers say of datasets, jobs and runs for people: description, owners, where the code lies, tags."""
+"""Descriptions, owners, code locations and tags of datasets, jobs and runs, as producers send them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,28 +8,31 @@ from headwater.events.rule_facets import text_at
 from headwater.lineage.runs.run_facts import Tag
 from headwater.questions.answers.health_answers import About, AboutTag, CodeSource, Owner
 
-_MOST = 100
-"""Owners or tags that are shown."""
+_MAX_ITEMS = 100
+"""Maximum number of owners or tags in an answer."""
 
 
 def about_of(facets: Mapping[str, Any], tags: Iterable[Tag] = ()) -> About:
-    """Return what decoded facets say; tags: those that hold on a dataset, in place of a facet's."""
-    owners, told = _listed(facets, "ownership", "owners"), _listed(facets, "tags", "tags")
+    """Return the description, owners, code location and tags in decoded facets.
+
+    tags: the tags that hold for a dataset. They replace those of the `tags` facet.
+    """
+    owners, sent_tags = _listed(facets, "ownership", "owners"), _listed(facets, "tags", "tags")
     code = facets.get("sourceCodeLocation")
     url = text_at(code, "url") or text_at(code, "repoUrl")
     keys = [AboutTag(tag.key, tag.value) for tag in tags if tag.column is None] or [
-        AboutTag(key, text_at(each, "value") or "") for each in told if (key := text_at(each, "key"))
+        AboutTag(key, text_at(each, "value") or "") for each in sent_tags if (key := text_at(each, "key"))
     ]
     return About(
         text_at(facets.get("documentation"), "description"),
-        [Owner(name, text_at(each, "type")) for each in owners[:_MOST] if (name := text_at(each, "name"))],
+        [Owner(name, text_at(each, "type")) for each in owners[:_MAX_ITEMS] if (name := text_at(each, "name"))],
         CodeSource(url, *(text_at(code, name) for name in ("type", "path", "version"))) if url else None,
-        keys[:_MOST],
+        keys[:_MAX_ITEMS],
     )
 
 
-def decoded(facets: Mapping[str, str]) -> dict[str, Any]:
-    """Return facets by their texts."""
+def decode_facets(facets: Mapping[str, str]) -> dict[str, Any]:
+    """Decode facets from JSON texts."""
     return {name: decode(text.encode()) for name, text in facets.items()}
 
 

@@ -1,4 +1,4 @@
-"""The columns of a dataset over time: types, descriptions and tags, each with the run that made it so."""
+"""The history of a dataset's columns: types, descriptions and tags, each with the run that changed it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -13,112 +13,119 @@ from headwater.lineage.rules.tags import TagsFacet
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.newest_first import Order
 from headwater.questions.answers.answer_parts import Job
-from headwater.questions.answers.contract_answers import Broke, EndedColumn, EndedTag
-from headwater.questions.step_ages import NOBODY
+from headwater.questions.answers.contract_answers import EndedColumn, EndedTag, RunReference
+from headwater.questions.step_history import NO_RUN
 
-_STRETCHES = 200
-"""Newest schemas of a dataset that are read."""
+_MAX_SCHEMAS = 200
+"""Maximum number of schemas that are read, newest first."""
 
-Told = Callable[[Order], Broke]
-Marked = tuple[str | None, str]
-"""A column as sent, None for the dataset, and a tag's key."""
+RunLookup = Callable[[Order], RunReference]
+TagKey = tuple[str | None, str]
+"""A column as sent (None for the dataset), and the key of a tag."""
 
 
-def runs_told(live: LiveGraph) -> Told:
-    """Return what tells the run that an event is of; it looks up each once."""
+def run_lookup(live: LiveGraph) -> RunLookup:
+    """Return a function that looks up the run of an event. It caches its results."""
     history = ChangeHistory(live, 0, 0)
 
     @cache
-    def told(order: Order) -> Broke:
+    def run_of(order: Order) -> RunReference:
         found = history.run_of(order)
         at = iso(order.time_us)
-        return Broke(run_id_of(found[0]), at, Job(*live.job(found[1]).parts)) if found else Broke(None, at, None)
+        return (
+            RunReference(run_id_of(found[0]), at, Job(*live.job(found[1]).parts))
+            if found
+            else RunReference(None, at, None)
+        )
 
-    return told
+    return run_of
 
 
-class ColumnAges:
-    """Since when columns have their types, and which went."""
+class ColumnHistory:
+    """The time since which columns have their types, and removed columns."""
 
-    def __init__(self, live: LiveGraph, history: ContractHistory, told: Told):
+    def __init__(self, live: LiveGraph, history: ContractHistory, run_of: RunLookup):
         """Read the newest schemas of one dataset."""
-        texts, self._told, every = ChangeHistory(live, 0, 0), told, history.lists()[:_STRETCHES]
+        texts, self._run_of, every = ChangeHistory(live, 0, 0), run_of, history.lists()[:_MAX_SCHEMAS]
         self._seen = [(_order(each.since), texts.described_columns(history.names, each.lists)) for each in every]
         written = [seen for each in every[:1] for seen in each.lists if seen.authority > READ or not each.has_base]
         self._written = texts.described_columns(history.names, written) if written else {}
 
     @property
     def types(self) -> Mapping[str, DescribedColumn]:
-        """Columns by dots, as they are described now."""
+        """The current columns, by their dotted names."""
         return self._seen[0][1] if self._seen else {}
 
     def is_of_readers(self, column: str) -> bool:
-        """Tell whether a dataset has a base list, and only lists of readers name a column of it."""
+        """Return whether the dataset has a base list, and only lists of readers name this column."""
         return column in self.types and column not in self._written
 
-    def changed(self, column: str) -> Broke:
-        """Return what gave a column the type that it has."""
+    def changed(self, column: str) -> RunReference:
+        """Return the run that gave a column its current type."""
         described, newest = self.types.get(column), None
         kind = described.type if described else None
         for order, types in self._seen:
             if column not in types or types[column].type != kind:
                 break
             newest = order
-        return self._told(newest) if newest else NOBODY
+        return self._run_of(newest) if newest else NO_RUN
 
     def ended(self) -> list[EndedColumn]:
-        """Return the columns that are there no more, in the order of the schemas that had them last."""
+        """Return the removed columns, in the order of the schemas that contained them last."""
         found: dict[str, Order] = {}
         for (after, _), (_, types) in zip(self._seen, self._seen[1:], strict=False):
             for column in types:
                 if column not in self.types and column not in found:
                     found[column] = after
-        return [EndedColumn(column, self._told(order)) for column, order in found.items()]
+        return [EndedColumn(column, self._run_of(order)) for column, order in found.items()]
 
 
 def _order(seen: SeenSchema) -> Order:
     return Order(*seen[:4])
 
 
-class TagAges:
-    """Since when tags hold by their facets, and which were taken back."""
+class TagHistory:
+    """The time since which tags hold by their facets, and removed tags."""
 
-    def __init__(self, facets: Iterable[list[TagsFacet]], told: Told):
-        """facets: of each producer the newest first."""
-        self._told = told
-        self._since: dict[Marked, Order] = {}
-        self._ended: dict[Marked, Order] = {}
-        for own in facets:
-            self._take(own)
+    def __init__(self, facets: Iterable[list[TagsFacet]], run_of: RunLookup):
+        """facets: the tags facets of each producer, newest first."""
+        self._run_of = run_of
+        self._since: dict[TagKey, Order] = {}
+        self._ended: dict[TagKey, Order] = {}
+        for facets_of_producer in facets:
+            self._add(facets_of_producer)
 
-    def since(self, column: str | None, key: str) -> Broke:
-        """Return what put a tag there; of one of the tags file nobody."""
+    def since(self, column: str | None, key: str) -> RunReference:
+        """Return the run that added a tag, or no run for a tag of the tags file."""
         order = self._since.get((column, key))
-        return self._told(order) if order else NOBODY
+        return self._run_of(order) if order else NO_RUN
 
-    def every(self) -> list[tuple[Marked, Broke]]:
-        """Return all tags that hold, each with what put it there."""
-        return [(marked, self._told(order)) for marked, order in self._since.items()]
+    def every(self) -> list[tuple[TagKey, RunReference]]:
+        """Return all active tags with the runs that added them."""
+        return [(key, self._run_of(order)) for key, order in self._since.items()]
 
     def ended(self) -> list[EndedTag]:
-        """Return the tags that no producer puts there any more."""
-        gone = {marked: order for marked, order in self._ended.items() if marked not in self._since}
-        return [EndedTag(*marked, self._told(order)) for marked, order in sorted(gone.items(), key=str)]
+        """Return the tags that no producer sets any more."""
+        gone = {key: order for key, order in self._ended.items() if key not in self._since}
+        return [EndedTag(*key, self._run_of(order)) for key, order in sorted(gone.items(), key=str)]
 
-    def _take(self, own: list[TagsFacet]) -> None:
-        standing = _held(own[0]) if own else set()
-        current, after = dict.fromkeys(standing, own[0].order) if own else {}, own[0].order if own else None
-        still = set(standing)
-        for each in own[1:]:
-            held = _held(each)
+    def _add(self, facets_of_producer: list[TagsFacet]) -> None:
+        active = _active_tags(facets_of_producer[0]) if facets_of_producer else set()
+        current, after = (
+            dict.fromkeys(active, facets_of_producer[0].order) if facets_of_producer else {},
+            facets_of_producer[0].order if facets_of_producer else None,
+        )
+        still = set(active)
+        for each in facets_of_producer[1:]:
+            held = _active_tags(each)
             still &= held
             current |= dict.fromkeys(still, each.order)
-            for marked in held - standing:
-                self._ended.setdefault(marked, after or each.order)
+            for key in held - active:
+                self._ended.setdefault(key, after or each.order)
             after = each.order
-        for marked, order in current.items():
-            self._since[marked] = min(self._since.get(marked, order), order)
+        for key, order in current.items():
+            self._since[key] = min(self._since.get(key, order), order)
 
 
-def _held(facet: TagsFacet) -> set[Marked]:
+def _active_tags(facet: TagsFacet) -> set[TagKey]:
     return {(tag.column, tag.key) for tag in facet.tags if tag.value.casefold() != "false"}

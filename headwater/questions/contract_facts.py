@@ -1,4 +1,4 @@
-"""What a data contract of a dataset is made of and held against, as it is observed at a moment."""
+"""Observed facts of a dataset at a moment, from which contracts are generated and checked."""
 
 from collections.abc import Sequence
 
@@ -20,65 +20,68 @@ from headwater.lineage.runs.newest_first import Order
 from headwater.lineage.time.as_of import View
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.column_graph import Graph
-from headwater.questions.about import about_of, decoded
+from headwater.questions.about import about_of, decode_facets
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.contract_answers import (
-    Broke,
     ContractColumn,
     ContractFacts,
     ContractService,
     ContractTag,
     NotListedColumn,
+    RunReference,
 )
-from headwater.questions.contract_columns import ColumnAges, TagAges, runs_told
+from headwater.questions.contract_columns import ColumnHistory, TagHistory, run_lookup
 from headwater.questions.contract_lineage import ContractLineage
 from headwater.questions.health_reader import HealthReader
 from headwater.questions.run_details import rows_in
-from headwater.questions.step_ages import NOBODY
+from headwater.questions.step_history import NO_RUN
 from headwater.questions.subjects import Subject, find_dataset
 
 COLUMNS = 10_000
-"""Columns of a dataset that are told."""
+"""Maximum number of columns of a dataset in an answer."""
 
 _EVENTS = 5
-"""Newest events of a run that are read for how many rows it wrote."""
+"""Number of newest events of a run that are read for its row count."""
 
 
 class ContractReader:
-    """Reads what contracts speak of at one moment; keep it for one answer."""
+    """Reads contract facts at one moment. Create one for each answer."""
 
-    def __init__(self, here: View, live: LiveGraph, as_of_us: int | None, now_us: int):
-        """as_of_us: None for what is known now; live: at rest on one generation while this is used."""
-        self._here, self._live, self._as_of = here, live, as_of_us
+    def __init__(self, view: View, live: LiveGraph, as_of_us: int | None, now_us: int):
+        """as_of_us: None for now. live: locked to one generation while the reader is in use."""
+        self._view, self._live, self._as_of = view, live, as_of_us
         self._until = EVER_US if as_of_us is None else as_of_us
         self._runs, self._catalog = RunHistory(live), Catalog(live, as_of_us)
-        self._health = HealthReader(live, here.counted, now_us if as_of_us is None else min(now_us, as_of_us))
-        self._now_us, self._told = min(now_us, self._until), runs_told(live)
-        self._lineage = ContractLineage(here, live, self._until)
+        self._health = HealthReader(live, view.counted, now_us if as_of_us is None else min(now_us, as_of_us))
+        self._now_us, self._run_of = min(now_us, self._until), run_lookup(live)
+        self._lineage = ContractLineage(view, live, self._until)
         self._places: dict[tuple[str, str], set[Place]] = {}
 
     def facts(self, asked: Subject) -> ContractFacts:
-        """Return what is observed of a dataset; raises NotKnown, or WrongQuestion where several may be meant."""
-        name = find_dataset(self._here.snapshot, self._here.rules.names, asked)
+        """Return the observed facts of a dataset. Raises NotKnown, or WrongQuestion if several datasets match."""
+        name = find_dataset(self._view.snapshot, self._view.rules.names, asked)
         history = ContractHistory(self._live, name, self._until)
-        facets = decoded(self._catalog.dataset_facets(name, without={"schema"}))
-        about, tags = about_of(facets), TagAges(history.tags(), self._told)
-        ages = ColumnAges(self._live, history, self._told)
+        facets = decode_facets(self._catalog.dataset_facets(name, without={"schema"}))
+        about, tags = about_of(facets), TagHistory(history.tags(), self._run_of)
+        ages = ColumnHistory(self._live, history, self._run_of)
         columns, cut = self._columns(name, ages, tags)
         renamed = history.renamed()
         owned_us = history.facet_since_us("ownership")
         return ContractFacts(
             Dataset(*name.parts), self._dropped(name),
-            self._by(renamed.run_key, renamed.time_us) if renamed else None,
+            self._run_reference(renamed.run_key, renamed.time_us) if renamed else None,
             Dataset(*renamed.to.parts) if renamed else None, about.description,
             sorted(about.owners, key=lambda owner: (owner.name, owner.type or "")),
-            self._under_way(name, owned_us), self._tags(name, None, tags), columns, ages.ended(),
+            self._active_run(name, owned_us), self._tags(name, None, tags), columns, ages.ended(),
             self._lineage.ended(name), tags.ended(), self._lineage.influences(name), self._lineage.writers(name),
             self._service(name), iso(self._as_of), cut, self._not_listed(name),
         )  # fmt: skip
 
-    def counted(self, bronze: Bronze, names: NameRules, found: Sequence[ContractFacts]) -> None:
-        """Add to facts how many rows the newest write wrote; needs the index no more, so nobody waits meanwhile."""
+    def add_row_counts(self, bronze: Bronze, names: NameRules, found: Sequence[ContractFacts]) -> None:
+        """Add the row count of the newest write.
+
+        This only reads bronze, so the index is free for other questions meanwhile.
+        """
         events = events_at(bronze, {place for own in self._places.values() for place in own}) if found else {}
         for each in found:
             name = Name(each.dataset.namespace, each.dataset.dataset)
@@ -86,19 +89,19 @@ class ContractReader:
             counts = (rows_in(body, name, names) for body in bodies)
             each.service.rows = max((rows for rows in counts if rows is not None), default=None)
 
-    def _columns(self, name: Name, ages: ColumnAges, tags: TagAges) -> tuple[list[ContractColumn], bool]:
-        columns = self._here.snapshot.shown_columns(name)
-        every = [*columns.by_key] or self._mentioned(name)
+    def _columns(self, name: Name, ages: ColumnHistory, tags: TagHistory) -> tuple[list[ContractColumn], bool]:
+        columns = self._view.snapshot.shown_columns(name)
+        every = [*columns.by_key] or self._written_columns(name)
         exposures = self._lineage.exposures(name, self._lineage.tags_around(name))
         found, cut = [], len(every) > COLUMNS
         for key in every[:COLUMNS]:
             sources, more = self._lineage.sources(name, key)
             called = columns.shown(key)
             described = ages.types.get(called)
-            kind, said = (described.type, described.description) if described else (None, None)
+            kind, text = (described.type, described.description) if described else (None, None)
             found.append(
                 ContractColumn(
-                    called, kind, said, self._tags(name, called, tags), exposures.get(key, []), sources,
+                    called, kind, text, self._tags(name, called, tags), exposures.get(key, []), sources,
                     ages.changed(called), ages.is_of_readers(called),
                 )
             )  # fmt: skip
@@ -106,45 +109,45 @@ class ContractReader:
         return found, cut
 
     def _not_listed(self, name: Name) -> list[NotListedColumn]:
-        columns = self._here.snapshot.shown_columns(name)
+        columns = self._view.snapshot.shown_columns(name)
         return [
             NotListedColumn(
-                columns.shown(each.column), iso(each.listed.time_us) or "", self._told(Order(*each.since[:4]))
+                columns.shown(each.column), iso(each.listed.time_us) or "", self._run_of(Order(*each.since[:4]))
             )
             for each in unlisted_by_readers(self._live, name, self._until)
         ]
 
-    def _mentioned(self, name: Name) -> list[str]:
-        """Return the columns that runs write of a dataset whose schema nobody tells."""
-        graph, counted = self._here.snapshot.graph, self._here.counted
+    def _written_columns(self, name: Name) -> list[str]:
+        """Return the columns that runs write, for a dataset without a reported schema."""
+        graph, counted = self._view.snapshot.graph, self._view.counted
         number = counted.lifetimes.newest(name)
         nodes = graph.nodes_of(number) if number is not None else ()
         return sorted(key for node in nodes if (key := graph.columns[node].key) and _is_written(graph, counted, node))
 
-    def _tags(self, name: Name, column: str | None, ages: TagAges) -> list[ContractTag]:
-        columns = self._here.snapshot.shown_columns(name)
+    def _tags(self, name: Name, column: str | None, ages: TagHistory) -> list[ContractTag]:
+        columns = self._view.snapshot.shown_columns(name)
         key = None if column is None else columns.key(column)
-        told = {
+        values = {
             (tag.key, tag.value): tag.column
-            for tag in self._here.snapshot.tags().get(name, ())
+            for tag in self._view.snapshot.tags().get(name, ())
             if (None if tag.column is None else columns.key(tag.column)) == key
         }
-        told |= dict.fromkeys(self._here.rules.tags_of(*name.parts, column))
+        values |= dict.fromkeys(self._view.rules.tags_of(*name.parts, column))
         return [
             ContractTag(tag, value, ages.since(sent, tag))
-            for (tag, value), sent in sorted(told.items())
+            for (tag, value), sent in sorted(values.items())
             if value.casefold() != "false"
         ]
 
-    def _dropped(self, name: Name) -> Broke | None:
-        snapshot = self._here.snapshot
+    def _dropped(self, name: Name) -> RunReference | None:
+        snapshot = self._view.snapshot
         if snapshot.stands(name):
             return None
         ends = snapshot.naming.generations.ends(name)
-        return self._by(ends[-1][1], ends[-1][0]) if ends else NOBODY
+        return self._run_reference(ends[-1][1], ends[-1][0]) if ends else NO_RUN
 
     def _service(self, name: Name) -> ContractService:
-        """Return how it is served; `counted` adds its rows."""
+        """Return the service levels; `add_row_counts` adds the row count."""
         own = self._health.of_dataset(name)
         rhythm, success = own.punctuality.rhythm, own.success
         key = self._health.times.run_key(success.run) if success else None
@@ -156,25 +159,25 @@ class ContractReader:
             round((rhythm.usual_us + rhythm.grace_us) / 1e6) if rhythm else None,
             max(0.0, (self._now_us - success.time_us) / 1e6) if success else None,
             None,
-            self._by(key, success.time_us) if key and success else NOBODY,
-            self._by(self._health.times.run_key(failed.run), failed.time_us) if failed else None,
+            self._run_reference(key, success.time_us) if key and success else NO_RUN,
+            self._run_reference(self._health.times.run_key(failed.run), failed.time_us) if failed else None,
         )  # fmt: skip
 
-    def _under_way(self, name: Name, at_us: int | None) -> Broke:
-        """Return the run that was under way at a dataset at a time: facets are kept without theirs."""
+    def _active_run(self, name: Name, at_us: int | None) -> RunReference:
+        """Return the run that was active at a dataset at a time, because the index stores facets without their runs."""
         if at_us is None:
-            return NOBODY
+            return NO_RUN
         found = self._changes_run(name, at_us)
-        return self._by(found, at_us) if found else Broke(None, iso(at_us), None)
+        return self._run_reference(found, at_us) if found else RunReference(None, iso(at_us), None)
 
     def _changes_run(self, name: Name, at_us: int) -> str | None:
         found = ChangeHistory(self._live, 0, 0).run_at(self._live.naming.names_of(name), at_us)
         return found[0] if found else None
 
-    def _by(self, run_key: str, time_us: int) -> Broke:
+    def _run_reference(self, run_key: str, time_us: int) -> RunReference:
         job = self._runs.job_of(run_key)
-        told = Job(*self._here.snapshot.job(job).parts) if job else None
-        return Broke(run_id_of(run_key), iso(time_us), told)
+        job_answer = Job(*self._view.snapshot.job(job).parts) if job else None
+        return RunReference(run_id_of(run_key), iso(time_us), job_answer)
 
 
 def _is_written(graph: Graph, counted: CountedEdges, node: int) -> bool:

@@ -1,4 +1,4 @@
-"""What columns are made of, back to where their values come from, and which tagged values they may hold."""
+"""Upstream lineage and exposure of columns for contracts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,56 +18,56 @@ from headwater.lineage.walks.walk import walk
 from headwater.lineage.walks.wave import Hit
 from headwater.questions.answers.answer_parts import Column, Job
 from headwater.questions.answers.contract_answers import (
-    Broke,
     ContractExposure,
     ContractSource,
     ContractWriter,
     EndedStep,
+    RunReference,
 )
-from headwater.questions.contract_columns import TagAges, runs_told
-from headwater.questions.exposure import Exposed, all_tags, look_for
+from headwater.questions.column_converter import ColumnConverter
+from headwater.questions.contract_columns import TagHistory, run_lookup
+from headwater.questions.conversions import shown_transformation
+from headwater.questions.exposure import FoundSurface, all_tags, find_surface
 from headwater.questions.neighbourhood import TableLinks
 from headwater.questions.parameters import MAX_DEPTH
-from headwater.questions.showing import shown_transformation
-from headwater.questions.shown import Shown
-from headwater.questions.step_ages import NOBODY, Line, StepAges, Turn
+from headwater.questions.step_history import NO_RUN, ColumnLink, StepChange, StepHistory
 from headwater.questions.subjects import nodes_of
 
 SOURCES = 500
-"""Columns upstream of one that are told."""
+"""Maximum number of upstream columns of one column in an answer."""
 
 _ANCESTORS = 1_000
-"""Tables upstream of one whose tags are looked at."""
+"""Maximum number of upstream tables whose tags are read."""
 
-_Steps = Mapping[Line, Mapping[Transformation, Job]]
+_Steps = Mapping[ColumnLink, Mapping[Transformation, Job]]
 
 
 class ContractLineage:
-    """Lineage of one moment as contracts tell it; keep it for one answer, be it about several datasets."""
+    """Lineage of one moment for contracts. Create one for each answer, which may include several datasets."""
 
-    def __init__(self, here: View, live: LiveGraph, until_us: int):
-        """live: at rest on one generation while this is used; until_us: runs after that say nothing."""
-        self._snapshot, self._counted, self._rules = here._replace(counted=here.counted.only_newest())
-        self._graph, self._live = here.snapshot.graph, live
-        self._shown, runs, remask = Shown(here.snapshot), RunHistory(live), partial(remasked, here.rules)
-        self._ages = cache(lambda dataset: StepAges(runs, dataset, until_us, remask))
+    def __init__(self, view: View, live: LiveGraph, until_us: int):
+        """live: locked to one generation while this object is in use. until_us: later runs are ignored."""
+        self._snapshot, self._counted, self._rules = view._replace(counted=view.counted.only_newest())
+        self._graph, self._live = view.snapshot.graph, live
+        self._shown, runs, remask = ColumnConverter(view.snapshot), RunHistory(live), partial(remasked, view.rules)
+        self._ages = cache(lambda dataset: StepHistory(runs, dataset, until_us, remask))
         self._steps_into = cache(self._read_steps)
-        self._surface = cache(self._look_for)
-        told = runs_told(live)
-        self._tag_ages = cache(lambda dataset: TagAges(ContractHistory(live, dataset, until_us).tags(), told))
-        self._links = TableLinks(here.snapshot, here.counted, nothing_hidden)
+        self._surface = cache(self._find_surface)
+        run_of = run_lookup(live)
+        self._tag_ages = cache(lambda dataset: TagHistory(ContractHistory(live, dataset, until_us).tags(), run_of))
+        self._links = TableLinks(view.snapshot, view.counted, nothing_hidden)
 
     def sources(self, dataset: Name, key: str) -> tuple[list[ContractSource], bool]:
-        """Return what a column is made of, the nearest first, and whether there is more."""
+        """Return the upstream columns of a column, nearest first, and whether there are more."""
         starts = nodes_of(self._snapshot, self._counted, dataset, key)
         found = walk(
             self._graph, starts, self._counted, forward=False, mode="value", depth=MAX_DEPTH, limit=SOURCES
         )  # fmt: skip
-        ways: dict[int, Turn | None] = {}
+        ways: dict[int, StepChange | None] = {}
         return [self._source(hit, found.ways, ways) for hit in found.hits], found.truncated
 
     def influences(self, dataset: Name) -> list[ContractSource]:
-        """Return the columns of which filters, joins, groups and orders are made that shape a whole dataset."""
+        """Return the columns that filter, join, group or sort all rows of a dataset."""
         number = self._counted.lifetimes.newest(dataset)
         steps = self._steps_into(number) if number is not None else {}
         found = []
@@ -75,32 +75,33 @@ class ContractLineage:
             source, column, target = line
             if target is None:
                 into = Column(*dataset.parts, None)
-                turns = [turn for each in how if (turn := self._ages(dataset).since(line, each))]
-                told = [shown_transformation(each) for each in sorted(how, key=str)]
+                changes = [change for each in how if (change := self._ages(dataset).since(line, each))]
+                transformations = [shown_transformation(each) for each in sorted(how, key=str)]
                 place = Column(*source.parts, self._snapshot.columns(source).shown(column))
                 found.append(
                     ContractSource(
                         place.namespace, place.dataset, place.column or column, 1, into, min(how.values(), key=str),
-                        told, all(each.masking for each in told), self._told(max(turns, default=None)),
+                        transformations, all(each.masking for each in transformations),
+                        self._run_reference(max(changes, default=None)),
                     )
                 )  # fmt: skip
         return found
 
     def ended(self, dataset: Name) -> list[EndedStep]:
-        """Return the steps into a dataset, and into what feeds it, that count no more; the newest first."""
+        """Return the steps into a dataset and its upstream datasets that no longer count, newest first."""
         every = [dataset, *(self._graph.names[number].plain for number in self._ancestors(dataset))]
-        gone = [(turn, line, into) for into in every for line, turn in self._ages(into).ended()]
+        ended = [(change, line, into) for into in every for line, change in self._ages(into).ended()]
         return [
             EndedStep(
                 Column(*line[0].parts, self._snapshot.columns(line[0]).shown(line[1])),
                 Column(*into.parts, None if line[2] is None else self._snapshot.columns(into).shown(line[2])),
-                self._told(turn),
+                self._run_reference(change),
             )
-            for turn, line, into in sorted(gone, key=lambda each: (-each[0].time_us, str(each)))
+            for change, line, into in sorted(ended, key=lambda each: (-each[0].time_us, str(each)))
         ]
 
     def writers(self, dataset: Name) -> list[ContractWriter]:
-        """Return the jobs that write a dataset now."""
+        """Return the jobs that currently write a dataset."""
         number, found = self._counted.lifetimes.newest(dataset), dict[Name, bool]()
         for each in sorted(self._graph.fed_by.get(number, ())) if number is not None else ():
             output, lineage = self._graph.sets[each]
@@ -109,17 +110,17 @@ class ContractLineage:
                 hides = any(far is not None and self._graph.is_opaquely_written(each, far) for far in ids)
                 hides = hides or bool(lineage.jobs and not lineage.carries)
                 found[output.job] = found.get(output.job, False) or hides
-        ages, told = self._ages(dataset).writers, []
+        ages, writers = self._ages(dataset).writers, list[ContractWriter]()
         for job, hides in sorted(found.items()):
             age = ages.get(job)
-            opaque = (self._told(age.opaque if age else None)) if hides else None
-            told.append(ContractWriter(self._job(job), self._told(age.first if age else None), opaque))
-        return told
+            opaque = (self._run_reference(age.opaque if age else None)) if hides else None
+            writers.append(ContractWriter(self._job(job), self._run_reference(age.first if age else None), opaque))
+        return writers
 
     def tags_around(self, dataset: Name) -> list[str]:
-        """Return the tags of a dataset and of what feeds it, which its columns may hold values of.
+        """Return the tags of a dataset and its upstream datasets, whose values its columns may contain.
 
-        If a job feeds one of them in place of a dataset, these are all tags.
+        If a job is the source of one of them, any tag is possible, so this returns all tags.
         """
         ancestors = self._ancestors(dataset)
         near = {dataset, *(self._graph.names[number].plain for number in ancestors)}
@@ -132,9 +133,10 @@ class ContractLineage:
         return not self._graph.fed_by_jobs.isdisjoint(fed_by)
 
     def exposures(self, dataset: Name, tags: Iterable[str]) -> dict[str, list[ContractExposure]]:
-        """Return by the key of a column which tagged values it may hold.
+        """Return, by column key, the tags whose values a column may contain.
 
-        A column that has the tag itself is left out: its facts name the tag, and a contract promises both apart.
+        Columns that have the tag themselves are omitted: their facts already contain the tag, and a contract promises
+        both separately.
         """
         number, found = self._counted.lifetimes.newest(dataset), defaultdict[str, list[ContractExposure]](list)
         for tag in tags:
@@ -153,25 +155,25 @@ class ContractLineage:
                 found[dataset].add(key.casefold())
         return found
 
-    def _look_for(self, tag: str) -> Exposed | None:
+    def _find_surface(self, tag: str) -> FoundSurface | None:
         try:
-            return look_for(self._snapshot, self._rules, self._counted, tag=tag, source=None)
+            return find_surface(self._snapshot, self._rules, self._counted, tag=tag, source=None)
         except NotKnown:
             return None
 
-    def _since_exposed(self, each: Surfaced, surface: Exposed, tag: str) -> Broke:
-        """Return what brought a tag's values to a column: the newest step of the way, or who put the tag there."""
+    def _since_exposed(self, each: Surfaced, surface: FoundSurface, tag: str) -> RunReference:
+        """Return the run that brought tagged values to a column: its newest step, or the run that added the tag."""
         if each.hit is None:
             number = each.opaque
             if number is None:
-                return NOBODY
+                return NO_RUN
             output = self._graph.sets[number][0]
             age = self._ages(self._graph.names[each.dataset].plain).writers.get(output.job)
-            return self._told(age.opaque if age else None)
-        turn, source = self._age_forward(each.hit, surface.ways)
-        return max(self._told(turn), self._tagged_since(source, tag), key=lambda by: by.time or "")
+            return self._run_reference(age.opaque if age else None)
+        change, source = self._age_forward(each.hit, surface.ways)
+        return max(self._run_reference(change), self._tagged_since(source, tag), key=lambda by: by.time or "")
 
-    def _tagged_since(self, node: int, tag: str) -> Broke:
+    def _tagged_since(self, node: int, tag: str) -> RunReference:
         number, key = self._graph.columns[node]
         dataset = self._graph.names[number].plain
         columns = self._snapshot.shown_columns(dataset)
@@ -180,10 +182,10 @@ class ContractLineage:
             for (column, put), by in self._tag_ages(dataset).every()
             if put.casefold() == tag and (column is None or columns.key(column) == key)
         ]
-        return min(found, key=lambda by: by.time or "", default=NOBODY)
+        return min(found, key=lambda by: by.time or "", default=NO_RUN)
 
-    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> tuple[Turn | None, int]:
-        """Return what made a way from a tagged column as it is, of its steps the newest; and that column."""
+    def _age_forward(self, hit: Hit, ways: Mapping[int, Hit]) -> tuple[StepChange | None, int]:
+        """Return the newest change of a path from a tagged column, and that column."""
         newest, at, seen = None, hit, {hit.node}
         while True:
             newest = _newer(newest, self._age(at.parent, at.node, at))
@@ -193,19 +195,27 @@ class ContractLineage:
             seen.add(before.node)
             at = before
 
-    def _source(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, Turn | None]) -> ContractSource:
+    def _source(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, StepChange | None]) -> ContractSource:
         namespace, name, column = self._shown.place(hit.node)
         into = Column(*self._shown.place(hit.parent))
         via = self._shown.via(hit)
         how = self._steps(hit.node, hit.parent) or {self._graph.transformations[hit.transformation]: via.job}
-        told = [shown_transformation(each) for each in sorted(how, key=str) if each.direct]
-        since = self._told(self._age_back(hit, ways, ages))
+        transformations = [shown_transformation(each) for each in sorted(how, key=str) if each.direct]
+        since = self._run_reference(self._age_back(hit, ways, ages))
         return ContractSource(
-            namespace, name, column or "", hit.distance, into, via.job, told or [via.transformation], hit.masked, since
+            namespace,
+            name,
+            column or "",
+            hit.distance,
+            into,
+            via.job,
+            transformations or [via.transformation],
+            hit.masked,
+            since,
         )
 
-    def _age_back(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, Turn | None]) -> Turn | None:
-        """Return what made the way from a source as it is; the ways of what is nearer are known already."""
+    def _age_back(self, hit: Hit, ways: Mapping[int, Hit], ages: dict[int, StepChange | None]) -> StepChange | None:
+        """Return the newest change of the path from a source. The changes of nearer sources are already known."""
         chain, at = [], hit
         while at.node not in ages:
             chain.append(at)
@@ -217,25 +227,25 @@ class ContractLineage:
             ages[each.node] = _newer(ages.get(each.parent), self._age(each.node, each.parent, each))
         return ages[hit.node]
 
-    def _age(self, source: int, target: int, hit: Hit) -> Turn | None:
-        """Return what made a step as it is: of the ways to make it the newest."""
+    def _age(self, source: int, target: int, hit: Hit) -> StepChange | None:
+        """Return the newest change of a step, over all of its transformations."""
         number, key = self._graph.columns[target]
         into = self._graph.names[number].plain
         from_number, column = self._graph.columns[source]
         line = (self._graph.names[from_number].plain, column or "", key)
         how = [each for each in self._steps(source, target) if each.direct]
-        turns = [
+        changes = [
             self._ages(into).since(line, each) for each in how or [self._graph.transformations[hit.transformation]]
         ]
-        return max((turn for turn in turns if turn), default=None)
+        return max((change for change in changes if change), default=None)
 
     def _steps(self, source: int, target: int) -> Mapping[Transformation, Job]:
         (far, column), (number, key) = self._graph.columns[source], self._graph.columns[target]
         return self._steps_into(number).get((self._graph.names[far].plain, column or "", key), {})
 
     def _read_steps(self, number: int) -> _Steps:
-        """Return what counts of what is said of one dataset."""
-        found = defaultdict[Line, dict[Transformation, Job]](dict)
+        """Return the steps into one dataset that count, with the jobs that make them."""
+        found = defaultdict[ColumnLink, dict[Transformation, Job]](dict)
         for each in sorted(self._graph.fed_by.get(number, ())):
             if self._counted.live[each]:
                 output, lineage = self._graph.sets[each]
@@ -246,8 +256,8 @@ class ContractLineage:
     def _ancestors(self, dataset: Name) -> list[int]:
         start = self._counted.lifetimes.newest(dataset)
         found, todo = dict[int, None](), [start] if start is not None else []
-        for number in todo:  # grows meanwhile
-            for each in self._links.beside(number, forward=False):
+        for number in todo:  # grows during the loop
+            for each in self._links.neighbours(number, forward=False):
                 if each not in found and each != start and len(found) < _ANCESTORS:
                     found[each] = None
                     todo.append(each)
@@ -256,9 +266,9 @@ class ContractLineage:
     def _job(self, key: Name) -> Job:
         return Job(*self._snapshot.job(key).parts)
 
-    def _told(self, turn: Turn | None) -> Broke:
-        return turn.told(self._snapshot.job) if turn else NOBODY
+    def _run_reference(self, change: StepChange | None) -> RunReference:
+        return change.to_answer(self._snapshot.job) if change else NO_RUN
 
 
-def _newer(one: Turn | None, other: Turn | None) -> Turn | None:
+def _newer(one: StepChange | None, other: StepChange | None) -> StepChange | None:
     return max((each for each in (one, other) if each), default=None)

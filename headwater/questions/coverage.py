@@ -1,4 +1,4 @@
-"""What lineage does not cover: datasets and jobs without column lineage, and why."""
+"""The question `coverage`: datasets and jobs without column lineage, with the reason."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,9 +35,9 @@ def coverage(
     snapshot: Snapshot, counted: CountedEdges, *, page: ListPage, kind: str | None = None,
     hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Coverage:  # fmt: skip
-    """Answer, dataset by dataset and job by job, where column lineage is missing, by reason.
+    """Answer which datasets and jobs lack column lineage, by reason.
 
-    kind: list these only; hides: datasets that are left out.
+    kind: list only datasets or only jobs. hides: returns whether to omit a dataset.
     """
     there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
     datasets = {name: _dataset_reason(snapshot, counted, name) for name in there if not hides(name)}
@@ -58,8 +58,8 @@ def coverage(
         for name, reason in jobs.items()
         if reason not in (COVERED, INFERRED)
     ]
-    cut = _ORDER.cut((item for item in items if kind in (None, item.kind)), page)
-    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.told)
+    cut = _ORDER.page((item for item in items if kind in (None, item.kind)), page)
+    return Coverage(_count(datasets), _count(jobs), cut.rows, hidden=len(there) - len(datasets), **cut.info)
 
 
 def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[OutputLineage]:
@@ -69,7 +69,7 @@ def _feeding(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[Outp
 
 
 def _unread_into(snapshot: Snapshot, counted: CountedEdges, name: Name) -> list[str]:
-    """Return why nothing, or not all, follows from the SQL that writes a dataset."""
+    """Return why SQL that writes a dataset was not used, or only a part of it."""
     return sorted({lineage.unread for lineage in _feeding(snapshot, counted, name) if lineage.unread})
 
 
@@ -107,8 +107,12 @@ def _job_reasons(snapshot: Snapshot, counted: CountedEdges) -> dict[Name, str]:
             if lineage.inferred:
                 inferring.add(job_output.job)
     return {
-        job: _PARTLY_JOB if len(said) > 1 else INFERRED if job in inferring and said == {COVERED} else said.pop()
-        for job, said in found.items()
+        job: _PARTLY_JOB
+        if len(reasons) > 1
+        else INFERRED
+        if job in inferring and reasons == {COVERED}
+        else reasons.pop()
+        for job, reasons in found.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Who reads a dataset: how many runs by day and by week, which jobs, which users where runs say so."""
+"""The question `readers`: runs that read a dataset by day, week and job, with users if runs name them."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -11,11 +11,11 @@ from headwater.questions.answers.run_detail_answers import DailyReads, ReaderIte
 from headwater.questions.run_details import user_of
 
 DAYS = 90
-"""Looked back where no beginning is asked for."""
+"""Default period in days."""
 
 
 def usage(readers: DatasetReaders, dataset: Name, since_us: int, until_us: int, *, limit: int) -> Readers:
-    """Answer the runs that read a dataset in a time, by when they ended; jobs that read it most come first."""
+    """Answer the runs that read a dataset in a period, dated by their ends. Jobs with most reads come first."""
     by_day: Counter[date] = Counter()
     found: list[tuple[int, int, int]] = []
     for job in readers.jobs():

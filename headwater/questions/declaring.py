@@ -1,6 +1,6 @@
-"""How a question is declared: as a function, whose signature says what it is asked with and what it answers.
+"""Declaration of questions: a function whose signature defines parameters and answer.
 
-Routes of HTTP, the OpenAPI document, commands, and tools for agents are made of these declarations.
+HTTP routes, the OpenAPI document, commands, and tools for agents are generated from these declarations.
 """
 
 import inspect
@@ -22,24 +22,24 @@ from typing import (
 
 from headwater.errors import WrongQuestion
 from headwater.questions.answers.answer_parts import AnswerStruct
-from headwater.questions.displayed import display_datasets, names_datasets
+from headwater.questions.display_names import display_datasets, names_datasets
 from headwater.questions.moments import WORDS, WRITTEN, Microseconds, Moment, moment_us, read_moment
 
 if TYPE_CHECKING:
-    from headwater.access import Role  # imports pydantic, which a cluster has in a version of its own
+    from headwater.access import Role  # imports pydantic, which clusters provide in another version
 
 Values = Mapping[str, str | Sequence[str]]
-"""What was asked, by the names of HTTP; what is empty is left out."""
+"""Values of a request by their HTTP names; empty ones count as missing."""
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Help(NamedTuple):
-    """What a parameter means, and its bounds: of a number, or `longest` of a text.
+    """The description of a parameter, and its bounds.
 
-    called: by agents and in notebooks, where HTTP's name is a word of Python or says nothing without its question;
-    example: what a command's help writes for it.
+    least, most: of a number. longest: maximum length of a text. called: the name for agents and notebooks, if the HTTP
+    name is a Python keyword or unclear without its question. example: for the help of a command.
     """
 
     meaning: str
@@ -51,7 +51,7 @@ class Help(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter: its name in Python, its type, what it is where it is left out; place: query or path."""
+    """A parameter. key: its Python name. place: query or path."""
 
     key: str
     type: Any
@@ -62,45 +62,45 @@ class Parameter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What HTTP calls it: `as_of` is `asOf`."""
+        """Its HTTP name, for example `asOf` for `as_of`."""
         first, *rest = self.key.rstrip("_").split("_")
         return first + "".join(word.capitalize() for word in rest)
 
     @property
     def called(self) -> str:
-        """What agents and notebooks call it."""
+        """Its name for agents and notebooks."""
         return self.help.called or self.key
 
     @property
     def meaning(self) -> str:
-        """What it means, and how a truth or a time is written."""
+        """Its description, including how to write a boolean or a time."""
         before, behind = "true: " if self.type is bool else "", f" {WRITTEN}" if self.is_time else ""
         behind += f" {WORDS}" if self.type is Moment else ""
         return f"{before}{self.help.meaning}{behind}"
 
     @property
     def is_time(self) -> bool:
-        """Tell whether a moment is asked for."""
+        """Whether its value is a time."""
         return self.type in (Microseconds, Moment)
 
     @property
     def example(self) -> str:
-        """One that a command's help writes."""
-        return self.help.example or (self.words[0] if self.words else self.key.upper())
+        """An example value for the help of a command."""
+        return self.help.example or (self.choices[0] if self.choices else self.key.upper())
 
     @property
-    def several(self) -> bool:
-        """Tell whether it may come several times."""
+    def is_repeatable(self) -> bool:
+        """Whether it can be repeated."""
         return bool(self.type == tuple[str, ...])
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """The words that may be said, where not every text may be."""
+    def choices(self) -> tuple[str, ...]:
+        """The allowed values, empty if all texts are allowed."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of what is sent, as OpenAPI 3.1 has it."""
+        """Its OpenAPI 3.1 schema."""
         found: dict[str, Any] = {"type": "integer" if self.type is int else "string"}
         if self.type is int:
             found |= {"minimum": self.help.least, "maximum": self.help.most}
@@ -110,19 +110,19 @@ class Parameter(NamedTuple):
             found |= {"examples": ["2026-03-01T12:00:00Z"]} | (
                 {"format": "date-time"} if self.type is not Moment else {}
             )
-        elif self.words:
-            found["enum"] = list(self.words)
+        elif self.choices:
+            found["enum"] = list(self.choices)
         elif self.required:
             found["minLength"] = 1
         if self.help.longest:
             found["maxLength"] = self.help.longest
-        if self.default is not None and not self.several:
+        if self.default is not None and not self.is_repeatable:
             found["default"] = str(self.default).lower() if self.type is bool else self.default
         return found
 
     def read(self, sent: str | Sequence[str] | None) -> Any:
-        """Return the value of what was sent; raises WrongQuestion where it is out of form."""
-        if self.several:
+        """Parse a value. Raises WrongQuestion if it is not valid."""
+        if self.is_repeatable:
             return (sent,) if isinstance(sent, str) else tuple(sent or ())
         text = sent if sent is None or isinstance(sent, str) else sent[-1]
         if not text:
@@ -135,21 +135,21 @@ class Parameter(NamedTuple):
             return self._number(text)
         if self.type is bool:
             if text not in ("true", "false"):
-                raise WrongQuestion(f"{self.name}={text[:40]!r} is neither true nor false.")
+                raise WrongQuestion(f"{self.name}={text[:40]!r} is not a boolean. Write true or false.")
             return text == "true"
-        if self.words and text not in self.words:
-            raise WrongQuestion(f"{self.name}={text[:40]!r} is not known. {self._form}.")
+        if self.choices and text not in self.choices:
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a valid value. {self._form}.")
         return text
 
     @property
     def _form(self) -> str:
-        if self.words:
-            return f"Write {' or '.join(filter(None, (', '.join(self.words[:-1]), self.words[-1])))}"
+        if self.choices:
+            return f"Write {' or '.join(filter(None, (', '.join(self.choices[:-1]), self.choices[-1])))}"
         return f"Write {self.name}={'TIME' if self.is_time else self.key.rpartition('_')[2].upper()}"
 
     def _number(self, text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9:
-            raise WrongQuestion(f"{self.name}={text[:40]!r} is no number. Write it like 100.")
+            raise WrongQuestion(f"{self.name}={text[:40]!r} is not a whole number. Write it like 100.")
         found = int(text)
         if not self.help.least <= found <= (self.help.most or found):
             raise WrongQuestion(f"{self.name}={found} is not between {self.help.least} and {self.help.most}.")
@@ -157,13 +157,14 @@ class Parameter(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question; path: of its route; reads_lake: one at a time, because it reads Delta tables.
+    """A question. path: of its route. reads_lake: it reads Delta tables, so only one runs at a time.
 
-    does: what it is for, the first line by itself; called: as a command and as a tool, None where it is neither.
+    description: its first line is the summary. called: the name of its command and tool, None if it has
+    neither.
     """
 
     path: str
-    does: str
+    description: str
     called: str | None
     parameters: tuple[Parameter, ...]
     answer: type[AnswerStruct] | None
@@ -174,24 +175,25 @@ class Question(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the OpenAPI document calls it."""
+        """Its name in the OpenAPI document."""
         return re.sub(r"/\{\w+\}", "", self.path).replace("/", "-")
 
     @property
     def summary(self) -> str:
-        """What it is for, in one line."""
-        return self.does.partition("\n")[0].rstrip(".")
+        """Its one-line description."""
+        return self.description.partition("\n")[0].rstrip(".")
 
     def ask(self, sources: Any, asked: Values, **path: str) -> Any:
-        """Answer. Raises WrongQuestion for parameters that are missing, unknown or out of form, NotKnown for names.
+        """Answer the question.
 
-        path: the variable part of the route's address. Of what is asked `code` is the key's.
+        path: the variable part of the route's address. The query parameter `code` contains a key and is ignored here.
+        Raises WrongQuestion for missing, unknown or invalid parameters, and NotKnown for unknown names.
         """
-        taken = [each.name for each in self.parameters if each.place == "query"]
+        accepted = [each.name for each in self.parameters if each.place == "query"]
         for name in asked:
-            if name not in taken and name != "code":
-                takes = f"It takes {', '.join(taken)}." if taken else "It takes none."
-                raise WrongQuestion(f"{self.name} takes no parameter {name[:40]!r}. {takes}")
+            if name not in accepted and name != "code":
+                takes = f"It takes {', '.join(accepted)}." if accepted else "It takes no parameters."
+                raise WrongQuestion(f"{self.name} does not take the parameter {name[:40]!r}. {takes}")
         given = {**asked, **path}
         found = self.run(sources, {each.key: each.read(given.get(each.name)) for each in self.parameters})
         if isinstance(found, AnswerStruct) and names_datasets(type(found)):
@@ -205,9 +207,10 @@ def question(
 ) -> Callable[[_F], Question]:  # fmt: skip
     """Declare a function as a question.
 
-    Its first parameter is what it is asked of; the others, by keyword, are `Annotated` with `Help`, or of a type that
-    `composed` makes of parameters. Its docstring says what it is for, its return type is the answer's shape, unless
-    named. called: as a command and as a tool for agents; its path unless named, None where it is for HTTP alone.
+    The first parameter is the data source. The other parameters are keyword-only and either `Annotated` with `Help`, or
+    of a type that a `composed` function returns. The docstring is the description, and the return type is the answer,
+    unless `answer` is set.
+    called: the name of its command and of its tool for agents; by default its path, None for HTTP only.
     """
 
     def declare(function: _F) -> Question:
@@ -231,7 +234,7 @@ def question(
 
 
 def questions_in(module: Mapping[str, Any]) -> tuple[Question, ...]:
-    """Return the questions that a module declares, in its order. module: its names, as `vars` gives them."""
+    """Return the questions that a module declares, in order. module: its names, from `vars`."""
     return tuple(each for each in module.values() if isinstance(each, Question))
 
 
@@ -239,21 +242,21 @@ _COMPOSED: dict[Any, tuple[Callable[..., Any], tuple[Parameter, ...]]] = {}
 
 
 def composed(make: _F) -> _F:
-    """Let questions take what a function returns, or a named tuple, by its parameters."""
+    """Register a function or named tuple whose parameters questions can include as a group."""
     keys = inspect.signature(make).parameters
     _COMPOSED[_made_by(make)] = make, tuple(_read_parameters(make, key, "") for key in keys)
     return make
 
 
 def read_given(make: Callable[..., _T], given: Mapping[str, Any]) -> _T:
-    """Return what a `composed` function makes of values as a notebook has them, by what they are called there.
+    """Call a `composed` function with values from a notebook, by their notebook names.
 
-    Raises WrongQuestion as a question does; None and an empty text count as left out.
+    Raises WrongQuestion as a question does. None and empty texts count as missing.
     """
-    taken = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
-    for name in given.keys() - taken.keys():
-        raise WrongQuestion(f"There is no parameter {name[:40]!r}. Write some of {', '.join(taken)}.")
-    return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in taken.items()})
+    accepted = {each.called: each for each in _COMPOSED[_made_by(make)][1]}
+    for name in given.keys() - accepted.keys():
+        raise WrongQuestion(f"There is no parameter {name[:40]!r}. The parameters are {', '.join(accepted)}.")
+    return make(**{each.key: each.read(_as_sent(given.get(name))) for name, each in accepted.items()})
 
 
 def _made_by(make: Callable[..., Any]) -> Any:
@@ -274,15 +277,15 @@ def _read_parameters(function: Callable[..., Any], key: str, path: str) -> Param
 
 
 def read_as(declared: Any, name: str, value: str | int | None) -> Any:
-    """Return a value as a parameter of a declared type is read, None where it is left out; raises WrongQuestion."""
+    """Parse a value as a parameter of a declared type, None if it is missing. Raises WrongQuestion."""
     return _parameter(declared, name, None).read(_as_sent(value))
 
 
 def _parameter(hint: Any, key: str, default: Any) -> Parameter:
     if get_origin(hint) is not Annotated:
         hint = next(each for each in get_args(hint) if get_origin(each) is Annotated)
-    kind, said = get_args(hint)
+    kind, help_text = get_args(hint)
     if NoneType in get_args(kind):
         kind = next(each for each in get_args(kind) if each is not NoneType)
     required = default is inspect.Parameter.empty
-    return Parameter(key, kind, said, None if required else default, required)
+    return Parameter(key, kind, help_text, None if required else default, required)

@@ -1,4 +1,4 @@
-"""What changed between two moments: column and table edges that came, went, or changed in being masked."""
+"""The question `diff`: edges of columns and tables that were added, removed, or started or stopped masking."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -12,8 +12,8 @@ from headwater.questions.answers.answer_parts import Column, Job
 from headwater.questions.answers.lineage_answers import Diff, DiffItem
 
 
-class PlainEdge(NamedTuple):
-    """An edge by names; `column` and `target` are None between tables whose columns are not reported."""
+class NamedEdge(NamedTuple):
+    """An edge by names. `column` and `target` are None between tables without column lineage."""
 
     source: Name
     column: str | None
@@ -22,44 +22,44 @@ class PlainEdge(NamedTuple):
     direct: bool
 
 
-class Maker(NamedTuple):
-    """One job that makes an edge; masked: no job makes the edge without a mask."""
+class EdgeJob(NamedTuple):
+    """A job that makes an edge. masked: no job makes the edge without a mask."""
 
     job: Name
     masked: bool
 
 
-def plain_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[PlainEdge, Maker]:
-    """Return every edge that counts, with the first job that makes it, one without a mask before others."""
-    found: dict[PlainEdge, Maker] = {}
-    for edge, maker in _plain_edges(snapshot, counted):
+def named_edges(snapshot: Snapshot, counted: CountedEdges) -> dict[NamedEdge, EdgeJob]:
+    """Return every edge that counts with the first job that makes it. Jobs that do not mask come first."""
+    found: dict[NamedEdge, EdgeJob] = {}
+    for edge, edge_job in _plain_edges(snapshot, counted):
         known = found.get(edge)
-        if known is None or (maker.masked, maker.job) < (known.masked, known.job):
-            found[edge] = maker
+        if known is None or (edge_job.masked, edge_job.job) < (known.masked, known.job):
+            found[edge] = edge_job
     return found
 
 
-def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[PlainEdge, Maker]]:
+def _plain_edges(snapshot: Snapshot, counted: CountedEdges) -> Iterator[tuple[NamedEdge, EdgeJob]]:
     graph = snapshot.graph
-    there = {name for name in graph.generations if counted.shows_gone or snapshot.stands(name)}
+    existing = {name for name in graph.generations if counted.shows_gone or snapshot.stands(name)}
     for number, (job_output, lineage) in graph.sets.items():
         if not counted.says(number) or lineage.output is None or graph.dataset(lineage.output) in counted.hidden:
             continue
         output = lineage.output.plain
         for edge in lineage.edges:
-            if edge.source.plain in there and _has_column(snapshot, edge.source, edge.column):
+            if edge.source.plain in existing and _has_column(snapshot, edge.source, edge.column):
                 targets = lineage.columns if edge.target is None else (edge.target,)
                 for target in targets:
-                    found = PlainEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
-                    yield found, Maker(job_output.job, edge.transformation.masked)
-        for source in () if lineage.carries else {name.plain for name in lineage.tables} & there:
-            yield PlainEdge(source, None, output, None, True), Maker(job_output.job, False)
+                    found = NamedEdge(edge.source.plain, edge.column, output, target, edge.transformation.direct)
+                    yield found, EdgeJob(job_output.job, edge.transformation.masked)
+        for source in () if lineage.carries else {name.plain for name in lineage.tables} & existing:
+            yield NamedEdge(source, None, output, None, True), EdgeJob(job_output.job, False)
 
 
 def _has_column(snapshot: Snapshot, source: Name, key: str) -> bool:
-    """Tell whether a dataset still has a column that a reader of one of its generations used.
+    """Return whether a dataset still has a column that was read in one of its generations.
 
-    A reader outlives the generation that it read, but a column that the newest schema lacks feeds nothing.
+    A reader outlives the generation that it read, but a column that is missing in the newest schema feeds nothing.
     """
     newest = snapshot.naming.generations.newest(source)
     columns = snapshot.columns(newest)
@@ -73,23 +73,23 @@ def difference(
     before: tuple[Snapshot, CountedEdges], after: tuple[Snapshot, CountedEdges], *, page: ListPage,
     only: str | None = None,
 ) -> Diff:  # fmt: skip
-    """Answer which edges came, which went (that is lineage lost), and which changed only in being masked.
+    """Answer which edges were added, which were removed (lost lineage), and which started or stopped masking.
 
-    only: list one of these three. An edge between tables that gives way to edges between their columns is not lost.
+    only: list only one of these kinds. If column edges replace an edge between tables, the latter is not lost.
     """
-    old, new = plain_edges(*before), plain_edges(*after)
+    old, new = named_edges(*before), named_edges(*after)
     changed = [edge for edge in old.keys() & new.keys() if old[edge].masked != new[edge].masked]
-    told = {(edge.source, edge.output) for edge in new}
-    went = [edge for edge in old.keys() - new.keys() if edge.column or (edge.source, edge.output) not in told]
+    new_pairs = {(edge.source, edge.output) for edge in new}
+    removed = [edge for edge in old.keys() - new.keys() if edge.column or (edge.source, edge.output) not in new_pairs]
     items: list[_Change] = [("added", edge, new[edge], after[0]) for edge in new.keys() - old.keys()]
-    items += [("removed", edge, old[edge], before[0]) for edge in went]
+    items += [("removed", edge, old[edge], before[0]) for edge in removed]
     items += [("changed", edge, new[edge], after[0]) for edge in changed]
-    cut = _ORDER.cut((item for item in items if only in (None, item[0])), page)
-    added = len(items) - len(went) - len(changed)
-    return Diff(added, len(went), len(changed), [_item(*item) for item in cut.rows], **cut.told)
+    result = _ORDER.page((item for item in items if only in (None, item[0])), page)
+    added = len(items) - len(removed) - len(changed)
+    return Diff(added, len(removed), len(changed), [_item(*item) for item in result.rows], **result.info)
 
 
-_Change = tuple[Literal["added", "removed", "changed"], PlainEdge, Maker, Snapshot]
+_Change = tuple[Literal["added", "removed", "changed"], NamedEdge, EdgeJob, Snapshot]
 
 
 def _place(item: _Change) -> tuple[str | int | None, ...]:
@@ -112,15 +112,15 @@ _ORDER = RowOrder[_Change](
 
 
 def _item(
-    change: Literal["added", "removed", "changed"], edge: PlainEdge, maker: Maker, snapshot: Snapshot
+    change: Literal["added", "removed", "changed"], edge: NamedEdge, edge_job: EdgeJob, snapshot: Snapshot
 ) -> DiffItem:
     return DiffItem(
         change,
         Column(*edge.source.parts, _shown(snapshot, edge.source, edge.column)),
         Column(*edge.output.parts, _shown(snapshot, edge.output, edge.target)),
         "DIRECT" if edge.direct else "INDIRECT",
-        maker.masked,
-        Job(*snapshot.job(maker.job).parts),
+        edge_job.masked,
+        Job(*snapshot.job(edge_job.job).parts),
     )
 
 

@@ -1,4 +1,4 @@
-"""The masking surface as an answer: where tagged columns end up, and how."""
+"""The question `surface`: where the values of tagged columns end up, and how."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
@@ -24,11 +24,11 @@ from headwater.nearest_names import NEAREST, nearest
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Column, Job, StepTransformation
 from headwater.questions.answers.column_answers import Exposures, Surface, SurfaceItem, SurfaceVia
-from headwater.questions.attempts import unfinished_runs
-from headwater.questions.removed_events import doubted, removal, removed_day
-from headwater.questions.showing import former_location
-from headwater.questions.shown import Shown
+from headwater.questions.column_converter import ColumnConverter
+from headwater.questions.conversions import former_location
+from headwater.questions.removed_events import removal_note, removed_day, unproven
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_in
+from headwater.questions.unfinished_runs import unfinished_runs
 
 Place = tuple[str, str, str]
 """Namespace, dataset and key of a column."""
@@ -36,23 +36,23 @@ Place = tuple[str, str, str]
 ONCE_EXPOSED = "once_exposed"
 _RANK = {"exposed": 0, ONCE_EXPOSED: 1, "unknown": 2, "masked": 3}
 TAGGED = "tagged"
-FED_BY_JOB = "fed by a job of which no event reports what it reads"
-NOBODY_SAYS, NOT_COVERED = "no writer accounts for this column", "written without column lineage"
-NOT_COMPLETED = "a run that did not complete may have written it (wait for its end, or run the job again)"
-NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write of it is known to mask"
+FED_BY_JOB = "fed by a job whose inputs no event reports"
+UNACCOUNTED, NOT_COVERED = "no writer reports what feeds this column", "written without column lineage"
+NOT_COMPLETED = "a run that did not complete may have written it (wait until it ends, or run the job again)"
+NOT_NAMED, NOT_MASKED = "written by a job whose lineage does not name it", "no write is known to mask this column"
 
 
 class TaggedSources(NamedTuple):
-    """What is tagged: columns by node, and datasets tagged as such whose columns nobody knows."""
+    """Tagged columns by node, and tagged datasets without known columns."""
 
     nodes: list[int]
     whole: list[int]
 
 
-class Exposed(NamedTuple):
-    """A moment's masking surface, for a question by tag with the tagged columns themselves.
+class FoundSurface(NamedTuple):
+    """The masking surface of a moment, including the tagged columns if the question is by tag.
 
-    until: until when masked columns were written in the clear (us).
+    until: last time (us) at which masked columns were written unmasked.
     """
 
     sources: TaggedSources
@@ -62,45 +62,47 @@ class Exposed(NamedTuple):
     presumed: Set[int] = frozenset()
 
     def exposed_until(self, column: Surfaced) -> int | None:
-        """Return until when rows were written in the clear that may still be there (us), of what is not exposed."""
+        """Return the last time (us) of unmasked writes whose rows may still be there, None for exposed columns."""
         return None if column.exposure == "exposed" else self.until.get((column.dataset, column.key))
 
     def exposed(self, snapshot: Snapshot) -> set[Place]:
-        """Return the columns whose values can be read."""
+        """Return the columns whose values are readable."""
         return {_place(snapshot, each) for each in self.columns if each.exposure == "exposed"}
 
 
-def look_for(
+def find_surface(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, *, tag: str, source: Subject | None
-) -> Exposed:
-    """Find where the columns with a tag, or one source column, are readable, masked, or may be either.
+) -> FoundSurface:
+    """Find where values of tagged columns, or of one source column, are readable, masked or unknown.
 
     A question by tag also returns the tagged columns; a source column without a tag is only the start.
-    Raises NotKnown for a tag or a column that is not there.
+    Raises NotKnown for an unknown tag or column.
     """
-    sources = _one(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
+    sources = (
+        _source_columns(snapshot, rules, counted, source) if source else tagged_sources(snapshot, rules, counted, tag)
+    )
     writes = Writes(snapshot.seen, snapshot.rows_until)
     found = surface_with_rows(snapshot.graph, sources.nodes, sources.whole, counted, writes)
     emptied = _emptied(snapshot, counted)
     if emptied:
         found = found._replace(columns=[each for each in found.columns if each.dataset not in emptied])
     if source:
-        return Exposed(sources, _known(snapshot, found.columns), found.ways, found.until, counted.presumed)
+        return FoundSurface(sources, _proven(snapshot, found.columns), found.ways, found.until, counted.presumed)
     own = tagged_columns(
         snapshot.graph, sources.nodes, sources.whole, counted, base_us=snapshot.base_us, seen=snapshot.seen
     )
     own = [each for each in own if each.dataset not in emptied]
     own_until = tagged_until(snapshot.graph, own, writes)
-    columns = _known(snapshot, [*own, *found.columns])
-    return Exposed(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
+    columns = _proven(snapshot, [*own, *found.columns])
+    return FoundSurface(sources, columns, found.ways, {**found.until, **own_until}, counted.presumed)
 
 
-def _known(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
-    return columns if snapshot.removed_before_us is None else list(doubted(columns))
+def _proven(snapshot: Snapshot, columns: list[Surfaced]) -> list[Surfaced]:
+    return columns if snapshot.removed_before_us is None else list(unproven(columns))
 
 
 def _emptied(snapshot: Snapshot, counted: CountedEdges) -> set[int]:
-    """Return the former locations of which no write has left rows (rule 8): they are not on the surface."""
+    """Return the former locations without rows (rule 8), which are not on the surface."""
     graph, moved = snapshot.graph, snapshot.naming.moved
     return {
         number
@@ -122,33 +124,33 @@ def _is_emptied(snapshot: Snapshot, counted: CountedEdges, number: int) -> bool:
 
 
 def exposures(
-    snapshot: Snapshot, found: Exposed, *, tag: str, page: ListPage, but: Set[Place] | None = None,
+    snapshot: Snapshot, found: FoundSurface, *, tag: str, page: ListPage, exposed_before: Set[Place] | None = None,
     only: str | None = None,
 ) -> Surface:  # fmt: skip
-    """Answer with a masking surface.
+    """Return the answer for a masking surface.
 
-    but: columns exposed before; then only what is exposed beside them. only: list an exposure, `once_exposed` also for
-    what newest executions mask and earlier ones wrote in the clear, or `tagged` for the columns that have the tag
-    themselves.
+    exposed_before: columns that were exposed before; only newly exposed columns are returned then. only: an exposure;
+    `once_exposed` also includes masked and unknown columns with unmasked rows of earlier writes, and `tagged` the
+    columns that have the tag.
     """
-    show, shown = Shown(snapshot, found.presumed), found.columns
-    if but is not None:
-        shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in but]
-    words = Counter(word for each in shown for word in _words(each, found))
-    cut = _order(snapshot, show, found).cut(
-        (each for each in shown if only is None or only in _words(each, found)), page
+    show, shown = ColumnConverter(snapshot, found.presumed), found.columns
+    if exposed_before is not None:
+        shown = [each for each in shown if each.exposure == "exposed" and _place(snapshot, each) not in exposed_before]
+    words = Counter(word for each in shown for word in _filter_values(each, found))
+    result = _order(snapshot, show, found).page(
+        (each for each in shown if only is None or only in _filter_values(each, found)), page
     )
     return Surface(
         tag,
         [Column(*show.place(node)) for node in found.sources.nodes if _is_shown(snapshot, node)],
-        [_item(snapshot, show, each, found) for each in cut.rows],
+        [_item(snapshot, show, each, found) for each in result.rows],
         Exposures(**{word: words[word] for word in (*_RANK, TAGGED)}),
         events_removed_before=removed_day(snapshot) or UNSET,
-        **cut.told,
+        **result.info,
     )
 
 
-def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced]:
+def _order(snapshot: Snapshot, show: ColumnConverter, found: FoundSurface) -> RowOrder[Surfaced]:
     def via(each: Surfaced) -> SurfaceVia | None:
         return _item(snapshot, show, each, found).via
 
@@ -178,18 +180,18 @@ def _order(snapshot: Snapshot, show: Shown, found: Exposed) -> RowOrder[Surfaced
     )
 
 
-def _words(each: Surfaced, found: Exposed) -> tuple[str, ...]:
-    """Return all words that a column counts under."""
-    once = each.exposure in _STILL_THERE and (each.dataset, each.key) in found.until
+def _filter_values(each: Surfaced, found: FoundSurface) -> tuple[str, ...]:
+    """Return all filter values that a column matches."""
+    once = each.exposure in _WITH_EARLIER_ROWS and (each.dataset, each.key) in found.until
     return (each.exposure, *([ONCE_EXPOSED] if once else []), *([TAGGED] if each.tagged else []))
 
 
-_STILL_THERE = ("masked", "unknown")
-"""States of newest executions beside which `exposed_until` tells of rows that were written in the clear."""
+_WITH_EARLIER_ROWS = ("masked", "unknown")
+"""States that `exposed_until` can accompany: unmasked rows of earlier writes may still be there."""
 
 
 def _is_shown(snapshot: Snapshot, node: int) -> bool:
-    """Tell whether a source is the one that people see: of several generations of a name the newest."""
+    """Return whether a source is in the newest generation of its name."""
     number = snapshot.graph.columns[node].dataset
     return number == snapshot.counted().lifetimes.newest(snapshot.graph.names[number].plain)
 
@@ -198,16 +200,16 @@ def _place(snapshot: Snapshot, each: Surfaced) -> Place:
     return (*snapshot.graph.names[each.dataset].parts, each.key or "")
 
 
-def _one(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Subject) -> TaggedSources:
+def _source_columns(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, source: Subject) -> TaggedSources:
     dataset = find_dataset(snapshot, rules.names, source)
     key = None if source.column is None else find_column(snapshot, dataset, source.column)
-    found = [_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
+    found = [_columns_of(snapshot, counted, number, key) for number in counted.lifetimes.of(dataset)]
     nodes = [node for each in found for node in each.nodes]
     return TaggedSources(_with_moved(counted, nodes), [number for each in found for number in each.whole])
 
 
-def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
-    """Return a column with what is nested in it, or all of a dataset, also columns that no edge mentions."""
+def _columns_of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> TaggedSources:
+    """Return a column with its nested columns, or all columns of a dataset, including those without edges."""
     if key is not None:
         return TaggedSources(nodes_in(snapshot, counted, number, key), [])
     keys = snapshot.columns(snapshot.graph.names[number]).by_key
@@ -216,7 +218,7 @@ def _of(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None)
 
 
 def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, key: str) -> TaggedSources:
-    """Return what holds a tag, by facets or by the tags file; raises NotKnown with the tags there are."""
+    """Return the columns with a tag, from facets or the tags file. Raises NotKnown with the known tags."""
     nodes: dict[int, None] = {}
     whole: dict[int, None] = {}
     known: set[str] = set()
@@ -224,26 +226,26 @@ def tagged_sources(snapshot: Snapshot, rules: UserRules, counted: CountedEdges, 
         known.add(tag[0])
         for number in counted.lifetimes.generations(dataset) if has_tag(*tag, key) else ():
             named = None if column is None else snapshot.columns(snapshot.graph.names[number]).key(column)
-            found = _of(snapshot, counted, number, named)
+            found = _columns_of(snapshot, counted, number, named)
             nodes.update(dict.fromkeys(found.nodes))
             whole.update(dict.fromkeys(found.whole))
     if not any(each.casefold() == key.casefold() for each in known):
         near = nearest(key, known) or sorted(known)[:NEAREST]
         come_from = f"Tags come from `tags` facets and from the file {rules.tags_file}."
-        raise NotKnown("tag", key, near, come_from, removal(snapshot))
+        raise NotKnown("tag", key, near, come_from, removal_note(snapshot))
     return TaggedSources(_with_moved(counted, list(nodes)), list(whole))
 
 
 def _with_moved(counted: CountedEdges, nodes: list[int]) -> list[int]:
-    """Return tagged columns with those that hold their values after a name moved (rule 10.11)."""
+    """Add the columns that contain the values of tagged columns after a name moved (rule 10.11)."""
     every = counted.nesting.whole(set(nodes))
     return [*nodes, *sorted(counted.moved_on(every, forward=True) - every)]
 
 
 def all_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str | None, tuple[str, str]]]:
-    """Yield (dataset, column or None, (key, value)) of each tag, by facets or by the tags file.
+    """Yield (dataset, column or None, (key, value)) of each tag, from facets or the tags file.
 
-    A tag also holds in the other locations that the names of its dataset have meant.
+    A tag also holds at the other locations that the names of its dataset have meant.
     """
     for dataset, column, tag in _own_tags(snapshot, rules):
         for location in (dataset, *snapshot.naming.moved.others(dataset)):
@@ -260,10 +262,10 @@ def _own_tags(snapshot: Snapshot, rules: UserRules) -> Iterator[tuple[Name, str 
                     yield dataset, column, tag
 
 
-def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> SurfaceItem:
+def _item(snapshot: Snapshot, show: ColumnConverter, each: Surfaced, found: FoundSurface) -> SurfaceItem:
     graph = snapshot.graph
     until = found.exposed_until(each)
-    how: StepTransformation | str = NOT_MASKED if each.tagged else NOBODY_SAYS
+    how: StepTransformation | str = NOT_MASKED if each.tagged else UNACCOUNTED
     name = graph.names[each.dataset]
     column = None if each.key is None else snapshot.columns(name).shown(each.key)
     source = Column(*name.parts, column) if each.tagged else None
@@ -288,11 +290,11 @@ def _item(snapshot: Snapshot, show: Shown, each: Surfaced, found: Exposed) -> Su
     )
 
 
-_LEFT_OUT = "its job does not say what feeds this column"
+_LEFT_OUT = "its job does not report what feeds this column"
 
 
 def _source(hit: Hit, ways: Mapping[int, Hit]) -> int:
-    """Follow parents back to where the walk began; what is unknown begins at itself."""
+    """Follow parents back to the start of the path; for an unknown column, this is the column itself."""
     parent, seen = hit.parent, {hit.node}
     while parent not in seen and (before := ways.get(parent)) is not None:
         seen.add(parent)

@@ -1,4 +1,4 @@
-"""Facets as sent, custom ones like any other: the newest of each run, job or dataset, straight from bronze."""
+"""The question `facets`: the newest value of any facet for each run, job or dataset, read from bronze."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,28 +15,28 @@ from headwater.lineage.runs.sent_facets import SentFacet, read_stored, sent_face
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.list_answers import FacetItem, Facets
 
-LOOKED_AT = 5_000
-"""Newest events (rule 1) that hold a facet of the name asked for; an answer that met this limit says `truncated`."""
+MAX_EVENTS = 5_000
+"""Maximum number of events with the facet that are read, newest first. Beyond this limit, the answer is `truncated`."""
 
 
 def newest_facets(bronze: Bronze, names: NameRules, *, entity: str, name: str, page: ListPage) -> Facets:
-    """Answer the newest value of a facet for each entity (rule 1), newest first; where that is deleted it has none.
+    """Answer the newest value of a facet for each entity (rule 1), newest first, without deleted ones.
 
-    names: canonical forms of datasets; entity: run, job or dataset; name: of the facet, such as `ownership`. Of a
-    dataset also input and output facets are found, such as `subset`.
+    names: rules for canonical names. entity: run, job or dataset. name: of the facet, such as `ownership`. For
+    datasets, this includes input and output facets, such as `subset`.
     """
     if not bronze.exists():
         return Facets([], totalCount=0, truncated=False, next=None)
-    events = events_with_member(bronze, name, LOOKED_AT)
+    events = events_with_member(bronze, name, MAX_EVENTS)
     newest: dict[Name, SentFacet] = {}
     for event_id, received_us, body in events:
         for sent in sent_facets(event_id, received_us, read_stored(body), names.in_event, names.job, of_runs=True):
             known = newest.get(sent.name)
             if (sent.entity, sent.facet) == (entity, name) and (known is None or known.order < sent.order):
                 newest[sent.name] = sent
-    cut = _ORDER.cut((sent for sent in newest.values() if not sent.is_deleted), page)
-    cut = cut._replace(partly=len(events) == LOOKED_AT)
-    return Facets([_item(sent) for sent in cut.rows], **cut.told)
+    result = _ORDER.page((sent for sent in newest.values() if not sent.is_deleted), page)
+    result = result._replace(is_partial=len(events) == MAX_EVENTS)
+    return Facets([_item(sent) for sent in result.rows], **result.info)
 
 
 _ORDER = RowOrder[SentFacet](
@@ -58,15 +58,15 @@ def _item(sent: SentFacet) -> FacetItem:
 
 
 def sql_of_run(bronze: Bronze, run_id: str) -> str | None:
-    """Return the SQL text that a run reported; None where it reported none."""
+    """Return the SQL that a run reported, None if it reported none."""
     if not bronze.exists():
         return None
     body = newest_of_run(bronze, run_id, "sql")
     return text_at(decode(body.encode()), "job", "facets", "sql", "query") if body else None
 
 
-def told_together(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
-    """Return the facets of a run or job as its events say together: of each the newest value, none that was deleted."""
+def merge_facets(events: Iterable[StoredBody], entity: str) -> dict[str, Any]:
+    """Return the newest value of each facet of a run or job over its events, without deleted ones."""
     newest: dict[str, SentFacet] = {}
     for event in events:
         for sent in sent_facets(event.event_id, event.received_us, read_stored(event.body), lambda *_: Name):

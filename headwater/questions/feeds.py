@@ -1,4 +1,4 @@
-"""What leads into a column directly; over what is gone the way is one step."""
+"""Direct steps into a column. A path through dropped datasets counts as one step."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from headwater.lineage.walks.column_graph import Graph
 
 
 class Feed(NamedTuple):
-    """One step into a column: from which node, by which transformation; over what is gone by all of them together."""
+    """A step into a column from a node. Through dropped datasets, the transformation combines all steps."""
 
     node: int
     transformation: Transformation
 
 
 def feeds(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
-    """Yield what leads into a column, through the meeting points of dataset-wide edges, each once."""
+    """Yield the steps into a column, each once, through the meeting points of dataset-wide edges."""
     seen: set[Feed] = set()
     todo = list(_next(graph, node, counted))
     while todo:
@@ -43,5 +43,5 @@ def _next(graph: Graph, node: int, counted: CountedEdges) -> Iterator[Feed]:
 
 
 def _over(one: Transformation, other: Transformation) -> Transformation:
-    """Return what two transformations are, one after the other."""
+    """Combine two transformations in sequence."""
     return Transformation(one.direct and other.direct, one.masked or other.masked, one.subtype or other.subtype, None)

@@ -1,4 +1,4 @@
-"""What changed between two runs of one pipeline, each a file of its events."""
+"""The differences in lineage between two files of events."""
 
 from functools import partial
 from hashlib import sha256
@@ -20,7 +20,7 @@ from headwater.questions.differences import difference
 def difference_of_files(
     rules: UserRules, before: Path, after: Path, *, page: ListPage, only: str | None = None
 ) -> Diff:
-    """Answer what changed; raises WrongQuestion naming the line that is no event."""
+    """Answer the differences. Raises WrongQuestion with the line of an invalid event."""
     old, new = (_moment_of(rules, path) for path in (before, after))
     return difference((old, old.counted()), (new, new.counted()), page=page, only=only)
 
@@ -31,10 +31,10 @@ def _moment_of(rules: UserRules, path: Path) -> SnapshotOfFacts:
     facts = []
     for event in read_event_texts(path):
         if event.text is None:
-            raise WrongQuestion(f"{path}, line {event.line} is too long to be an event.")
+            raise WrongQuestion(f"{path}, line {event.line} is longer than an event may be. Remove the line.")
         try:
             text = event.text.decode("utf-8", "replace")
             facts.append(reader.read(sha256(event.text).hexdigest()[:32], EVER_US, text))
         except InvalidEvent as error:
-            raise WrongQuestion(f"{path}, line {event.line} is no event: {error}") from error
+            raise WrongQuestion(f"{path}, line {event.line} is not a valid event: {error}") from error
     return SnapshotOfFacts(facts, contents, partial(remasked, rules), rules)

@@ -1,4 +1,4 @@
-"""What is other at one moment than at another, beside lineage: of everything, or of a few datasets and jobs."""
+"""Finds changes between two moments, of everything or of some datasets and jobs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,7 +21,10 @@ _Run = Callable[[], tuple[str, Name] | None]
 
 
 class Difference(NamedTuple):
-    """A change; run: looks up which run brought it, for what is shown alone. unlisted: no reader lists the column."""
+    """A change.
+
+    run: looks up its run, which is only needed for listed changes. unlisted: readers no longer list the column.
+    """
 
     thing: ChangedThing
     name: Name
@@ -34,15 +37,15 @@ class Difference(NamedTuple):
     unlisted: bool = False
 
     @property
-    def word(self) -> ChangeWord:
-        """Return what kind of change it is."""
+    def kind(self) -> ChangeWord:
+        """The kind of change."""
         if self.unlisted:
             return "not_listed"
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
 
 def dataset_differences(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
-    """Yield what is other of datasets, by their names without generations."""
+    """Yield the changes of datasets, by their names without generations."""
     yield from _datasets(live, history)
     yield from _unlisted(live, history)
     yield from _tags(history)
@@ -74,7 +77,7 @@ def _columns(history: ChangeHistory, found: ListsBetween) -> Iterator[Difference
         old, new = (each[column].type or "" if column in each else None for each in (was, now))
         if old != new:
             by = now[column].by if column in now else None
-            order = Order(*(by or found.after[0])[:4])  # only the base list removes a column
+            order = Order(*(by or found.after[0])[:4])  # only the base list removes columns
             run = partial(history.run_of, order)
             yield Difference("column", found.dataset, column, old, new, order.time_us, run)
 
@@ -93,7 +96,7 @@ def _unlisted(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
 
 def _tags(history: ChangeHistory) -> Iterator[Difference]:
     for each in history.tags():
-        was, now, newest = _held(each.before), _held(each.after), max(facet.order for facet in each.after)
+        was, now, newest = _active_tags(each.before), _active_tags(each.after), max(facet.order for facet in each.after)
         for column, key in {**was, **now}:
             old, new = was.get((column, key)), now.get((column, key))
             if old != new:
@@ -101,8 +104,8 @@ def _tags(history: ChangeHistory) -> Iterator[Difference]:
                 yield Difference("tag", each.dataset, column, old, new, newest.time_us, run)
 
 
-def _held(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
-    """Return the tags that hold: column and key → as answers show it."""
+def _active_tags(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
+    """Return the active tags: column and key → text in answers."""
     tags = (tag for facet in facets for tag in facet.tags)
     return {(tag.column, tag.key): f"{tag.key}={tag.value}" for tag in tags if tag.value.casefold() != "false"}
 
@@ -110,10 +113,10 @@ def _held(facets: Sequence[TagsFacet]) -> dict[tuple[str | None, str], str]:
 def _owners(live: LiveGraph, history: ChangeHistory) -> Iterator[Difference]:
     for each in history.facets(DATASET, ("ownership",)):
         dataset = live.naming.resolve(each.name, each.time_us).plain
-        yield from _owned(dataset, each, partial(history.run_at, live.naming.names_of(dataset), each.time_us))
+        yield from _owner_changes(dataset, each, partial(history.run_at, live.naming.names_of(dataset), each.time_us))
 
 
-def _owned(
+def _owner_changes(
     name: Name, found: FacetBetween, run: _Run, of: Literal["dataset", "job"] = "dataset"
 ) -> Iterator[Difference]:
     was, now = (_owner_names(text) for text in (found.before, found.after))
@@ -130,24 +133,24 @@ def _owner_names(text: str | None) -> set[str]:
 
 
 def new_jobs(live: LiveGraph, history: ChangeHistory) -> Iterator[tuple[Name, Difference]]:
-    """Yield the keys of jobs that were not heard of before, and what is said of them by the names they have now."""
+    """Yield the keys of new jobs, and their changes under their current names."""
     for key, at_us in history.first_heard(JOB):
         job = live.job(key)
         yield key, Difference("job", job, None, None, job.name, at_us, partial(history.run_of_job, key, at_us), "job")
 
 
 def deleted_jobs(history: ChangeHistory) -> Iterator[Difference]:
-    """Yield the jobs that were deleted by hand and have not run since."""
+    """Yield the jobs that were deleted manually and have not run since."""
     for job, at_us in history.deleted_jobs():
         yield Difference("job", job, None, job.name, None, at_us, lambda: None, "job")
 
 
 def job_differences(history: ChangeHistory) -> Iterator[Difference]:
-    """Yield what is told otherwise of jobs, be they new: owners, SQL and code."""
+    """Yield changes of owners, SQL and code of all jobs, including new ones."""
     for each in history.facets(JOB, ("ownership", *_TEXTS)):
         run = partial(history.run_of_job, each.name, each.time_us)
         if each.facet == "ownership":
-            yield from _owned(each.name, each, run, "job")
+            yield from _owner_changes(each.name, each, run, "job")
             continue
         thing, read = _TEXTS[each.facet]
         old, text = (read(decode(text.encode())) if text else None for text in (each.before, each.after))
@@ -164,4 +167,4 @@ def _code(facet: Any) -> str | None:
 
 
 _TEXTS: dict[str, tuple[ChangedThing, Callable[[Any], str | None]]] = {"sql": ("sql", _query), CODE: ("code", _code)}
-"""Facets of jobs → what of them changes, and how it is read."""
+"""Facets of jobs → the kind of change, and the function that reads the compared text."""

@@ -1,4 +1,4 @@
-"""How datasets and jobs fare: what failed, what is late by its own rhythm, and what has not been written since."""
+"""Health of datasets and jobs: failures, lateness by rhythm, and writes since then."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,21 +14,21 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.health_answers import HealthItem, HealthRun, NotRefreshed, Status
 from headwater.questions.neighbourhood import TableLinks
-from headwater.questions.rhythm import Punctuality, punctuality, times_of
+from headwater.questions.rhythm import Punctuality, punctuality, write_times
 
-FARTHEST = 1_000
-"""Datasets upstream or downstream of one that are looked at."""
+MAX_DATASETS = 1_000
+"""Maximum number of datasets upstream or downstream that are visited."""
 
-_NAMED = 5
+_MAX_NAMED = 5
 _SECOND = 1_000_000
-_NO_RHYTHM = Punctuality("unknown", "no run that completed is seen to write it")
-_NEVER = Punctuality("unknown", "no run of it is known to have completed")
+_NO_RHYTHM = Punctuality("unknown", "no completed run is known to write it")
+_NEVER = Punctuality("unknown", "no run is known to have completed")
 
 
-class Own(NamedTuple):
-    """How something fares by itself; since_us: what was not written after that has not seen it well.
+class HealthState(NamedTuple):
+    """The health of a dataset or job itself. since_us: start of its problem; datasets downstream need a later write.
 
-    until_us: up to when it is so if no event comes.
+    until_us: end of validity if no event arrives.
     """
 
     status: Status
@@ -40,43 +40,43 @@ class Own(NamedTuple):
     until_us: int = EVER_US
 
     @property
-    def is_well(self) -> bool:
-        """Tell whether nothing is wrong with it, as far as it is known."""
+    def is_healthy(self) -> bool:
+        """Whether no problem is known."""
         return self.since_us is None
 
 
 class HealthReader:
-    """Reads how things fare at one moment; keep it for one answer."""
+    """Reads health at one moment. Create one for each answer."""
 
     def __init__(self, live: LiveGraph, counted: CountedEdges, now_us: int):
-        """live: at rest on one generation while this is used."""
+        """live: locked to one generation while the reader is in use."""
         self.times = WrittenTimes(live, now_us)
         self._live, self._counted, self.now_us = live, counted, now_us
         self._links = TableLinks(live, counted, nothing_hidden)
         self._runs: dict[int, NewestRun | None] = {}
-        self._datasets: dict[Name, Own] = {}
+        self._datasets: dict[Name, HealthState] = {}
 
-    def of_dataset(self, dataset: Name) -> Own:
-        """Return how a dataset fares by itself: by its newest writes, and the jobs that made them."""
+    def of_dataset(self, dataset: Name) -> HealthState:
+        """Return the health of a dataset itself, from its newest writes and their jobs."""
         found = self._datasets.get(dataset)
         if found is None:
             found = self._datasets[dataset] = self._dataset(dataset)
         return found
 
-    def _dataset(self, dataset: Name) -> Own:
+    def _dataset(self, dataset: Name) -> HealthState:
         if not self._live.stands(dataset):
-            return Own("unknown", "it was dropped")
+            return HealthState("unknown", "it was dropped")
         outputs = self.times.outputs(dataset)
         writes = self.times.of_outputs(outputs)
         if not writes:
-            return Own("unknown", _NO_RHYTHM.reason)
+            return HealthState("unknown", _NO_RHYTHM.reason)
         runs = [run for job in {write.job for write in writes} if (run := self.newest_run(job))]
-        return self._judged(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
+        return self._health(writes, runs, lambda: self.times.first(outputs), lambda at: self.times.last(outputs, at))
 
-    def never_written(self, dataset: Name) -> tuple[Own, list[NewestRun]] | None:
-        """Return how a dataset fares that no run has written, and the runs that were to write it, the newest first.
+    def never_written(self, dataset: Name) -> tuple[HealthState, list[NewestRun]] | None:
+        """Return the health of a dataset that no run has written, and the runs that tried, newest first.
 
-        None if a run has completed a write of it, or if no run is known to have tried.
+        None if a run has completed a write, or if no run is known to have tried.
         """
         if not self._live.stands(dataset) or self.of_dataset(dataset).success is not None:
             return None
@@ -84,17 +84,17 @@ class HealthReader:
         if not runs or any(run.state == "COMPLETE" for run in runs):
             return None
         newest, has_failed = runs[0], any(run.state in ("FAIL", "ABORT") for run in runs)
-        reason = f"never written: none of the {len(runs)} known runs that were to write it has completed"
+        reason = f"never written: none of the {len(runs)} known runs that name it as an output has completed"
         if len(runs) == 1:
-            reason = "never written: the only known run that was to write it has not completed"
+            reason = "never written: the only known run that names it as an output has not completed"
         since_us = min(run.time_us for run in runs) if has_failed else None
         reason = f"{reason}, the newest is {newest.state}"
-        return Own("failed" if has_failed else "unknown", reason, None, newest, since_us=since_us), runs
+        return HealthState("failed" if has_failed else "unknown", reason, None, newest, since_us=since_us), runs
 
-    def of_job(self, job: int) -> Own:
-        """Return how a job fares by itself, by the number of its key."""
+    def of_job(self, job: int) -> HealthState:
+        """Return the health of a job, by the number of its key."""
         run = self.newest_run(job)
-        return self._judged(
+        return self._health(
             self.times.completed(job), [run] if run else [], lambda: self.times.first_heard(job),
             lambda at: next((write.time_us for write in self.times.completed(job, at)), None),
         )  # fmt: skip
@@ -105,17 +105,17 @@ class HealthReader:
             self._runs[job] = self.times.newest_run(job)
         return self._runs[job]
 
-    def _judged(
+    def _health(
         self, writes: list[RanWrite], runs: list[NewestRun], first: Callable[[], int | None],
         last: Callable[[int], int | None],
-    ) -> Own:  # fmt: skip
+    ) -> HealthState:  # fmt: skip
         def silence(at_us: int) -> int | None:
             before = last(at_us)
             return None if before is None else at_us - before
 
         success = writes[0] if writes else None
         newest = max(runs, key=lambda run: run.time_us, default=None)
-        times = times_of(writes)
+        times = write_times(writes)
         found = punctuality(times, self.now_us, first() or times[0], silence) if times else _NEVER
         failed = [
             run
@@ -124,16 +124,16 @@ class HealthReader:
         ]
         if failed:
             last_failed = max(failed, key=lambda run: run.time_us)
-            reason = f"the newest run is {last_failed.state} and nothing has completed since; {found.reason}"
-            return Own("failed", reason, success, last_failed, found, last_failed.time_us, self.now_us)
+            reason = f"the newest run is {last_failed.state} and no run has completed since; {found.reason}"
+            return HealthState("failed", reason, success, last_failed, found, last_failed.time_us, self.now_us)
         if found.verdict == "late":
-            under_way = ", a run is under way" if newest and newest.state == "RUNNING" else ""
-            return Own("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
+            under_way = ", a run is in progress" if newest and newest.state == "RUNNING" else ""
+            return HealthState("late", found.reason + under_way, success, newest, found, found.due_us, self.now_us)
         verdict: Status = "ok" if found.verdict == "on time" else "unknown"
-        return Own(verdict, found.reason, success, newest, found, until_us=self._until(found, runs))
+        return HealthState(verdict, found.reason, success, newest, found, until_us=self._until(found, runs))
 
     def _until(self, found: Punctuality, runs: list[NewestRun]) -> int:
-        """Return up to when something stays well: until the next write is due, or a run that goes on is lost."""
+        """Return until when a healthy state is valid: until the next write is due, or a running run counts as lost."""
         lost = (run.time_us + LOST_AFTER_US for run in runs if run.state == "RUNNING")
         until_us = min((each for each in lost if each >= self.now_us), default=EVER_US)
         if found.verdict == "on time" and found.rhythm and found.due_us is not None:
@@ -142,26 +142,26 @@ class HealthReader:
         return until_us
 
     def around(self, dataset: Name, *, forward: bool, seen: set[int] | None = None) -> Iterator[tuple[Name, int]]:
-        """Yield the datasets downstream or upstream of one with their distance, the nearest first.
+        """Yield the datasets downstream or upstream with their distance, nearest first.
 
-        seen: numbers of those that need not be looked at again, which this adds to; without it so many are looked at.
+        seen: numbers of datasets to skip, extended by this call. Without it, at most `MAX_DATASETS` are visited.
         """
         start = self._counted.lifetimes.newest(dataset)
-        most = FARTHEST if seen is None else None
+        most = MAX_DATASETS if seen is None else None
         seen = set() if seen is None else seen
         if start is None:
             return
         seen.add(start)
         todo = [(start, 0)]
-        for number, far in todo:  # grows meanwhile
-            for each in self._links.beside(number, forward=forward):
+        for number, far in todo:  # grows during the loop
+            for each in self._links.neighbours(number, forward=forward):
                 if each not in seen and (most is None or len(seen) <= most):
                     seen.add(each)
                     todo.append((each, far + 1))
                     yield self._live.graph.names[each].plain, far + 1
 
     def waits_for(self, dataset: Name) -> list[Name]:
-        """Return what upstream of a dataset is not well since before it was last written, the nearest first."""
+        """Return the upstream datasets whose problems started after the dataset was last written, nearest first."""
         success = self.of_dataset(dataset).success
         if success is None:
             return []
@@ -169,35 +169,35 @@ class HealthReader:
             name
             for name, _ in self.around(dataset, forward=False)
             if (since := self.of_dataset(name).since_us) is not None and since > success.time_us
-        ][:_NAMED]
+        ][:_MAX_NAMED]
 
     def not_refreshed(self, dataset: Name, since_us: int) -> Iterator[NotRefreshed]:
-        """Yield what lies downstream of a dataset and was not written since a moment."""
+        """Yield the datasets downstream that were not written since a moment."""
         for name, far in self.around(dataset, forward=True):
             last = self.times.last(self.times.outputs(name), self.now_us)
             if last is not None and last <= since_us:
                 yield NotRefreshed(*name.parts, far, iso(last), False)
 
     def shown_dataset(self, dataset: Name) -> HealthItem:
-        """Return how a dataset fares, with what upstream of it is not well."""
-        own = self.of_dataset(dataset)
-        return self.shown("dataset", dataset, own, self.waits_for(dataset) if own.is_well else [])
+        """Return the health item of a dataset, including upstream problems."""
+        state = self.of_dataset(dataset)
+        return self.shown("dataset", dataset, state, self.waits_for(dataset) if state.is_healthy else [])
 
     def shown(
-        self, kind: str, name: Name, own: Own, waits_for: Sequence[Name], failed_with: Sequence[Name] = ()
+        self, kind: str, name: Name, state: HealthState, waits_for: Sequence[Name], failed_with: Sequence[Name] = ()
     ) -> HealthItem:
-        """Return how something fares as answers have it; the reason begins with the error of the run that failed."""
-        status, reason, found = own.status, own.reason, own.punctuality
-        run = self.shown_run(own.run) if own.run else None
+        """Return a health item. The reason starts with the error of the failed run."""
+        status, reason, found = state.status, state.reason, state.punctuality
+        run = self.shown_run(state.run) if state.run else None
         if status == "failed" and run and run.error:
             reason = f"{run.error}; {reason}"
         if waits_for:
             names = ", ".join(each.name for each in waits_for)
-            status, reason = "stale", f"not written since {names} failed or is late; {reason}"
+            status, reason = "stale", f"not written since {names} failed or became late; {reason}"
         return HealthItem(
             "job" if kind == "job" else "dataset", *name.parts, status, reason,
-            iso(own.success.time_us) if own.success else None,
-            self.times.run_key(own.success.run) if own.success else None,
+            iso(state.success.time_us) if state.success else None,
+            self.times.run_key(state.success.run) if state.success else None,
             run,
             found.rhythm.usual_us / _SECOND if found.rhythm else None, iso(found.due_us),
             found.late_us / _SECOND if found.late_us is not None else None,
@@ -206,7 +206,7 @@ class HealthReader:
         )  # fmt: skip
 
     def shown_run(self, run: NewestRun) -> HealthRun:
-        """Return a run as answers have it, with the error of one that failed."""
+        """Return a run for answers, with its error if it failed."""
         job = self._live.job(self._live.names.name(run.job))
         error = self.times.error(run.run) if run.failed else None
         return HealthRun(self.times.run_key(run.run), Job(*job.parts), run.state, iso(run.time_us), error)

@@ -1,4 +1,4 @@
-"""The tree of a run: what it is part of, and what is part of it, with states and durations."""
+"""The question `hierarchy`: parents and children of a run, with states and durations."""
 
 from headwater.events.times import iso
 from headwater.index.reading.run_tree import RunTree, TreeRun
@@ -8,13 +8,13 @@ from headwater.questions.answers.answer_parts import Job
 from headwater.questions.answers.hierarchy_answers import Hierarchy, HierarchyRun
 
 UNREPORTED = "UNREPORTED"
-"""The state of a run that others name as their parent or root, and that sent no event itself."""
+"""State of a run that other runs name as parent or root, but that sent no event."""
 
 
 def hierarchy(runs: RunTree, run_id: str, *, limit: int, offset: int) -> Hierarchy:
-    """Answer a run, what it is part of, and a page of what is part of it, oldest first.
+    """Answer a run, its ancestors, and a page of its descendants, oldest first.
 
-    Raises NotKnown for a run that nobody names, WrongQuestion for an id of several.
+    Raises NotKnown for an unknown run, and WrongQuestion if the id matches several runs.
     """
     run = runs.find(run_id)
     states = {state or UNREPORTED: count for state, count in runs.states(run)}

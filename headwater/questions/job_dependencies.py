@@ -1,4 +1,4 @@
-"""Control flow: what the facet `jobDependencies` of a run says of its job."""
+"""Control flow from the facet `jobDependencies`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from headwater.questions.job_graph import Dependency
 
 
 def dependencies_of(job: Name, facet: Any) -> Iterator[Dependency]:
-    """Yield for what a job waits and what waits for it; facet: decoded, of any shape."""
+    """Yield the dependencies of a job. facet: decoded, of any shape."""
     for side in ("upstream", "downstream"):
         listed = facet.get(side) if isinstance(facet, dict) else None
         for each in listed if isinstance(listed, list) else ():

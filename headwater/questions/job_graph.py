@@ -1,4 +1,4 @@
-"""The graph of jobs at a granularity: which job writes what another reads, and which waits for which."""
+"""The question `job-graph`: data flow and control flow between jobs at a granularity."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,29 +14,29 @@ from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.hierarchy_answers import ControlFlow, DataFlow, DataHub, JobGraph, JobNode
 from headwater.questions.subjects import find_job
 
-_NAMED = 5
-_LOOKED_AT = 5_000
-"""Jobs whose dependencies are looked at."""
+_MAX_NAMED = 5
+_MAX_JOBS = 5_000
+"""Maximum number of jobs whose dependencies are read."""
 
 _PAIRS = 10
-"""A dataset with more pairs of writers and readers than so many times these jobs is a hub: answers stay linear."""
+"""A dataset with more writer-reader pairs than this number times its jobs is a hub, so that answers stay linear."""
 
 Pair = tuple[Name, Name]
 
 
 class Dependency(NamedTuple):
-    """Control flow as an orchestrator tells it: one job waits for another."""
+    """Control flow that an orchestrator reports: `successor` waits for `predecessor`."""
 
-    before: Name
-    behind: Name
+    predecessor: Name
+    successor: Name
     type: str | None
     rule: str | None
 
 
-class JobKnowledge(NamedTuple):
-    """What is known of jobs beside lineage: how they fold, what they are part of, for what they wait.
+class JobContext(NamedTuple):
+    """Facts about jobs: how they fold, their ancestors and dependencies.
 
-    orchestrated: tasks and DAGs, be it without a dataset; named: jobs of a namespace (or any) and name, likewise.
+    orchestrated: tasks and DAGs, also those without datasets. named: returns jobs by namespace (or any) and name.
     """
 
     orchestrated: Iterable[Name]
@@ -47,7 +47,7 @@ class JobKnowledge(NamedTuple):
 
 
 class JobBounds(NamedTuple):
-    """Around which job, how far before and behind it, how many nodes; job: None for all."""
+    """The central job (None: all jobs), the distances upstream and downstream, and the maximum number of nodes."""
 
     job: tuple[str | None, str] | None
     up: int
@@ -55,8 +55,8 @@ class JobBounds(NamedTuple):
     limit: int
 
 
-class _Passing(NamedTuple):
-    """Which jobs write and read a dataset, and the same from the jobs' side: as large as what events mention."""
+class _DatasetFlow(NamedTuple):
+    """Which jobs write and read each dataset, and the datasets of each job."""
 
     writers: Mapping[Name, set[Name]]
     readers: Mapping[Name, set[Name]]
@@ -65,45 +65,46 @@ class _Passing(NamedTuple):
 
 
 def job_graph(
-    snapshot: Snapshot, counted: CountedEdges, known: JobKnowledge, granularity: Granularity, bounds: JobBounds
+    snapshot: Snapshot, counted: CountedEdges, known: JobContext, granularity: Granularity, bounds: JobBounds
 ) -> JobGraph:
-    """Answer jobs, the datasets that pass between them, and which waits for which.
+    """Answer jobs with data flow and control flow between them.
 
-    Of more than the bound those that hang together: a cut by name would leave jobs without any flow.
+    If there are more jobs than the limit, connected jobs are returned, because a cut by name would leave jobs without
+    flows.
 
-    Raises NotKnown for a job that nobody knows, WrongQuestion where several may be meant.
+    Raises NotKnown for an unknown job, and WrongQuestion if several jobs match.
     """
     jobs = {group.job for number, (group, _) in snapshot.graph.sets.items() if group.has_job and counted.says(number)}
-    passing = _data(snapshot, counted, known.fold)
-    waits, cut = _control(known, (job for job in jobs if len(known.ancestors(job)) == 1))
+    flow = _data_flow(snapshot, counted, known.fold)
+    control, cut = _control_flow(known, (job for job in jobs if len(known.ancestors(job)) == 1))
     level_of = {
         each.job: each.level
-        for job in sorted({*(end for pair in waits for end in pair), *jobs})
+        for job in sorted({*(end for pair in control for end in pair), *jobs})
         for each in known.ancestors(job)
     }
-    stands_for = Counter(known.fold(job) for job in jobs)
-    every = set(stands_for) | {job for pair in waits for job in pair}
+    represents = Counter(known.fold(job) for job in jobs)
+    every = set(represents) | {job for pair in control for job in pair}
     far: dict[Name, int] = {}
     start = None
     if bounds.job is not None:
         start = known.fold(_find(snapshot, every | jobs, known, *bounds.job))
-        far = _around(start, passing, waits, bounds)
-    kept = islice(_together(far or every, passing, waits, far), bounds.limit)
-    shown = sorted(kept, key=lambda job: (abs(far.get(job, 0)), -stands_for[job], job))
+        far = _around(start, flow, control, bounds)
+    limited = islice(_connected_first(far or every, flow, control, far), bounds.limit)
+    shown = sorted(limited, key=lambda job: (abs(far.get(job, 0)), -represents[job], job))
     place = {job: at for at, job in enumerate(shown)}
     nodes = [
-        JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), stands_for[job], far.get(job))
+        JobNode(*snapshot.job(job).parts, level_of.get(job, "statement"), represents[job], far.get(job))
         for job in shown
     ]
-    flows, hubs = _flows(passing, place, start)
+    flows, hubs = _flows(flow, place, start)
     return JobGraph(
         granularity,
         nodes,
         flows,
         hubs,
         [
-            ControlFlow(place[start], place[end], told.type, told.rule)
-            for (start, end), told in sorted(waits.items(), key=lambda each: each[0])
+            ControlFlow(place[start], place[end], dependency.type, dependency.rule)
+            for (start, end), dependency in sorted(control.items(), key=lambda each: each[0])
             if start in place and end in place
         ],
         len(far or every),
@@ -111,24 +112,24 @@ def job_graph(
     )
 
 
-def _together(
-    jobs: Iterable[Name], passing: _Passing, waits: Iterable[Pair], far: Mapping[Name, int]
+def _connected_first(
+    jobs: Iterable[Name], flow: _DatasetFlow, control: Iterable[Pair], far: Mapping[Name, int]
 ) -> Iterator[Name]:  # fmt: skip
-    """Yield jobs, the nearest first, else from the one with most flows on to what these lead to or come from."""
-    beside: defaultdict[Name, set[Name]] = defaultdict(set)
-    for before, behind in waits:
-        beside[before].add(behind)
-        beside[behind].add(before)
-    sides = (passing.written, passing.readers), (passing.read, passing.writers)
+    """Yield jobs nearest first, or connected ones starting with the job that has the most flows."""
+    neighbours: defaultdict[Name, set[Name]] = defaultdict(set)
+    for predecessor, successor in control:
+        neighbours[predecessor].add(successor)
+        neighbours[successor].add(predecessor)
+    sides = (flow.written, flow.readers), (flow.read, flow.writers)
 
     def weight(job: Name) -> tuple[int, int, Name]:
         flows = sum(len(others.get(each, ())) for own, others in sides for each in own.get(job, ()))
-        return abs(far.get(job, 0)), -flows - len(beside.get(job, ())), job
+        return abs(far.get(job, 0)), -flows - len(neighbours.get(job, ())), job
 
     if far:
         yield from sorted(jobs, key=weight)
         return
-    seen, gone_through = set[Name](), (set[Name](), set[Name]())
+    seen, visited = set[Name](), (set[Name](), set[Name]())
     for start in sorted(jobs, key=weight):
         todo = deque([start])
         while todo:
@@ -137,23 +138,22 @@ def _together(
                 continue
             seen.add(job)
             yield job
-            found = set(beside.get(job, ()))
-            for (own, others), gone in zip(sides, gone_through, strict=True):
+            found = set(neighbours.get(job, ()))
+            for (own, others), gone in zip(sides, visited, strict=True):
                 fresh = own.get(job, set()) - gone
                 gone.update(fresh)
                 found.update(*(others.get(dataset, ()) for dataset in fresh))
             todo.extend(sorted(found - seen, key=weight))
 
 
-def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:
-    """Return what passes between jobs that are shown: pair by pair, or by a dataset where its pairs are too many."""
+def _flows(flow: _DatasetFlow, place: Mapping[Name, int], asked: Name | None) -> tuple[list[DataFlow], list[DataHub]]:
+    """Return data flows between shown jobs as pairs, and datasets with too many pairs as hubs."""
     found: defaultdict[tuple[int, int], list[Name]] = defaultdict(list)
     hubs = []
     middle = -1 if asked is None else place.get(asked, -1)
-    for dataset in sorted(passing.writers):
+    for dataset in sorted(flow.writers):
         writers, readers = (
-            sorted(place[job] for job in side.get(dataset, ()) if job in place)
-            for side in (passing.writers, passing.readers)
+            sorted(place[job] for job in side.get(dataset, ()) if job in place) for side in (flow.writers, flow.readers)
         )
         is_hub = len(writers) * len(readers) > _PAIRS * (len(writers) + len(readers))
         if is_hub:
@@ -163,23 +163,23 @@ def _flows(passing: _Passing, place: Mapping[Name, int], asked: Name | None) -> 
                 if start != end:
                     found[start, end].append(dataset)
     flows = [
-        DataFlow(*ends, len(names), [Dataset(*name.parts) for name in names[:_NAMED]])
+        DataFlow(*ends, len(names), [Dataset(*name.parts) for name in names[:_MAX_NAMED]])
         for ends, names in sorted(found.items())
     ]
     return flows, hubs
 
 
-def _find(snapshot: Snapshot, there: Iterable[Name], known: JobKnowledge, namespace: str | None, name: str) -> Name:
+def _find(snapshot: Snapshot, there: Iterable[Name], known: JobContext, namespace: str | None, name: str) -> Name:
     every = [*there]
     try:
         return find_job(snapshot, every, namespace, name, whole=True)
-    except NotKnown:  # it may have run without a word on datasets
+    except NotKnown:  # it may have run without reporting datasets
         others = [*known.named(namespace, name)]
         return find_job(snapshot, others or every, namespace, name)
 
 
-def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Passing:
-    found = _Passing(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
+def _data_flow(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _DatasetFlow:
+    found = _DatasetFlow(defaultdict(set), defaultdict(set), defaultdict(set), defaultdict(set))
     for number, (group, lineage) in snapshot.graph.sets.items():
         if group.has_job and counted.says(number):
             job = fold(group.job)
@@ -192,53 +192,53 @@ def _data(snapshot: Snapshot, counted: CountedEdges, fold: Fold) -> _Passing:
     return found
 
 
-def _control(known: JobKnowledge, jobs: Iterable[Name]) -> tuple[dict[Pair, Dependency], bool]:
-    """Return which job waits for which, and whether more jobs than were looked at might say so."""
-    told: dict[Pair, Dependency] = {}
+def _control_flow(known: JobContext, jobs: Iterable[Name]) -> tuple[dict[Pair, Dependency], bool]:
+    """Return control flow by pairs of jobs, and whether the limit left out jobs."""
+    dependencies: dict[Pair, Dependency] = {}
     asked = sorted({*known.orchestrated, *jobs})
-    for job in asked[:_LOOKED_AT]:
+    for job in asked[:_MAX_JOBS]:
         for each in known.dependencies(job):
-            pair = known.fold(each.before), known.fold(each.behind)
+            pair = known.fold(each.predecessor), known.fold(each.successor)
             if pair[0] != pair[1]:
-                told.setdefault(pair, each)
-    return told, len(asked) > _LOOKED_AT
+                dependencies.setdefault(pair, each)
+    return dependencies, len(asked) > _MAX_JOBS
 
 
-def _around(start: Name, passing: _Passing, waits: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
-    """Return the jobs around one by their distance, below 0 before it."""
+def _around(start: Name, flow: _DatasetFlow, control: Iterable[Pair], bounds: JobBounds) -> dict[Name, int]:
+    """Return the jobs around a job with their distance, negative upstream."""
     links: tuple[defaultdict[Name, set[Name]], ...] = (defaultdict(set), defaultdict(set))
-    for before, behind in waits:
-        links[0][behind].add(before)
-        links[1][before].add(behind)
+    for predecessor, successor in control:
+        links[0][successor].add(predecessor)
+        links[1][predecessor].add(successor)
     found = {start: 0}
-    for beside, through, jobs, depth, sign in (
-        (links[0], passing.read, passing.writers, bounds.up, -1),
-        (links[1], passing.written, passing.readers, bounds.down, 1),
+    for neighbours, through, jobs, depth, sign in (
+        (links[0], flow.read, flow.writers, bounds.up, -1),
+        (links[1], flow.written, flow.readers, bounds.down, 1),
     ):
-        for job, far in _reached(start, _Steps(beside, through, jobs), depth):
+        for job, far in _reached(start, _Steps(neighbours, through, jobs), depth):
             found.setdefault(job, sign * far)
     return found
 
 
 class _Steps(NamedTuple):
-    """Where one may go from a job: to others, and through datasets to the jobs on their other side."""
+    """Steps from a job: to dependent jobs, and through datasets to the jobs on their other side."""
 
-    beside: Mapping[Name, set[Name]]
+    neighbours: Mapping[Name, set[Name]]
     through: Mapping[Name, set[Name]]
     jobs: Mapping[Name, set[Name]]
 
 
 def _reached(start: Name, steps: _Steps, depth: int) -> Iterator[tuple[Name, int]]:
-    """Yield jobs, the nearest first; each dataset is gone through once."""
-    todo, seen, gone_through = deque([(start, 0)]), {start}, set[Name]()
+    """Yield reachable jobs, nearest first. Each dataset is visited once."""
+    todo, seen, visited = deque([(start, 0)]), {start}, set[Name]()
     while todo:
         job, far = todo.popleft()
         if far == depth:
             continue
-        fresh = steps.through.get(job, set()) - gone_through
-        gone_through |= fresh
-        beside = steps.beside.get(job, set()).union(*(steps.jobs.get(dataset, set()) for dataset in fresh))
-        for each in sorted(beside - seen):
+        fresh = steps.through.get(job, set()) - visited
+        visited |= fresh
+        neighbours = steps.neighbours.get(job, set()).union(*(steps.jobs.get(dataset, set()) for dataset in fresh))
+        for each in sorted(neighbours - seen):
             seen.add(each)
             todo.append((each, far + 1))
             yield each, far + 1

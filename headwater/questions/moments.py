@@ -1,4 +1,4 @@
-"""Moments as they are asked for: a time, a day, or a word for what happened then, which an index must look up."""
+"""Moments in questions: a time, a day, or a word for an event that an index must look up."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,18 +8,18 @@ from headwater.errors import WrongQuestion
 from headwater.events.times import parse_time
 
 Microseconds = NewType("Microseconds", int)
-"""A moment, since 1970 UTC; asked for as text, ISO 8601."""
+"""A time in microseconds since 1970 UTC; in requests, a text in ISO 8601."""
 
-WRITTEN = "ISO 8601, UTC without a zone; + is %2B."
-WORDS = "Or yesterday (its first second, UTC), last_green:JOB, deploy, deploy:VERSION, run:ID."
+WRITTEN = "ISO 8601, UTC if it has no zone; write + as %2B in a URL."
+WORDS = "Or yesterday (00:00 UTC), last_green:JOB, deploy, deploy:VERSION, run:ID."
 
 _WORD = re.compile(r"(?:(last_green|run|deploy):(.+)|(deploy))", re.DOTALL)
 
 
 class Moment(NamedTuple):
-    """A time in us, UTC; or None, and a word with what it is of: `last_green` a job, `deploy` a version, `run` a run.
+    """A time in us (UTC), or a word with its argument.
 
-    `deploy` of nothing is the newest.
+    Words are `last_green` with a job, `deploy` with a version (empty: the newest), and `run` with a run.
     """
 
     time_us: int | None
@@ -27,14 +27,14 @@ class Moment(NamedTuple):
     of: str = ""
 
     def fixed_us(self) -> int:
-        """Return the time; raises WrongQuestion for a word, where no index is at hand that could tell."""
+        """Return the time. Raises WrongQuestion for a word, because there is no index to look it up."""
         if self.time_us is None:
-            raise WrongQuestion(f"{self.word!r} is known where there is an index. Here write a time.")
+            raise WrongQuestion(f"{self.word!r} can only be resolved by an index, which is missing here. Write a time.")
         return self.time_us
 
 
 def read_moment(parameter: str, text: str) -> Moment:
-    """Read a moment that was asked for; raises WrongQuestion naming the parameter."""
+    """Parse a moment. Raises WrongQuestion with the name of the parameter."""
     if found := _WORD.fullmatch(text):
         return Moment(None, found[1] or found[3], found[2] or "")
     if text == "yesterday":
@@ -44,9 +44,11 @@ def read_moment(parameter: str, text: str) -> Moment:
 
 
 def moment_us(parameter: str, text: str, or_else: str = "") -> Microseconds:
-    """Read a time that was asked for; raises WrongQuestion naming the parameter."""
+    """Parse a time. Raises WrongQuestion with the name of the parameter."""
     snapshot, _ = parse_time(text)
     if snapshot is None:
-        hint = " In a URL + is written %2B." if " " in text else ""
-        raise WrongQuestion(f"{parameter}={text[:40]!r} is no time. Write it like 2026-03-01T12:00:00Z.{hint}{or_else}")
+        hint = " In a URL, write + as %2B." if " " in text else ""
+        raise WrongQuestion(
+            f"{parameter}={text[:40]!r} is not a time. Write it like 2026-03-01T12:00:00Z.{hint}{or_else}"
+        )
     return Microseconds(snapshot)

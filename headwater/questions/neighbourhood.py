@@ -1,4 +1,4 @@
-"""What lies around a dataset or a column: tables, columns and the edges between them, enough to draw it."""
+"""The question `lineage`: tables, columns and edges around a dataset or a column, for a graph."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,18 +20,18 @@ from headwater.questions.answers.picture_answers import (
     Neighbourhood,
     TableEdge,
 )
+from headwater.questions.conversions import shown_column, shown_transformation
 from headwater.questions.feeds import feeds
-from headwater.questions.showing import shown_column, shown_transformation
 from headwater.questions.subjects import Subject, find_column, find_dataset, nodes_of
 
 COLUMNS_NAMED = 200
-"""Columns of a table that are named; `columnCount` counts all."""
+"""Maximum number of columns listed for a table; `columnCount` counts all."""
 
 Ends = tuple[int, int]
 
 
 class PictureBounds(NamedTuple):
-    """How far to look: edges towards what feeds it, edges towards what it feeds; limit: columns, or tables."""
+    """Maximum distances upstream and downstream. limit: maximum number of columns, or tables."""
 
     up: int
     down: int
@@ -39,7 +39,7 @@ class PictureBounds(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """distances: by dataset, below 0 upstream; columns: (node, distance, masked) in the order of the answer."""
+    """distances: by dataset, negative upstream. columns: (node, distance, masked) in the order of the answer."""
 
     distances: dict[int, int]
     columns: list[tuple[int, int, bool]]
@@ -57,11 +57,12 @@ def neighbourhood(
     fold: Fold = as_it_is,
     hides: Callable[[Name], bool] = nothing_hidden,
 ) -> Neighbourhood:
-    """Answer the tables around a dataset; with a column only the columns related to it, and what may hide behind them.
+    """Answer the tables around a dataset; for a column, the related columns and tables that may hide more.
 
-    `masked` of a column: every way there has a step that masks; of an edge: it has no clear DIRECT transformation.
-    fold: what jobs stand for those that make an edge. hides: datasets that are left out around a dataset, and what only
-    they lead to; the way of a column shows all.
+    `masked` of a column: every path has a step that masks. `masked` of an edge: it has no unmasked DIRECT
+    transformation.
+    fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and what only it leads to;
+    the path of a column shows all.
     """
     dataset = find_dataset(snapshot, rules, asked, in_events=True)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
@@ -85,20 +86,20 @@ def neighbourhood(
         [_column(snapshot, place, *each) for each in found.columns],
         list(_column_edges(snapshot, counted, mode, [node for node, _, _ in found.columns])),
         list(_table_edges(snapshot, links, place, fold)),
-        len(links.left_out - place.keys()),
+        len(links.hidden_neighbours - place.keys()),
         found.truncated,
     )
 
 
 class TableLinks:
-    """Which tables lead to which: sets of edges by (source, output); left_out: what was hidden beside them."""
+    """Links between tables: edge sets by (source, output). hidden_neighbours: hidden neighbours."""
 
     def __init__(self, snapshot: Snapshot, counted: CountedEdges, hides: Callable[[Name], bool]):
         self._graph, self._counted, self._hides = snapshot.graph, counted, hides
-        self.left_out: set[int] = set()
+        self.hidden_neighbours: set[int] = set()
 
-    def beside(self, number: int, *, forward: bool) -> dict[int, list[int]]:
-        """Return the neighbours of a table on one side, each with its edge sets; what is gone is passed through.
+    def neighbours(self, number: int, *, forward: bool) -> dict[int, list[int]]:
+        """Return the neighbours of a table on one side, each with its edge sets, passing through dropped tables.
 
         A reader of another generation of a table reads that table, too (rule 10).
         """
@@ -113,7 +114,7 @@ class TableLinks:
                 seen.add(far)
         found.pop(number, None)
         hidden = {far for far in found if self._hides(self._graph.names[far].plain)}
-        self.left_out |= hidden
+        self.hidden_neighbours |= hidden
         return {far: edge_sets for far, edge_sets in found.items() if far not in hidden}
 
     def _next(self, number: int, *, forward: bool) -> Iterator[tuple[int, int]]:
@@ -138,7 +139,7 @@ def _tables_around(links: TableLinks, start: int, reach: PictureBounds) -> _Foun
         seen = {start}
         while queue:
             number, far = queue.popleft()
-            for each in links.beside(number, forward=forward) if far < depth else ():
+            for each in links.neighbours(number, forward=forward) if far < depth else ():
                 if each not in seen:
                     seen.add(each)
                     truncated = truncated or len(distances) >= reach.limit
@@ -173,18 +174,18 @@ def _columns_around(
         distances.setdefault(snapshot.graph.dataset_of[node], distance)
     for number, far in [*distances.items()]:
         if 0 <= far < reach.down:
-            for each, edge_sets in links.beside(number, forward=True).items():
+            for each, edge_sets in links.neighbours(number, forward=True).items():
                 if any(snapshot.graph.is_opaque(edge_set, number) for edge_set in edge_sets):
                     distances.setdefault(each, far + 1)
         if -reach.up < far <= 0:
-            for each, edge_sets in links.beside(number, forward=False).items():
+            for each, edge_sets in links.neighbours(number, forward=False).items():
                 if not all(snapshot.graph.sets[edge_set][1].carries for edge_set in edge_sets):
                     distances.setdefault(each, far - 1)
     return _Found(distances, columns, truncated)
 
 
 def _table(snapshot: Snapshot, links: TableLinks, number: int, shown: dict[int, int]) -> LineageTable:
-    fed_by, feeding = links.beside(number, forward=False), links.beside(number, forward=True)
+    fed_by, feeding = links.neighbours(number, forward=False), links.neighbours(number, forward=True)
     sets = snapshot.graph.sets
     return LineageTable(
         *_named(snapshot, snapshot.graph.names[number]),
@@ -214,17 +215,17 @@ def _column_edges(snapshot: Snapshot, counted: CountedEdges, mode: Mode, nodes: 
             if feed.node in place and (mode == "any" or feed.transformation.direct):
                 transformations.setdefault(feed.node, []).append(feed.transformation)
         for source, found in sorted(transformations.items(), key=lambda each: place[each[0]]):
-            telling = min(found, key=lambda each: (not each.direct, each.masked, each.subtype or ""))
-            transformation = shown_transformation(telling)
+            clearest = min(found, key=lambda each: (not each.direct, each.masked, each.subtype or ""))
+            transformation = shown_transformation(clearest)
             yield ColumnEdge(place[source], at, transformation.type, transformation.subtype, transformation.masking)
 
 
 def _table_edges(snapshot: Snapshot, links: TableLinks, place: dict[int, int], fold: Fold) -> Iterator[TableEdge]:
     sets = snapshot.graph.sets
     for number, at in place.items():
-        beside = links.beside(number, forward=True)
-        for far in sorted(beside.keys() & place.keys(), key=place.__getitem__):
-            edge_sets = beside[far]
+        neighbours = links.neighbours(number, forward=True)
+        for far in sorted(neighbours.keys() & place.keys(), key=place.__getitem__):
+            edge_sets = neighbours[far]
             jobs = sorted({fold(sets[each][0].job) for each in edge_sets})
-            told = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
-            yield TableEdge(at, place[far], told, [Job(*snapshot.job(job).parts) for job in jobs])
+            has_columns = not any(snapshot.graph.is_opaque(each, number) for each in edge_sets)
+            yield TableEdge(at, place[far], has_columns, [Job(*snapshot.job(job).parts) for job in jobs])

@@ -1,6 +1,6 @@
-"""How producers are pointed at a Headwater: what to copy for each of them, and an event to try with.
+"""The question `connect`: configuration to copy for each producer, and a test event.
 
-`docs/connect.md`, the page, the command and the notebooks all show these texts.
+`docs/connect.md`, the page, the command and the notebooks show these texts.
 """
 
 import json
@@ -15,16 +15,18 @@ from headwater.questions.answers.list_answers import ProducerSetup, ProducerSetu
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 AUTH_KEY = "spark.openlineage.transport.auth.apiKey"
 KEY = "YOUR_KEY"
-"""Stands where a key with the role `write` belongs; a Headwater without keys reads none."""
+"""Placeholder for a key with the role `write`. A Headwater without keys ignores it."""
 
 FABRIC = (
     "spark.master", "spark.app.name", "spark.synapse.context.notebookname", "trident.workspace.id",
     "trident.artifact.id", "trident.artifact.type", "trident.activity.id", "headwater.stamp",
     "spark.sql.sources.partitionOverwriteMode",
 )  # fmt: skip
-"""What the listener shall report of a session of Fabric: by its artifact's id a notebook stays one job (rule 3).
+"""Spark properties that the listener reports for a Fabric session.
 
-`headwater.stamp` is set by `headwater.stamp(spark, notebook=…)`.
+The id of its artifact keeps a notebook one job (rule 3).
+
+`headwater.stamp(spark, notebook=…)` sets `headwater.stamp`.
 """
 
 SPARK = ("spark.master", "spark.app.name", "spark.sql.sources.partitionOverwriteMode")
@@ -42,10 +44,11 @@ _ADDRESS = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
 
 
 def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str, str]:
-    """Return the Spark properties of an Environment (Fabric) or a cluster (Databricks), all but the key.
+    """Return the Spark properties for a Fabric environment or a Databricks cluster, without the key.
 
-    url: of the receiver; namespace: of the jobs. No compression: Azure Functions take no body in chunks. The timeout
-    is longer than the listener's own, which loses the event when it ends: a receiver that starts cold takes seconds.
+    url: of the receiver. namespace: of the jobs. There is no compression, because Azure Functions accept no chunked
+    bodies. The timeout is longer than the listener's default, because a cold receiver takes seconds to start and the
+    listener loses the event on a timeout.
     """
     return {
         "spark.extraListeners": LISTENER,
@@ -61,7 +64,7 @@ def properties(url: str, namespace: str, captured: tuple[str, ...]) -> dict[str,
 
 
 def arrival_event(run: str, time: datetime) -> dict[str, Any]:
-    """Return an event that says nothing but that it arrived: of the job `headwater/arrival-check`, no dataset."""
+    """Return a test event of the job `headwater/arrival-check` without datasets."""
     return {
         "eventType": "COMPLETE",
         "eventTime": time.isoformat(),
@@ -75,12 +78,12 @@ def arrival_event(run: str, time: datetime) -> dict[str, Any]:
 
 
 def producer_setups(url: str, run: str | None = None, time: datetime | None = None) -> ProducerSetups:
-    """Return what to copy for each producer, and an event to try with, of a run of its own each time.
+    """Return the configuration of each producer, and a test event with a new run id.
 
-    Raises WrongQuestion for an address that is none: it is written into commands.
+    Raises WrongQuestion for an invalid address, because the address becomes part of commands.
     """
     if not _ADDRESS.fullmatch(url):
-        raise WrongQuestion(f"url={url[:80]!r} is no address. Write it like https://headwater.example:5000.")
+        raise WrongQuestion(f"url={url[:80]!r} is not an address. Write it like https://headwater.example:5000.")
     url = url.rstrip("/")
     event = json.dumps(arrival_event(run or str(uuid4()), time or datetime.now(UTC)))
     spark = properties(url, "spark", SPARK) | {_COMPRESSION: "gzip"}
@@ -93,7 +96,7 @@ def producer_setups(url: str, run: str | None = None, time: datetime | None = No
             ProducerSetup("fabric", "Microsoft Fabric", "Environment: Spark properties", _conf(fabric, 56)),
             ProducerSetup("databricks-init", "Databricks: jar", "Cluster: init script", _INIT),
             ProducerSetup("databricks", "Databricks", "Cluster: Spark config", _conf(databricks, 0)),
-            ProducerSetup("spark-submit", "spark-submit", "Shell, beside the listener's jar", _submit(spark)),
+            ProducerSetup("spark-submit", "spark-submit", "Shell, in the folder of the listener's jar", _submit(spark)),
             ProducerSetup("airflow", "Airflow", "Environment of scheduler and workers", _airflow(url)),
             ProducerSetup("dbt", "dbt", "Shell, in the project's folder", _DBT.format(url=url, key=KEY)),
             ProducerSetup("python", "Python", "Any program", _PYTHON.format(url=url, key=KEY)),
@@ -104,7 +107,6 @@ def producer_setups(url: str, run: str | None = None, time: datetime | None = No
 
 
 def _with_key(conf: dict[str, str]) -> dict[str, str]:
-    """Return properties with a place for the key, beside how it is sent."""
     found: dict[str, str] = {}
     for name, value in conf.items():
         found[name] = value

@@ -1,4 +1,4 @@
-"""Impact, upstream and paths: which columns reach which."""
+"""The questions `impact`, `upstream` and `path`: which columns reach which."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
@@ -14,14 +14,14 @@ from headwater.lineage.walks.walk import Mode, allowed_transformations, walk
 from headwater.lineage.walks.wave import Hit, Wave
 from headwater.questions.answers.answer_parts import Dataset, Job, PathStep, PossibleLink, Stop, StopReason
 from headwater.questions.answers.lineage_answers import PathAnswer, Reach
-from headwater.questions.attempts import unfinished_runs
+from headwater.questions.column_converter import ColumnConverter
+from headwater.questions.conversions import shown_column
 from headwater.questions.removed_events import removed_day
-from headwater.questions.showing import shown_column
-from headwater.questions.shown import Shown
 from headwater.questions.subjects import Bounds, Subject, find_column, find_dataset, nodes_of
+from headwater.questions.unfinished_runs import unfinished_runs
 
-_ENDS = 10_000
-"""Columns that are walked over, where only the far ends are shown."""
+_MAX_VISITED = 10_000
+"""Maximum number of columns to visit if only the far ends are returned."""
 
 
 def reach(
@@ -36,21 +36,25 @@ def reach(
     roots: bool = False,
     paths: bool = False,
 ) -> Reach:
-    """Answer impact (forward) or upstream of a column, or without a column of a whole dataset.
+    """Answer impact (forward) or upstream of a column or a whole dataset.
 
-    roots: keep only the far ends, from where it goes no further; paths: show each way whole, from the asked column on.
+    roots: return only the far ends. paths: return the path to each column, starting at the requested one.
     """
     counted = counted.of_use() if forward else counted.of_rows()
     dataset = find_dataset(snapshot, rules, asked)
     key = None if asked.column is None else find_column(snapshot, dataset, asked.column)
     starts = nodes_of(snapshot, counted, dataset, key)
-    limit = _ENDS if roots else bounds.limit
+    limit = _MAX_VISITED if roots else bounds.limit
     found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=limit)
-    if found.truncated and limit < _ENDS and any(hit.presumed for hit in found.hits):  # others may be further away
-        found = walk(snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=_ENDS)
+    if (
+        found.truncated and limit < _MAX_VISITED and any(hit.presumed for hit in found.hits)
+    ):  # current ones may be farther
+        found = walk(
+            snapshot.graph, starts, counted, forward=forward, mode=mode, depth=bounds.depth, limit=_MAX_VISITED
+        )
     ends = [hit for hit in found.hits if not roots or _is_end(snapshot, hit.node, counted, mode, forward=forward)]
     hits = sorted(ends, key=lambda hit: hit.presumed)[: bounds.limit]
-    shown = Shown(snapshot, counted.presumed)
+    shown = ColumnConverter(snapshot, counted.presumed)
     columns = shown.hits(hits)
     for column, hit in zip(columns, hits if paths else (), strict=False):
         column.path = _path(shown, found.wave, found.ways, hit)
@@ -68,8 +72,8 @@ def _is_end(snapshot: Snapshot, node: int, counted: CountedEdges, mode: Mode, *,
     return True
 
 
-def _path(shown: Shown, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
-    """Return the way to a hit, nearest to the asked column first; each step as it was reached."""
+def _path(shown: ColumnConverter, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[PathStep]:
+    """Return the path to a hit, starting next to the requested column."""
     steps = [hit]
     while steps[-1].parent in hits:
         steps.append(hits[steps[-1].parent])
@@ -77,7 +81,7 @@ def _path(shown: Shown, wave: Wave, hits: dict[int, Hit], hit: Hit) -> list[Path
 
 
 class _Link(NamedTuple):
-    """A dataset that may be connected, by which job, in which application."""
+    """A dataset that may be connected, with its job and application."""
 
     dataset: Name
     job: Name
@@ -85,7 +89,7 @@ class _Link(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Where column lineage stops at a dataset: the edge set, why, and the table or the possible link behind it."""
+    """A reason why column lineage stops at a dataset: the edge set, and the table or possible link behind it."""
 
     number: int
     reason: StopReason
@@ -96,10 +100,9 @@ class _Gap(NamedTuple):
 def _stops(
     snapshot: Snapshot, asked: Name, reached: Iterable[int], counted: CountedEdges, *, forward: bool
 ) -> list[Stop]:
-    """Return the stops at the asked dataset and at those with a reached column.
+    """Return the stops at the requested dataset and at all datasets with a reached column.
 
-    The asked one may be a file or a table of which no event has ever named a column. It is asked for as a whole unless
-    one of its columns is among `reached`.
+    The requested dataset may have no known columns. It counts as a whole unless one of its columns is in `reached`.
     """
     names = snapshot.graph.names
     start = counted.lifetimes.newest(asked)
@@ -116,27 +119,27 @@ def _stops(
 
 
 def _removed(snapshot: Snapshot, asked: Name) -> list[Stop]:
-    """Return the stop at the asked dataset if events were removed that may have reported more lineage."""
+    """Return the stop at the requested dataset if removed events may have reported more lineage."""
     day = removed_day(snapshot)
     return [Stop(*asked.plain.parts, "events_removed", [], [], [], [], [], day)] if day else []
 
 
 def _stop(snapshot: Snapshot, dataset: Name, reason: StopReason, gaps: Sequence[_Gap]) -> Stop:
-    said = [snapshot.graph.sets[gap.number] for gap in gaps]
+    edge_sets = [snapshot.graph.sets[gap.number] for gap in gaps]
     links = sorted({gap.link for gap in gaps if gap.link})
     return Stop(
         *dataset.parts,
         reason,
         [Dataset(*far.parts) for far in sorted({gap.onward.plain for gap in gaps if gap.onward})],
-        [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in said})],
-        sorted({lineage.unread for _, lineage in said if lineage.unread}),
+        [Job(*snapshot.job(job).parts) for job in sorted({job_output.job for job_output, _ in edge_sets})],
+        sorted({lineage.unread for _, lineage in edge_sets if lineage.unread}),
         [PossibleLink(*link.dataset.parts, Job(*link.job.parts), link.application) for link in links],
         unfinished_runs(snapshot, sorted({gap.number for gap in gaps if snapshot.graph.sets[gap.number][1].attempt})),
     )
 
 
 def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
-    """Yield the gaps behind a dataset (forward) or in front of it; keys: of the asked columns, none for all of them."""
+    """Yield the gaps downstream (forward) or upstream of a dataset. keys: of the requested columns, empty for all."""
     graph = snapshot.graph
     yield from _attempts(snapshot, dataset, counted, forward=forward)
     if forward:
@@ -155,7 +158,7 @@ def _gaps(snapshot: Snapshot, dataset: int, keys: Set[str], counted: CountedEdge
 
 
 def _attempts(snapshot: Snapshot, dataset: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Gap]:
-    """Yield the gaps that runs leave which did not complete: what they read may be in what they write."""
+    """Yield the gaps of runs that did not complete: their outputs may contain their inputs."""
     graph = snapshot.graph
     if forward:
         for each in (dataset, *counted.lifetimes.others(dataset)):
@@ -211,9 +214,9 @@ def _table_level_readers(snapshot: Snapshot, dataset: int, counted: CountedEdges
 
 
 def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, forward: bool) -> Iterator[_Link]:
-    """Yield the datasets at the other end of an application: a reader without output may feed a writer without input.
+    """Yield possible links within an application: a reader without output may feed a writer without input.
 
-    number: an edge set of such a reader (forward) or writer.
+    number: the edge set of such a reader (forward) or writer.
     """
     graph = snapshot.graph
     for application in snapshot.applications(number):
@@ -226,13 +229,13 @@ def _possible_links(snapshot: Snapshot, number: int, counted: CountedEdges, *, f
 
 
 def _leaves_out(lineage: OutputLineage, keys: Set[str]) -> bool:
-    """Tell whether an edge set does not account for one of these columns of its output, none: for any column."""
+    """Return whether an edge set leaves one of these columns of its output unaccounted; without keys, any column."""
     missing = frozenset(lineage.unaccounted)
     return bool(missing) and (not keys or ALL_COLUMNS in missing or any(is_related(key, missing) for key in keys))
 
 
 def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str]) -> bool:
-    """Tell whether the name of a source of one of these columns, none: of any column, may mean a dataset."""
+    """Return whether the source name of one of these columns may mean this dataset; without keys, of any column."""
     graph = snapshot.graph
     if graph.is_accounted(number, graph.names[source]):
         return False
@@ -244,7 +247,7 @@ def _may_come_from(snapshot: Snapshot, number: int, source: int, keys: Set[str])
 
 
 def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
-    """Tell whether a dataset is there, or something was made of it before it went."""
+    """Return whether a dataset exists, or fed something before it was dropped."""
     number = snapshot.graph.dataset(dataset)
     return number is not None and (number not in counted.hidden or bool(snapshot.graph.feeds.get(number)))
 
@@ -252,9 +255,9 @@ def _goes_on(snapshot: Snapshot, dataset: Name, counted: CountedEdges) -> bool:
 def path(
     snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges, *, mode: Mode
 ) -> PathAnswer:
-    """Answer whether one column or dataset reaches another, and by which shortest way.
+    """Answer whether one column or dataset reaches another, and the shortest path.
 
-    Where it does not, `stops` are the datasets at which lineage stops on the way from the one, or back from the other.
+    If there is no path, `stops` are the datasets at which lineage stops, from both ends.
     """
     counted = counted.of_use()
     source, target = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
@@ -279,7 +282,7 @@ def path(
         shown_column(snapshot, target, to_key),
         mode,
         reached is not None,
-        [] if reached is None else _path(Shown(snapshot, counted.presumed), wave, hits, reached),
+        [] if reached is None else _path(ColumnConverter(snapshot, counted.presumed), wave, hits, reached),
         stops,
     )
 
@@ -287,7 +290,7 @@ def path(
 def _unsourced(
     snapshot: Snapshot, target: Name, goal: Collection[int], counted: CountedEdges, mode: Mode
 ) -> list[Stop]:
-    """Return the stops upstream of a goal whose writers report no input: any dataset may feed these."""
+    """Return the stops upstream of a target whose writers report no input, because any dataset may feed them."""
     allowed = allowed_transformations(snapshot.graph, mode, masked=True)
     wave = Wave(snapshot.graph, goal, counted, forward=False, allowed=allowed, readers=False)
     nodes: set[int] = set()

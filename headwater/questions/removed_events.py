@@ -1,4 +1,4 @@
-"""What answers report if the lake had lost events to retention before the index was built from it."""
+"""Effects on answers if retention removed events before the index was built."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,21 +8,22 @@ from headwater.lineage.walks.masking_surface import Surfaced
 
 
 def removed_day(snapshot: Snapshot) -> str | None:
-    """Return the day (UTC) before which events were removed, None if none were."""
+    """Return the day (UTC) before which events were removed, None if none were removed."""
     time = iso(snapshot.removed_before_us)
     return time and time.partition("T")[0]
 
 
-def removal(snapshot: Snapshot) -> str:
+def removal_note(snapshot: Snapshot) -> str:
     """Return a sentence about removed events for errors about unknown names, empty if none were removed."""
     day = removed_day(snapshot)
-    return f"Retention removed the events before {day}, so it may have been known." if day else ""
+    return f"Retention removed all events before {day}, which may have named it." if day else ""
 
 
-def doubted(columns: Iterable[Surfaced]) -> Iterator[Surfaced]:
-    """Yield the columns of a surface as they are if removed events may have written them in the clear.
+def unproven(columns: Iterable[Surfaced]) -> Iterator[Surfaced]:
+    """Yield surface columns with the exposure that holds if removed events may have written them unmasked.
 
-    Nothing is proven to be masked then: a tagged column counts as readable (rule 8.5), any other one is unknown.
+    No column is proven to be masked then: a tagged column counts as exposed (rule 8.5), any other masked column as
+    unknown.
     """
     for each in columns:
         exposure = each.exposure

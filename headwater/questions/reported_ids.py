@@ -1,18 +1,21 @@
-"""What a run calls the execution that it belongs to in other systems, by its facets."""
+"""Ids of a run in other systems, from its facets."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headwater.events.rule_facets import text_at
 
-TELLING = frozenset(
+ID_FACETS = frozenset(
     {"airflow", "environment-properties", "spark_applicationDetails", "spark_properties", "tags", "trident_properties"}
 )
-"""Run facets that name it."""
+"""Run facets with such ids."""
 
 
 def ids_in(facets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the ids that the facets of a run name; a task of Airflow is `dag/run/task`, of a mapped one `…/index`."""
+    """Yield the ids in the facets of a run.
+
+    The id of an Airflow task is `dag/run/task`, with `/index` if it is mapped.
+    """
     properties = facets.get("spark_properties")
     environment = facets.get("environment-properties")
     texts = (

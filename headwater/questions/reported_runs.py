@@ -1,4 +1,4 @@
-"""Which runs told of themselves, straight from bronze: what job history is held against."""
+"""The question `reported`: runs as their events report them, from bronze, for comparison with job history."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.run_facts import TERMINAL
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.report_answers import ReportedOutput, ReportedRun, ReportedRuns, TransportLoss
-from headwater.questions.reported_ids import TELLING, ids_in
+from headwater.questions.reported_ids import ID_FACETS, ids_in
 
 _Row = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ _Row = Mapping[str, Any]
 def reported_runs(
     bronze: Bronze, names: NameRules, window: ReceiptWindow, after: str | None, limit: int
 ) -> ReportedRuns:
-    """Answer the runs of which events were received in a window, by id, behind `after`."""
+    """Answer the runs with events in a window, sorted by id, after the id `after`."""
     if not bronze.exists():
         return ReportedRuns([], [], None)
     page = run_page(bronze, window, after, limit + 1)
@@ -46,14 +46,14 @@ def _run(
     newest = rows[-1]
     ends = [(row["time_us"], TERMINAL.index(row["event_type"])) for row in rows if row["event_type"] in TERMINAL]
     end_us, end = max(ends, default=(None, None))
-    said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
+    shapes_of_run = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
     ids = {found for row in rows for found in ids_in(_facets(row, facets))}
     return ReportedRun(
         id=run_id,
         job=Job(newest["job_namespace"] or "", newest["job_name"] or ""),
         producer=newest["producer"] or "",
         state="RUNNING" if end is None else TERMINAL[end],
-        streaming=any(each["processing_type"] in ("STREAMING", "SERVICE") for each in said),
+        streaming=any(each["processing_type"] in ("STREAMING", "SERVICE") for each in shapes_of_run),
         parent=next((row["parent_run_id"].lower() for row in reversed(rows) if row["parent_run_id"]), None),
         ids=sorted(ids),
         started=str(iso(rows[0]["time_us"])),
@@ -65,7 +65,7 @@ def _run(
 
 
 def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules) -> Iterator[ReportedOutput]:
-    """Yield each output once: all its names, and the version that its end says: a START has the one before."""
+    """Yield each output once, with all its names and the version of its end event; a START has the previous version."""
     found: dict[Any, dict[str, Any]] = {}
     for row in rows:
         versions = row["versions"] or [None] * (len(row["inputs"]) + len(row["outputs"]))
@@ -84,21 +84,21 @@ def _outputs(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules)
 
 
 def _canonical_in(row: _Row, names: NameRules) -> Callable[[str, str], Name]:
-    """Return the canonical form of dataset names in the event of a row (rule 2.1)."""
+    """Return a function for canonical dataset names in the event of a row (rule 2.1)."""
     job = names.job(Name(row["job_namespace"] or "", row["job_name"] or ""))
     return names.in_event(row["producer"] or "", job.namespace)
 
 
 def _is_echo(rows: Sequence[_Row], shapes: Mapping[str, _Row], names: NameRules, outputs: Collection[Name]) -> bool:
-    """Tell whether a run only names what it reads as written, too, as RDD jobs do (rule 11.2 of lineage)."""
+    """Return whether a run reports only its inputs as outputs, as RDD jobs do (rule 11.2 of lineage)."""
     inputs = {_canonical_in(row, names)(each["namespace"], each["name"]) for row in rows for each in row["inputs"]}
-    said = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
-    tells = any(each["run_lineage"] or each["job_lineage"] for each in said) or any(
-        mention.get("lineage") or mention.get("declared") for each in said for mention in each["outputs"]
+    shapes_of_run = [shapes[row["shape"]] for row in rows if row["shape"] in shapes]
+    has_lineage = any(each["run_lineage"] or each["job_lineage"] for each in shapes_of_run) or any(
+        mention.get("lineage") or mention.get("declared") for each in shapes_of_run for mention in each["outputs"]
     )
     newest = rows[-1]
     is_step = is_rdd_step(Name(newest["job_namespace"] or "", newest["job_name"] or ""))
-    return is_step and bool(inputs) and inputs == set(outputs) and not tells
+    return is_step and bool(inputs) and inputs == set(outputs) and not has_lineage
 
 
 def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,10 +109,10 @@ def _facets(row: _Row, long: Mapping[str, Any]) -> Mapping[str, Any]:
 def _long_facets(
     bronze: Bronze, by_run: Mapping[str, Sequence[_Row]], shapes: Mapping[str, _Row]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return the run facets of events whose columns lack them, because they are long: of each run's first such."""
+    """Return run facets that are too long for their own column, from the first event of each run that has them."""
     places = []
     for rows in by_run.values():
-        row = next((each for each in rows if _tells_in_body(each, shapes)), None)
+        row = next((each for each in rows if _has_ids_in_body(each, shapes)), None)
         if row:
             places.append((row["log"], row["incarnation"], row["partition"], row["sequence"]))
     found = events_at(bronze, places).values()
@@ -120,9 +120,9 @@ def _long_facets(
     return {event_id: body["run"]["facets"] for event_id, body in bodies.items()}
 
 
-def _tells_in_body(row: _Row, shapes: Mapping[str, _Row]) -> bool:
+def _has_ids_in_body(row: _Row, shapes: Mapping[str, _Row]) -> bool:
     names = shapes[row["shape"]]["run_facets"] if row["shape"] in shapes else ()
-    return row["run_facets"] is None and not TELLING.isdisjoint(names)
+    return row["run_facets"] is None and not ID_FACETS.isdisjoint(names)
 
 
 def _losses(bronze: Bronze, window: ReceiptWindow) -> Iterator[TransportLoss]:
@@ -131,8 +131,8 @@ def _losses(bronze: Bronze, window: ReceiptWindow) -> Iterator[TransportLoss]:
         try:
             facet = event["job"]["facets"][FACET]
             job = Job(event["job"]["namespace"], event["job"]["name"])
-            said = {name: facet.get(name) or "" for name in ("application", "transport")}
-            loss = TransportLoss(job, **said, dropped=facet["dropped"], since=facet.get("since"), until=facet["until"])
+            texts = {name: facet.get(name) or "" for name in ("application", "transport")}
+            loss = TransportLoss(job, **texts, dropped=facet["dropped"], since=facet.get("since"), until=facet["until"])
             yield msgspec.convert(msgspec.to_builtins(loss), TransportLoss)
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
-            continue  # somebody else's facet of that name
+            continue  # another producer's facet of that name

@@ -1,4 +1,4 @@
-"""Moments that are asked for by a word, as times."""
+"""Resolves words for moments into times."""
 
 from typing import overload
 
@@ -10,18 +10,18 @@ _LOOKS_UP = {"last_green": last_green_us, "run": before_run_us, "deploy": before
 
 
 @overload
-def resolved(live: LiveGraph, moment: Moment) -> int: ...
+def resolve_moment(live: LiveGraph, moment: Moment) -> int: ...
 @overload
-def resolved(live: LiveGraph, moment: Moment | None) -> int | None: ...
-def resolved(live: LiveGraph, moment: Moment | None) -> int | None:
-    """Return a moment in us, None: now; raises NotKnown for a job, run or version that nothing is known of."""
+def resolve_moment(live: LiveGraph, moment: Moment | None) -> int | None: ...
+def resolve_moment(live: LiveGraph, moment: Moment | None) -> int | None:
+    """Return a moment in us, None for now. Raises NotKnown for an unknown job, run or version."""
     if moment is None:
         return None
     return _LOOKS_UP[moment.word](live, moment.of) if moment.time_us is None else moment.time_us
 
 
-def resolved_after(live: LiveGraph, moment: Moment | None) -> int | None:
-    """Return the same, but of a run the moment at which it had said all: what it left behind."""
+def resolve_after(live: LiveGraph, moment: Moment | None) -> int | None:
+    """Return a moment in us as `resolve_moment` does, but for a run the time after its last event."""
     if moment is not None and moment.time_us is None and moment.word == "run":
         return after_run_us(live, moment.of)
-    return resolved(live, moment)
+    return resolve_moment(live, moment)

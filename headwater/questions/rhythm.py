@@ -1,6 +1,6 @@
-"""How often something is written, and whether it is late: from the times at which it was, never from a schedule.
+"""The rhythm of writes and whether the next one is late, derived from past writes without a schedule.
 
-A verdict needs proof: too few writes, no rhythm in them, or a silence longer than all that is known say `unknown`.
+The verdict is `unknown` without proof: too few writes, no rhythm, or a gap longer than the known period.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,28 +11,28 @@ from typing import Literal, NamedTuple
 
 from headwater.index.reading.written_times import RanWrite
 
-LEAST = 6
-"""Writes from which a rhythm is known: five intervals."""
+MIN_WRITES = 6
+"""Minimum number of writes for a rhythm: five intervals."""
 
-NEWEST = 30
-"""Newest writes that it is taken from."""
+MAX_WRITES = 30
+"""Number of newest writes that define the rhythm."""
 
 _US = timedelta(microseconds=1)
 _HOUR_US, _DAY_US, _WEEK_US = (timedelta(hours=hours) // _US for hours in (1, 24, 168))
-_LEAST_GRACE_US = timedelta(minutes=5) // _US
-_TO_DEVIATION = 1.4826
-"""From a median absolute deviation to the standard deviation of what is distributed normally."""
+_MIN_GRACE_US = timedelta(minutes=5) // _US
+_MAD_TO_DEVIATION = 1.4826
+"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 
 
 class Rhythm(NamedTuple):
-    """usual_us: the median interval; grace_us: how much longer one may be before it says something."""
+    """usual_us: the median interval. grace_us: additional time before a write counts as late."""
 
     usual_us: int
     grace_us: int
 
 
 class Punctuality(NamedTuple):
-    """Whether something is on time; due_us: by when the next write was to be expected; late_us: since when it was."""
+    """Whether something is on time. due_us: when the next write was expected. late_us: the delay since then."""
 
     verdict: Literal["on time", "late", "unknown"]
     reason: str
@@ -41,8 +41,8 @@ class Punctuality(NamedTuple):
     late_us: int | None = None
 
 
-def times_of(writes: Iterable[RanWrite]) -> list[int]:
-    """Return when it was written, oldest first; writes of one execution, within an hour of one another, are one."""
+def write_times(writes: Iterable[RanWrite]) -> list[int]:
+    """Return the times of writes, oldest first. Writes of one execution within an hour count as one."""
     last: dict[int, int] = {}
     times: list[int] = []
     for write in sorted(writes, reverse=True):
@@ -50,51 +50,51 @@ def times_of(writes: Iterable[RanWrite]) -> list[int]:
         if later is None or later - write.time_us > _HOUR_US:
             times.append(write.time_us)
         last[write.execution] = write.time_us
-    return times[:NEWEST][::-1]
+    return times[:MAX_WRITES][::-1]
 
 
 def rhythm_of(times: Sequence[int]) -> Rhythm | str:
-    """Return the rhythm of writes, oldest first, or why none is known."""
-    if len(times) < LEAST:
-        return f"{len(times)} of the {LEAST} completed writes or runs that a rhythm needs are known"
+    """Return the rhythm of writes (oldest first), or the reason why there is none."""
+    if len(times) < MIN_WRITES:
+        return f"only {len(times)} completed writes or runs are known, and a rhythm needs {MIN_WRITES}"
     intervals = [later - earlier for earlier, later in pairwise(times)]
     usual = median(intervals)
-    spread = _TO_DEVIATION * median(abs(each - usual) for each in intervals)
+    spread = _MAD_TO_DEVIATION * median(abs(each - usual) for each in intervals)
     if usual <= 0 or spread > usual / 2:
-        return "its writes have no rhythm"
-    return Rhythm(round(usual), round(max(usual / 4, 3 * spread, _LEAST_GRACE_US)))
+        return "its writes have no regular rhythm"
+    return Rhythm(round(usual), round(max(usual / 4, 3 * spread, _MIN_GRACE_US)))
 
 
 def punctuality(
     times: Sequence[int], now_us: int, first_us: int, silence_us: Callable[[int], int | None]
 ) -> Punctuality:  # fmt: skip
-    """Tell whether the next write is late.
+    """Return whether the next write is late.
 
-    times: of writes, oldest first, none later than now; first_us: of the first that is known.
-    silence_us: how long nothing had been written at a moment, None where nothing is known of before. So long a silence
-    at the same time a day or a week earlier is no lateness: nights, weekends.
+    times: of writes, oldest first, none in the future. first_us: of the first known write.
+    silence_us: returns the time since the last write at a given moment, None if no write is known. A similar gap at the
+    same time a day or a week earlier, as at night or on weekends, is not late.
     """
     rhythm = rhythm_of(times)
     if isinstance(rhythm, str):
         return Punctuality("unknown", rhythm)
-    last, usual = times[-1], spoken(rhythm.usual_us)
+    last, usual = times[-1], format_duration(rhythm.usual_us)
     due, silent = last + rhythm.usual_us, now_us - last
     if now_us <= due + rhythm.grace_us:
         return Punctuality("on time", f"usually every {usual}", rhythm, due)
     if silent > last - first_us:
-        reason = f"nothing was written for {spoken(silent)}, which is longer than it is known to have been written"
+        reason = f"no write for {format_duration(silent)}, which is longer than the whole known period of writes"
         return Punctuality("unknown", reason, rhythm, due)
     for period, ago in ((_DAY_US, "day"), (_WEEK_US, "week")):
         before = silence_us(now_us - (silent // period + 1) * period)
         if before is not None and before >= silent * 3 / 4:
-            reason = f"usually every {usual}, and as silent at this time of a {ago} before"
+            reason = f"usually every {usual}, with a similar gap at the same time one {ago} earlier"
             return Punctuality("on time", reason, rhythm, due)
     late = now_us - due
-    return Punctuality("late", f"late by {spoken(late)}, usually every {usual}", rhythm, due, late)
+    return Punctuality("late", f"late by {format_duration(late)}, usually every {usual}", rhythm, due, late)
 
 
-def spoken(span_us: int) -> str:
-    """Return a span of time in its two largest units, such as `1 d 3 h`."""
+def format_duration(span_us: int) -> str:
+    """Format a duration with its two largest units, such as `1 d 3 h`."""
     rest, parts = max(0, round(span_us / 1_000_000)), []
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         many, rest = divmod(rest, seconds)

@@ -1,4 +1,4 @@
-"""What the events of a run say beside lineage: who started it, as what, where its log is, how much it moved."""
+"""The question `run-details`: user, application, log links and row counts of a run, from its events."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ _TITLES = {
     "airflow.taskInstance.log_url": "Airflow log",
 }
 _ADDRESS = re.compile(r"(^|_|[a-z])(url|uri|link)$", re.IGNORECASE)
-_DEEPEST, _MOST = 6, 40
+_DEEPEST, _MAX_LINKS = 6, 40
 _SIDES: dict[str, Side] = {"inputStatistics": "read", "outputStatistics": "written"}
 
 
@@ -53,24 +53,24 @@ def run_details(
     resolve: Callable[[Name], Name],
     links: Iterable[LinkRule],
 ) -> RunDetails:
-    """Answer what a run's events say together: of each facet the newest value (rule 1).
+    """Answer the details of a run, from the newest value of each facet over its events (rule 1).
 
-    resolve: which dataset a canonical name means; links: which hosts may be linked to.
+    resolve: maps a canonical name to its dataset. links: rules for hosts that may be linked to.
     """
-    said, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
+    newest, counted = _NewestFacets[str](), _NewestFacets[tuple[str, Name]]()
     for event in events:
         wire = read_stored(event.body)
         sent_us = parse_time(wire.eventTime)[0]
         time_us = event.received_us if sent_us is None else sent_us
         order = order_of(event.event_id, wire.eventType or "OTHER", time_us, event.received_us)
         for name, raw in run_facets(wire).items():
-            said.take(name, order, raw)
+            newest.take(name, order, raw)
         canonical = canonical_in(wire, names.in_event, names.job)
         for dataset in sent_datasets(wire):
             for name, raw in (*members(dataset.inputFacets).items(), *members(dataset.outputFacets).items()):
                 if name in _SIDES:
                     counted.take((name, resolve(canonical(dataset.namespace, dataset.name))), order, raw)
-    facets = said.values()
+    facets = newest.values()
     return RunDetails(
         run_id,
         user_of(facets),
@@ -85,13 +85,13 @@ def run_details(
 
 
 def written_by_run(bronze: Bronze, run_id: str, dataset: Name, names: NameRules) -> RunStatistics | None:
-    """Return what a run counted at a dataset that it wrote, by its newest event that says so; None: none does."""
+    """Return the counts of a run at an output, from its newest event with counts; None if there is none."""
     body = newest_of_run(bronze, run_id, "outputStatistics") if bronze.exists() else None
     return _written_in(body, dataset, names) if body else None
 
 
 def rows_in(body: str, dataset: Name, names: NameRules) -> int | None:
-    """Return how many rows an event says were written to a dataset; None: it does not say."""
+    """Return the number of rows that an event reports for an output; None if it reports none."""
     found = _written_in(body, dataset, names)
     return found.rows if found else None
 
@@ -99,23 +99,23 @@ def rows_in(body: str, dataset: Name, names: NameRules) -> int | None:
 def _written_in(body: str, dataset: Name, names: NameRules) -> RunStatistics | None:
     wire = read_stored(body)
     canonical = canonical_in(wire, names.in_event, names.job)
-    told = [
+    statistics = [
         (canonical(each.namespace, each.name), raw)
         for each in sent_datasets(wire)
         if (raw := members(each.outputFacets).get("outputStatistics", NULL)) != NULL
     ]
-    found = [raw for name, raw in told if name == dataset or len(told) == 1]  # alone, it may go by another name
+    found = [
+        raw for name, raw in statistics if name == dataset or len(statistics) == 1
+    ]  # a single one may have another name
     return _statistics("outputStatistics", dataset, decode(bytes(found[0]))) if found else None
 
 
 def user_of(facets: Mapping[str, Any]) -> str | None:
-    """Return who started a run, by its decoded facets."""
+    """Return the user who started a run, from its decoded facets."""
     return _first(facets, _USERS)
 
 
 class _NewestFacets(Generic[T]):
-    """The newest text of each facet."""
-
     def __init__(self) -> None:
         self._found: dict[T, tuple[Order, Raw]] = {}
 
@@ -127,8 +127,8 @@ class _NewestFacets(Generic[T]):
         return {key: decode(bytes(raw)) for key, (_, raw) in self._found.items() if not is_deleted(bytes(raw))}
 
 
-def _first(said: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> str | None:
-    return next((found for path in paths if (found := text_at(said, *path))), None)
+def _first(facets: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> str | None:
+    return next((found for path in paths if (found := text_at(facets, *path))), None)
 
 
 def _at(value: Any, *path: str) -> Any:
@@ -142,17 +142,17 @@ def _number(value: Any, member: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 
-def _links(said: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[RunLink]:
-    """Yield the addresses in facets, whatever their scheme; each with where it leads, if it may lead anywhere."""
-    found = sorted(_addresses(said, (), _DEEPEST), key=lambda each: (each[0] not in _TITLES, each[0]))
-    for place, text in found[:_MOST]:
+def _links(facets: Mapping[str, Any], rules: tuple[LinkRule, ...]) -> Iterator[RunLink]:
+    """Yield all addresses in facets, each with a link target if a rule allows it."""
+    found = sorted(_addresses(facets, (), _DEEPEST), key=lambda each: (each[0] not in _TITLES, each[0]))
+    for place, text in found[:_MAX_LINKS]:
         yield RunLink(_TITLES.get(place, place), text, link_to(rules, text))
 
 
 def _addresses(value: Any, path: tuple[str, ...], deep: int) -> Iterator[tuple[str, str]]:
     for name, member in value.items() if isinstance(value, dict) else ():
         if name.startswith("_"):
-            continue  # who made the facet, and by which schema
+            continue  # producer and schema of the facet
         if isinstance(member, str) and member and _ADDRESS.search(name):
             yield ".".join((*path, name)), member
         elif deep:

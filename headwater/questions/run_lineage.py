@@ -1,4 +1,4 @@
-"""Which run read what which run wrote."""
+"""The question `run`: the inputs and outputs of a run, and the runs that wrote and read them."""
 
 import re
 from collections import defaultdict
@@ -21,39 +21,42 @@ from headwater.questions.answers.lineage_answers import (
     RunLineage,
     WrittenByRun,
 )
-from headwater.questions.run_failures import RunWords
+from headwater.questions.run_failures import RunContents
 
 _CHILDREN = 200
 _FILES = 20
-"""Files of one folder, extension and schema that are shown one by one."""
+"""Maximum number of files of one folder, extension and schema that are listed separately."""
 
 _FILE = re.compile(r"(.*/)[^/]+?((?:\.[A-Za-z][A-Za-z0-9]{0,7}){1,3})", re.DOTALL)
 
 
-def run_lineage(runs: RunHistory, key: str, words: RunWords, left: list[NotRefreshed]) -> RunLineage:
-    """Answer what a run read and who had written it, what it wrote and who read that before the next write, its parts.
+def run_lineage(runs: RunHistory, key: str, contents: RunContents, not_refreshed: list[NotRefreshed]) -> RunLineage:
+    """Answer the inputs and outputs of a run with the runs that wrote and read them, and its child runs.
 
-    words: what its events say beside lineage; left: what it did not refresh.
+    contents: errors, tests, SQL and facets of its events. not_refreshed: datasets that it did not refresh.
     """
     run = runs.run(key)
     unread = runs.unread(run.key) if run.script else {}
     children = [ChildRun(*_shown(each), each.state) for each in runs.children(run.key, _CHILDREN + 1)]
     return RunLineage(
         AskedRun(run.key, Job(*run.job.parts), run.state, run.execution, iso(run.started_us), iso(run.ended_us)),
-        words.errors,
-        words.tests,
-        words.sql,
-        about_of({**words.job, "tags": words.run.get("tags")}),
-        left,
-        [_read(runs, names, run) for names in files_together({*run.inputs, *runs.read_by(run.key)}, runs.schema)],
-        [_written(runs, names, run, unread) for names in files_together(run.outputs, runs.schema)],
+        contents.errors,
+        contents.tests,
+        contents.sql,
+        about_of({**contents.job, "tags": contents.run.get("tags")}),
+        not_refreshed,
+        [_read(runs, names, run) for names in group_files({*run.inputs, *runs.read_by(run.key)}, runs.schema)],
+        [_written(runs, names, run, unread) for names in group_files(run.outputs, runs.schema)],
         children[:_CHILDREN],
         len(children) > _CHILDREN,
     )
 
 
-def files_together(names: Iterable[Name], schema: Callable[[Name], str | None]) -> list[tuple[Name, ...]]:
-    """Return datasets in order, more than 20 files of one folder, extension and schema together. schema: its hash."""
+def group_files(names: Iterable[Name], schema: Callable[[Name], str | None]) -> list[tuple[Name, ...]]:
+    """Return sorted datasets.
+
+    More than 20 files of one folder, extension and schema form one group. schema: returns its hash.
+    """
     found: defaultdict[tuple[str, ...], list[Name]] = defaultdict(list)
     for name in sorted(names):
         file = _FILE.fullmatch(name.name)

@@ -1,4 +1,4 @@
-"""Who did not report, as `headwater reconcile --save` said last: of each name the newest event."""
+"""The question `unreported`: findings of the newest event of each `headwater reconcile --save` name."""
 
 from collections import Counter
 from typing import Any
@@ -13,8 +13,8 @@ from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.report_answers import Comparison, Finding, FindingKind, SavedFinding, Unreported
 
 
-class _Said(msgspec.Struct):
-    """What the facet says; kinds: of all findings, where an earlier release wrote it of those that it lists."""
+class _FindingFacet(msgspec.Struct):
+    """The contents of the facet. kinds: counts of all findings; earlier releases counted only the listed ones."""
 
     since: str
     until: str
@@ -36,22 +36,22 @@ _ORDER = RowOrder[SavedFinding](
 
 
 def saved_findings(bronze: Bronze, page: ListPage, *, only: FindingKind | None = None) -> Unreported:
-    """Answer what stands, newest first; only: list findings of this kind."""
+    """Answer the current findings, newest first. only: list findings of this kind."""
     comparisons: list[Comparison] = []
     items: list[SavedFinding] = []
     for name, body in newest_job_bodies(bronze, NAMESPACE, PREFIX) if bronze.exists() else ():
-        said = _said(decode(body.encode()))
-        if said:
+        facet = _read_facet(decode(body.encode()))
+        if facet:
             comparison = name.removeprefix(PREFIX)
-            kinds = Counter[str](each.kind for each in said.findings) if said.kinds is None else said.kinds
-            comparisons.append(Comparison(comparison, said.since, said.until, said.total, kinds))
-            items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in said.findings]
-    cut = _ORDER.cut((each for each in items if only in (None, each.kind)), page)
-    return Unreported(comparisons, cut.rows, **cut.told)
+            kinds = Counter[str](each.kind for each in facet.findings) if facet.kinds is None else facet.kinds
+            comparisons.append(Comparison(comparison, facet.since, facet.until, facet.total, kinds))
+            items += [SavedFinding(comparison=comparison, **msgspec.structs.asdict(each)) for each in facet.findings]
+    result = _ORDER.page((each for each in items if only in (None, each.kind)), page)
+    return Unreported(comparisons, result.rows, **result.info)
 
 
-def _said(event: Any) -> _Said | None:
+def _read_facet(event: Any) -> _FindingFacet | None:
     try:
-        return msgspec.convert(event["job"]["facets"][FACET], _Said)
+        return msgspec.convert(event["job"]["facets"][FACET], _FindingFacet)
     except (KeyError, TypeError, msgspec.ValidationError):
-        return None  # somebody else's job of that name
+        return None  # another producer's job of that name

@@ -1,4 +1,4 @@
-"""What was found by parts of names, as answers show it."""
+"""The question `search`: search hits as an answer."""
 
 from collections.abc import Collection, Sequence
 
@@ -14,14 +14,14 @@ from headwater.questions.answers.column_answers import Found, SearchAnswer
 def found_by(
     search: Search, text: str, *, kinds: Sequence[str] = (), named: Collection[Name] = (), page: ListPage
 ) -> SearchAnswer:
-    """Answer what is called so, best first: by match, by how many jobs use it, by when it was last used.
+    """Answer search hits, best first: by match, by the number of jobs that use them, by last use.
 
-    kinds: only these; none means all. named: datasets that the text names (`datasets_meant`).
+    kinds: only these, empty for all. named: datasets that the text names (`datasets_named`).
     Raises WrongQuestion, or LakeUnavailable while there is no index.
     """
     hits, cut = search.find(text, kinds=kinds, named=named)
-    listed = _ORDER.cut(hits, page)._replace(partly=cut)
-    return SearchAnswer([_found(hit) for hit in listed.rows], **listed.told)
+    listed = _ORDER.page(hits, page)._replace(is_partial=cut)
+    return SearchAnswer([_found(hit) for hit in listed.rows], **listed.info)
 
 
 _ORDER = RowOrder[SearchHit](

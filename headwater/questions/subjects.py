@@ -1,4 +1,4 @@
-"""What a question's words mean: datasets by any alias or unique suffix, columns, or the nearest ones there are."""
+"""Finds the datasets, columns and jobs that a text means: by any alias or unique suffix, else similar names."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -11,14 +11,14 @@ from headwater.lineage.names.display_names import DisplayNames, Meant, path_in_s
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 from headwater.nearest_names import NEAREST, nearest
-from headwater.questions.removed_events import removal
+from headwater.questions.removed_events import removal_note
 
-_MOST_MEANT = 20
-"""Datasets of one text that search puts among its hits."""
+_MAX_NAMED = 20
+"""Maximum number of datasets for one text that search adds to its hits."""
 
 
 class Subject(NamedTuple):
-    """What is asked about: a dataset as its producers or users name it, and a column, None for all of them."""
+    """A dataset as users or producers write it, and a column, None for all columns."""
 
     namespace: str | None
     dataset: str
@@ -26,19 +26,19 @@ class Subject(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """How far an answer goes: edges, and items."""
+    """Limits of an answer: number of edges, and of items."""
 
     depth: int
     limit: int
 
 
 def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_events: bool = False) -> Name:
-    """Return the dataset that is meant; raises NotKnown, or WrongQuestion where several may be meant.
+    """Return the dataset that a text means. Raises NotKnown, or WrongQuestion if several match.
 
     in_events: also return a dataset that only runs without a COMPLETE name, such as one whose first run failed. By
-    default that raises NeverWritten: without lineage most questions would answer as if nothing were behind it.
+    default this raises NeverWritten, because without lineage most questions would answer as if nothing depended on it.
     """
-    for name in whole_names(rules, asked):
+    for name in candidate_names(rules, asked):
         dataset = snapshot.resolve(name)
         if snapshot.knows(dataset):
             return dataset
@@ -47,7 +47,7 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     called = names.called(text)
     if called is not None and _is_in(called, namespaces) and snapshot.knows(called):
         return called
-    found = _fitting(snapshot, names, text, namespaces) or _fitting_cut(snapshot, asked, rules)
+    found = _matching(snapshot, names, text, namespaces) or _matching_shortened(snapshot, asked, rules)
     plain = _unescaped(asked.dataset)
     if not found and plain != asked.dataset:
         return find_dataset(snapshot, rules, asked._replace(dataset=plain), in_events=in_events)
@@ -58,63 +58,65 @@ def find_dataset(snapshot: Snapshot, rules: NameRules, asked: Subject, *, in_eve
     if len(found) > 1:
         shown = ", ".join(repr(names.shown(name)) for name in found[:NEAREST])
         wanted = f"{asked.dataset[:200]!r}"
-        raise WrongQuestion(f"{wanted} may be {len(found)} datasets: {shown}. Name the namespace, or more.")
+        raise WrongQuestion(
+            f"{wanted} matches {len(found)} datasets: {shown}. Add the namespace, or write more of the name."
+        )
     if found:
         return found[0]
     whole = f"{asked.namespace}/{asked.dataset}" if asked.namespace else asked.dataset
-    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal(snapshot))
+    raise NotKnown("dataset", whole, nearest(asked.dataset, _accepted(snapshot, names)), note=removal_note(snapshot))
 
 
-def datasets_meant(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
-    """Return the datasets that a text may mean as a whole name, in the order of candidates; none for a part of one."""
+def datasets_named(snapshot: Snapshot, rules: NameRules, text: str) -> list[Name]:
+    """Return the datasets that a text may mean as a complete name, in order; none for a part of a name."""
     if len(text) > LONGEST:
         return []
     asked, names = Subject(None, text.strip()), snapshot.display_names(rules)
-    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
+    named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.knows(name)), names.called(text.strip()))
     if exact is not None:
         return [exact] if snapshot.knows(exact) else []
-    meant = names.ending(text.strip().strip("/"))
-    return sorted(name for name in meant.own or meant.aliases or meant.in_any_case if snapshot.knows(name))[
-        :_MOST_MEANT
-    ]
+    candidates = names.ending(text.strip().strip("/"))
+    return sorted(
+        name for name in candidates.own or candidates.aliases or candidates.in_any_case if snapshot.knows(name)
+    )[:_MAX_NAMED]
 
 
 def _in_events(snapshot: Snapshot, rules: NameRules, asked: Subject, text: str) -> list[Name]:
-    """Return the datasets that are meant of those that events name and no lineage knows."""
-    named = (snapshot.resolve(name) for name in whole_names(rules, asked))
+    """Return the matching datasets among those that events name and no lineage contains."""
+    named = (snapshot.resolve(name) for name in candidate_names(rules, asked))
     exact = next((name for name in named if snapshot.is_in_events(name)), None)
     if exact is not None:
         return [exact]
     namespaces, every = _namespaces(rules, asked), snapshot.names_in_events()
     found = {name for name in every if _ends_with(name, text) and _is_in(name, namespaces)}
-    meant = snapshot.display_names(rules).ending(text, frozenset(namespaces))
-    return sorted(found or meant.own or meant.aliases or meant.in_any_case)
+    candidates = snapshot.display_names(rules).ending(text, frozenset(namespaces))
+    return sorted(found or candidates.own or candidates.aliases or candidates.in_any_case)
 
 
-def _fitting(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
-    """Return datasets whose name ends as a text does, else whose alias, else without regard to case.
+def _matching(snapshot: Snapshot, names: DisplayNames, text: str, namespaces: tuple[str, ...]) -> list[Name]:
+    """Return datasets whose name ends with a text, else those with such an alias, else those that match without case.
 
     A text with `.` may also be a path, and one with `/` a name in a catalog: `silver.orders` is `…/silver/orders`. If
-    only that leads to datasets, those with an alias that ends so are candidates, too.
+    only this form matches a dataset's own name, datasets with a matching alias are candidates, too.
     """
-    meant = Meant(
+    candidates = Meant(
         *({each for each in found if snapshot.knows(each)} for found in names.ending(text, frozenset(namespaces)))
     )
     own = {name for name in snapshot.datasets() if _ends_with(name, text) and _is_in(name, namespaces)}
-    fitting = own | meant.own
+    matching = own | candidates.own
     if not own:
-        fitting |= meant.aliases | {
+        matching |= candidates.aliases | {
             dataset
             for alias, dataset in snapshot.aliases().items()
             if _ends_with(alias, text) and _is_in(alias, namespaces) and snapshot.knows(dataset)
         }
-    return sorted(fitting or meant.in_any_case)
+    return sorted(matching or candidates.in_any_case)
 
 
-def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
-    """Return datasets that a shortened name fits: a narrow table prints `…` for what it leaves out."""
-    fits = cut_name(asked.dataset)
+def _matching_shortened(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[Name]:
+    """Return datasets that match a shortened name: narrow tables print `…` for the omitted part."""
+    fits = shortened_name_matcher(asked.dataset)
     if fits is None:
         return []
     namespaces = _namespaces(rules, asked)
@@ -125,8 +127,8 @@ def _fitting_cut(snapshot: Snapshot, asked: Subject, rules: NameRules) -> list[N
     )
 
 
-def cut_name(text: str) -> Callable[[str], bool] | None:
-    """Return a test of names against a text in which `…` or `...` stands for a part that was cut; None without one."""
+def shortened_name_matcher(text: str) -> Callable[[str], bool] | None:
+    """Return a function that matches names against a text with `…` or `...` for an omitted part; None without one."""
     parts = text.replace("...", "…").split("…")
     if len(parts) == 1 or not any(parts):
         return None
@@ -135,14 +137,14 @@ def cut_name(text: str) -> Callable[[str], bool] | None:
 
 
 def _accepted(snapshot: Snapshot, names: DisplayNames) -> set[str]:
-    """Return the names by which datasets can be asked for: their own, those for display and their aliases."""
+    """Return all accepted names of datasets: their own, display names and aliases."""
     aliases = (alias for alias, dataset in snapshot.aliases().items() if snapshot.knows(dataset))
     labels = {label for label, dataset in names.labelled() if snapshot.knows(dataset)}
     return labels.union("/".join(name.parts) for name in (*snapshot.datasets(), *aliases))
 
 
-def whole_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
-    """Yield the canonical names that a text may be as a whole: an alias, or an address, also in SQL."""
+def candidate_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
+    """Yield the canonical names that a text may be as a complete name: an alias, or an address, also in SQL."""
     if asked.namespace is not None:
         yield rules.canonical(asked.namespace, asked.dataset)
         return
@@ -155,7 +157,7 @@ def whole_names(rules: NameRules, asked: Subject) -> Iterable[Name]:
 
 
 def _namespaces(rules: NameRules, asked: Subject) -> tuple[str, ...]:
-    """Return the ways to write the namespace that was asked for; none means any."""
+    """Return the spellings of the requested namespace, empty for any."""
     if asked.namespace is None:
         return ()
     return asked.namespace, rules.canonical(asked.namespace, asked.dataset).namespace
@@ -166,7 +168,7 @@ def _is_in(name: Name, namespaces: tuple[str, ...]) -> bool:
 
 
 def _ends_with(name: Name, text: str) -> bool:
-    """Tell whether a name ends so, after a separator; a name with a leading `/` is printed with and without it."""
+    """Return whether a name ends with a text after a separator. A leading `/` of the name is optional."""
     for whole in {f"{name.namespace}/{name.name}", f"{name.namespace}/{name.name.lstrip('/')}"}:
         if text and whole.strip("/").endswith(text):
             before = whole.strip("/")[: -len(text)]
@@ -179,23 +181,23 @@ _ESCAPES = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
 
 
 def _unescaped(text: str) -> str:
-    """Return a name as it is, of a text that shows its invisible characters as Python writes them."""
+    """Replace Python's escapes for invisible characters, because messages print names with them."""
     return _ESCAPES.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def find_job(
     snapshot: Snapshot, jobs: Iterable[Name], namespace: str | None, name: str, *, whole: bool = False
 ) -> Name:
-    """Return the key of a job by its name; raises NotKnown, or WrongQuestion where several may be meant.
+    """Return the key of a job by its name. Raises NotKnown, or WrongQuestion if several match.
 
-    A name that no job has may be quoted, in another case, or the end of a job's name behind a dot or a slash.
-    whole: accept only whole names in their case.
+    If no job has the exact name, it may be quoted, in another case, or the end of a job's name after a dot or a slash.
+    whole: accept only complete names in their own case.
     """
     shown = {(job, parts) for job in jobs for parts in (job.parts, snapshot.job(job).parts)}
     found = sorted({job for job, parts in shown if parts[1] == name and namespace in (None, parts[0])})
     if not found and namespace is None:  # qualified, as NAMESPACE/NAME
         found = sorted({job for job, parts in shown if "/".join(parts) == name})
-    fits = cut_name(name) if not found else None
+    fits = shortened_name_matcher(name) if not found else None
     if fits:
         found = sorted(
             {job for job, parts in shown if namespace in (None, parts[0]) and (fits(parts[1]) or fits("/".join(parts)))}
@@ -204,7 +206,7 @@ def find_job(
         found = _jobs_like(shown, namespace, name)
     if len(found) > 1:
         every = ", ".join(repr("/".join(job.parts)) for job in found[:NEAREST])
-        raise WrongQuestion(f"{name[:200]!r} may be {len(found)} jobs: {every}. Write one of them, or its namespace.")
+        raise WrongQuestion(f"{name[:200]!r} matches {len(found)} jobs: {every}. Write one of them, or its namespace.")
     if not found:
         near = nearest(name, {parts[1] for _, parts in shown})
         raise NotKnown("job", f"{namespace}/{name}" if namespace else name, near)
@@ -212,7 +214,7 @@ def find_job(
 
 
 def _jobs_like(shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | None, name: str) -> list[Name]:
-    """Return jobs whose name is a text in another case or in quotes, else those whose name ends so."""
+    """Return jobs that match a text without case and quotes, else those whose name ends with it."""
     wanted = without_quotes(name).casefold().strip("./")
     in_it = [
         (job, f"/{parts[0]}/{parts[1]}".casefold(), parts[1].casefold())
@@ -224,7 +226,7 @@ def _jobs_like(shown: Iterable[tuple[Name, tuple[str, str]]], namespace: str | N
 
 
 def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
-    """Return the key of a column; raises NotKnown with the nearest ones."""
+    """Return the key of a column. Raises NotKnown with similar names."""
     columns, graph = snapshot.shown_columns(dataset), snapshot.graph
     key = columns.key(column)
     locations = (dataset, *snapshot.naming.moved.others_now(dataset.plain))
@@ -247,18 +249,18 @@ def find_column(snapshot: Snapshot, dataset: Name, column: str) -> str:
     plain = _unescaped(column)
     if plain != column:
         return find_column(snapshot, dataset, plain)
-    fits = cut_name(column.casefold())
-    fitting = sorted(each for each in known if fits(each)) if fits else []
-    if len(fitting) == 1:
-        return columns.key(fitting[0])
-    if fitting:
-        shown = ", ".join(repr(known[each]) for each in fitting[:NEAREST])
-        raise WrongQuestion(f"{column[:200]!r} may be {len(fitting)} columns: {shown}. Write one of them.")
+    fits = shortened_name_matcher(column.casefold())
+    matching = sorted(each for each in known if fits(each)) if fits else []
+    if len(matching) == 1:
+        return columns.key(matching[0])
+    if matching:
+        shown = ", ".join(repr(known[each]) for each in matching[:NEAREST])
+        raise WrongQuestion(f"{column[:200]!r} matches {len(matching)} columns: {shown}. Write one of them.")
     raise NotKnown(f"column of {'/'.join(dataset.parts)!r} named", column, nearest(column, set(known.values())))
 
 
 def _unqualified(dataset: Name, column: str) -> str:
-    """Return a column without the name of its table in front: `customers.email` of `silver/customers` is `email`."""
+    """Remove the name of the table from a column: `customers.email` of `silver/customers` is `email`."""
     table = re.split(r"[./]", dataset.name)[-1].casefold()
     parts = column.split(".")
     behind = next((place for place, part in enumerate(parts[:-1], 1) if part.casefold() == table), 0)
@@ -266,16 +268,19 @@ def _unqualified(dataset: Name, column: str) -> str:
 
 
 def nodes_of(snapshot: Snapshot, counted: CountedEdges, dataset: Name, key: str | None) -> list[int]:
-    """Return the nodes of a column and of what is nested in it, or with None of all columns of a dataset.
+    """Return the nodes of a column and its nested columns; with None, of all columns of a dataset.
 
-    In its newest generation that lived: what a dropped dataset was is still answered.
+    Uses the newest generation that lived, so that questions about a dropped dataset have an answer.
     """
     number = counted.lifetimes.newest(dataset)
     return [] if number is None else nodes_in(snapshot, counted, number, key)
 
 
 def nodes_in(snapshot: Snapshot, counted: CountedEdges, number: int, key: str | None) -> list[int]:
-    """Return the same of one generation of a dataset, by its number in the graph; it may tell names apart itself."""
+    """Return the nodes of a column in one generation, by the generation's number in the graph.
+
+    Generations may differ in case and nesting of names.
+    """
     if key is None:
         return list(snapshot.graph.nodes_of(number))
     own = counted.nesting.columns_of(number).key(key)

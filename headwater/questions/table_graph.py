@@ -1,4 +1,4 @@
-"""The graph of tables, folded: by namespace, lakehouse or schema, each group opened where one asks for it."""
+"""The question `graph`: tables folded by namespace, lakehouse or schema, with expandable groups."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,12 +30,12 @@ def table_graph(
     fold: Fold = as_it_is,
     hides: Callable[[Name], bool] = nothing_hidden,
 ) -> GraphAnswer:
-    """Answer groups, the datasets of opened groups, and how many lineage edges and jobs lead from one to the other.
+    """Answer groups, the datasets of expanded groups, and the number of edges and jobs between them.
 
-    level: where groups begin: the namespace, in it the first part of a name (in OneLake the lakehouse), or all but its
-    last part; none shows datasets. expand: ids of groups to be opened by one level.
-    fold: what jobs are counted for those that make an edge. hides: datasets that are left out, with their edges.
-    Raises NotKnown for a group that is not there.
+    level: first level of groups: the namespace, the first part of a name (in OneLake the lakehouse), or all but its
+    last part; none shows datasets. expand: ids of groups to expand by one level.
+    fold: maps jobs to the jobs that represent them. hides: returns whether to omit a dataset and its edges.
+    Raises NotKnown for an unknown group.
     """
     start = _LEVELS.index(level)
     there = [name for name in snapshot.own_names() if counted.shows_gone or snapshot.stands(name)]
@@ -59,7 +59,7 @@ def table_graph(
 
 
 def node_id(node: Node) -> str:
-    """Return what `expand` calls a node."""
+    """Return the id of a node for `expand`."""
     kind, namespace, name = node
     return f"{kind}:{namespace}/{name}" if name else f"{kind}:{namespace}"
 
@@ -97,7 +97,7 @@ def _node(name: Name, start: int, expand: Collection[str]) -> Node:
 
 
 def _groups(name: Name) -> Sequence[Node]:
-    """Return the groups of a dataset, from its namespace to its schema; the same one may stand for two levels."""
+    """Return the groups of a dataset, from namespace to schema. Two levels may have the same group."""
     text = name.name.strip("/")
     separator = "/" if "/" in text else "."
     first, _, rest = text.partition(separator)

@@ -1,4 +1,4 @@
-"""When the lineage of a dataset changed: which edges appeared and ended, at what time, and by which job."""
+"""The question `timeline`: when edges into a dataset appeared and ended, and by which job."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -15,15 +15,15 @@ from headwater.lineage.time.validity import ValidityHistory, ValidityInterval
 from headwater.paging import ListPage, RowOrder
 from headwater.questions.answers.answer_parts import Dataset, Job
 from headwater.questions.answers.lineage_answers import Timeline, TimelineItem
-from headwater.questions.showing import shown_column
+from headwater.questions.conversions import shown_column
 from headwater.questions.subjects import Subject, find_dataset
 
 _Line = tuple[Name, str | None, str | None]
-"""Source, its column, and the column it goes into; None between whole tables, and where it shapes all columns."""
+"""Source dataset, its column, and the target column; None between whole tables and for steps into all columns."""
 
 
 class _Change(NamedTuple):
-    """A change; masked: every step of the job along this line masks it."""
+    """A change. masked: all steps of the job between these columns mask."""
 
     time_us: int
     change: Literal["appeared", "ended", "changed", "dropped"]
@@ -35,7 +35,7 @@ class _Change(NamedTuple):
 def timeline(
     now: Snapshot, runs: RunHistory, rules: UserRules, asked: Subject, *, since_us: int | None, page: ListPage
 ) -> Timeline:
-    """Answer what changed in what feeds a dataset, newest first; raises NotKnown for an unknown dataset."""
+    """Answer the changes of lineage into a dataset, newest first. Raises NotKnown for an unknown dataset."""
     dataset = find_dataset(now, rules.names, asked, in_events=True)
     found: list[_Change] = []
     cut = False
@@ -46,26 +46,24 @@ def timeline(
         found.extend(_changes(step, candidates[:LOOKED_AT], whole=whole))
     found.extend(_drops(now, runs, dataset))
     shown = [change for change in found if since_us is None or change.time_us >= since_us]
-    listed = _ORDER.cut(shown, page)
+    listed = _ORDER.page(shown, page)
     items = [_item(now, dataset, change) for change in listed.rows]
-    return Timeline(Dataset(*dataset.parts), items, **listed._replace(partly=cut).told)
+    return Timeline(Dataset(*dataset.parts), items, **listed._replace(is_partial=cut).info)
 
 
 class _Step(NamedTuple):
-    """A job that writes the dataset."""
-
     runs: RunHistory
     rules: UserRules
     job_output: JobOutput
 
     def lines(self, edge_set: int) -> dict[_Line, bool]:
-        """Return the lines of an edge set, each with whether it is masked, also by the masking file."""
+        """Return the column pairs of an edge set and whether each is masked, also by the masking file."""
         lineage = remasked(self.rules, self.job_output, self.runs.output_lineage(edge_set))
         return _masked_lines(_lines_of(lineage))
 
 
 def _changes(step: _Step, candidates: list[Candidate[Sequence[int]]], *, whole: bool) -> Iterator[_Change]:
-    """Yield what changed between one run and the next; what the oldest says is new only if no run was left out."""
+    """Yield the changes between successive runs. The first run is only a change if no older run was left out."""
     history: ValidityHistory[int] = ValidityHistory(step.job_output.layer)
     history.add(candidates)
     intervals = [*history.ended, *history.standing]
@@ -99,7 +97,7 @@ def _counts(interval: ValidityInterval[int], time_us: int) -> bool:
 def _lines(
     step: _Step, intervals: Iterable[ValidityInterval[int]], known: dict[int, dict[_Line, bool]]
 ) -> dict[_Line, bool]:
-    """Return the lines of edge sets, and whether each is masked: one step in the clear is enough that it is not."""
+    """Return the column pairs of edge sets and whether each is masked; one unmasked step makes a pair unmasked."""
     found: dict[_Line, bool] = {}
     for interval in intervals:
         if interval.edge not in known:

@@ -1,4 +1,4 @@
-"""Unused columns as an answer: verdict, reason, and what to know before a column goes."""
+"""The question `unused`: verdict, reason and caveats of columns."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -34,10 +34,10 @@ from headwater.questions.answers.column_answers import (
     Verdicts,
     Word,
 )
-from headwater.questions.attempts import told_runs, unfinished_runs
+from headwater.questions.conversions import former_location
 from headwater.questions.removed_events import removed_day
-from headwater.questions.showing import former_location
 from headwater.questions.subjects import Subject, find_dataset
+from headwater.questions.unfinished_runs import describe_runs, unfinished_runs
 
 _Row = tuple[Name, ColumnVerdict]
 
@@ -47,11 +47,12 @@ def verdicts(
     only: Word | None = None, strict: bool = False, hides: Callable[[Name], bool] = nothing_hidden,
     window: Window | None = None, former: bool = False,
 ) -> Unused:  # fmt: skip
-    """Answer which columns of a dataset, or of all datasets, are used, unused, or neither provably.
+    """Answer which columns of a dataset, or of all datasets, are used, unused, or unknown.
 
-    only: list these; strict: a batch job that read a dataset to show it may have used any of its columns.
-    hides: datasets of which no column is listed unless one is asked for; as readers they count. window: the one that
-    `counted` is of. former: also list the columns of locations that no name means any more.
+    only: list only this verdict. strict: a batch job that read a dataset and wrote nothing may have used all its
+    columns.
+    hides: returns whether to omit a dataset, unless one is requested; hidden datasets still count as readers. window:
+    the window of `counted`. former: include columns of former locations.
     """
     is_former = snapshot.naming.moved.former
     every = () if asked else snapshot.own_names(attempted=True)
@@ -62,7 +63,7 @@ def verdicts(
         for dataset in datasets
         for each in dataset_verdicts(snapshot, rules, counted, dataset, strict=strict)
     ]
-    cut = _order(snapshot).cut((row for row in rows if only in (None, row[1].verdict)), page)
+    cut = _order(snapshot).page((row for row in rows if only in (None, row[1].verdict)), page)
     counts = Counter[Word](each.verdict for _, each in rows)
     reasons = Counter[tuple[Word, str]]((each.verdict, each.reason) for _, each in rows)
     shown = dict.fromkeys(dataset for dataset, _ in cut.rows)
@@ -74,7 +75,7 @@ def verdicts(
         [Reason(*why, count) for why, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))],
         hidden=0 if asked else len(there) - len(datasets),
         former_hidden=len(every) - len(there),
-        **cut.told,
+        **cut.info,
     )
 
 
@@ -101,12 +102,12 @@ def _order(snapshot: Snapshot) -> RowOrder[_Row]:
 
 
 def last_used(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
-    """Return when a run last used a column (us), None if none is known."""
+    """Return the time (us) of the last use of a column by a run, None if none is known."""
     return max((snapshot.seen(number).last_us for number in verdict.ever), default=None)
 
 
 def observed_since(snapshot: Snapshot, verdict: ColumnVerdict) -> int | None:
-    """Return since when runs are known that prove a verdict: of an unused column all that ever read its dataset."""
+    """Return the start of the period that proves a verdict: for unused columns, the first read of the dataset."""
     return min((snapshot.seen(number).first_us for number in _proof(verdict)), default=None)
 
 
@@ -117,7 +118,7 @@ def _proof(verdict: ColumnVerdict) -> tuple[int, ...]:
 def dataset_verdicts(
     snapshot: Snapshot, rules: UserRules, counted: CountedEdges, dataset: Name, *, strict: bool = False
 ) -> list[ColumnVerdict]:
-    """Return the verdicts of the columns of a dataset; a dropped one has none."""
+    """Return the verdicts of the columns of a dataset, none if it is dropped."""
     if not counted.shows_gone and not snapshot.stands(dataset):
         return []
     columns = judged_columns(snapshot, dataset)
@@ -142,7 +143,7 @@ def _items(
     positions: Mapping[Name, int],
     window: Window | None,
 ) -> list[Verdict]:
-    """positions: of each dataset in the answer's `readers`."""
+    """positions: position of each dataset in the `readers` of the answer."""
 
     @cache
     def caveats(dataset: Name) -> list[str]:
@@ -152,7 +153,7 @@ def _items(
     def first_seen(edge_sets: tuple[int, ...]) -> int | None:
         return min((snapshot.seen(number).first_us for number in edge_sets), default=None)
 
-    reason_of = reasons_of(snapshot)
+    reason_of = reason_formatter(snapshot)
     return [
         _item(
             snapshot,
@@ -169,7 +170,7 @@ def _items(
 
 
 def _observed_for(snapshot: Snapshot, since_us: int | None, window: Window | None) -> list[str]:
-    """Say where readers are known for a shorter time than the window is long."""
+    """Return a caveat if readers are known for less time than the window."""
     begin_us = window and snapshot.window_start(window)
     if window is None or begin_us is None or since_us is None or since_us <= begin_us:
         return []
@@ -189,7 +190,7 @@ def _item(
         [*caveats, *_shown(snapshot, each)] if each.verdict == "unused" else [],
         _shown_jobs(snapshot, each.edge_sets, presumed) if each.verdict == "used" else [],
         each.recreated,
-        _showings(snapshot, each.shown),
+        _display_jobs(snapshot, each.shown),
         list(each.consumers),
         readers,
         iso(since_us),
@@ -201,12 +202,14 @@ def _item(
 
 
 def _shown(snapshot: Snapshot, verdict: ColumnVerdict) -> list[str]:
-    """Name the batch jobs that read a dataset and wrote nothing, and when."""
-    found = _showings(snapshot, verdict.shown)
-    told = [f"{each.job.name} at {each.time}" for each in found[:_NAMED]]
-    more = len(found) - _NAMED
-    names = ", ".join(told) + (f" and {more} more" if more > 0 else "")
-    return [f"Read by jobs that wrote nothing, which do not report the columns they used: {names}."] if told else []
+    """Return a caveat with the batch jobs that read a dataset and wrote nothing, and the times."""
+    found = _display_jobs(snapshot, verdict.shown)
+    named_jobs = [f"{each.job.name} at {each.time}" for each in found[:_MAX_NAMED]]
+    more = len(found) - _MAX_NAMED
+    names = ", ".join(named_jobs) + (f" and {more} more" if more > 0 else "")
+    return (
+        [f"Jobs read it and wrote nothing; they do not report which columns they used: {names}."] if named_jobs else []
+    )
 
 
 def _jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
@@ -214,20 +217,20 @@ def _jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Name]:
 
 
 def _shown_jobs(snapshot: Snapshot, edge_sets: Iterable[int], presumed: Set[int]) -> list[Job]:
-    """Return jobs by name, those last that are presumed retired."""
+    """Return jobs by name, those presumed retired last."""
     numbers = set(edge_sets)
     jobs = (*_jobs(snapshot, numbers - presumed), *_jobs(snapshot, numbers & presumed))
     return [Job(*snapshot.job(job).parts) for job in dict.fromkeys(jobs)]
 
 
-def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
-    """Return what gives the reason of a verdict as index and gold show it: an `unknown` names what it rests on."""
+def reason_formatter(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
+    """Return a function that formats the reason of a verdict, for index and gold. An `unknown` names its jobs."""
 
     @cache
     def readers(reason: str, edge_sets: tuple[int, ...]) -> str:
         if reason == ATTEMPT:
-            return told_runs(snapshot, edge_sets)
-        jobs = some_jobs(snapshot, edge_sets)
+            return describe_runs(snapshot, edge_sets)
+        jobs = first_jobs(snapshot, edge_sets)
         return f"{jobs} ({_unaccounted(snapshot, edge_sets)})" if reason == UNACCOUNTED else jobs
 
     def shown(verdict: ColumnVerdict) -> str:
@@ -238,9 +241,9 @@ def reasons_of(snapshot: Snapshot) -> Callable[[ColumnVerdict], str]:
 
 
 def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
-    """Name the first columns that readers do not account for."""
-    said = [snapshot.graph.sets[number][1] for number in edge_sets]
-    found = {(each.output, key) for each in said if each.output for key in each.unaccounted}
+    """Return the first columns that readers do not account for."""
+    found_sets = [snapshot.graph.sets[number][1] for number in edge_sets]
+    found = {(each.output, key) for each in found_sets if each.output for key in each.unaccounted}
     names = [
         f"all of {output.name}" if key == ALL_COLUMNS else snapshot.columns(output).shown(key)
         for output, key in sorted(found)
@@ -248,17 +251,17 @@ def _unaccounted(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
     return _first(list(dict.fromkeys(names)))
 
 
-def some_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
-    """Name the first jobs, and how many more there are: a dataset has hundreds of readers at times."""
+def first_jobs(snapshot: Snapshot, edge_sets: tuple[int, ...]) -> str:
+    """Return the first jobs and how many more there are, because a dataset may have hundreds of readers."""
     return _first([snapshot.job(job).name for job in _jobs(snapshot, edge_sets)])
 
 
 def _first(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-_NAMED = 3
+_MAX_NAMED = 3
 
 
 def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> DatasetReaders:
@@ -284,7 +287,7 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
         *dataset.parts,
         _shown_jobs(snapshot, readers, presumed),
         _shown_jobs(snapshot, opaque, presumed),
-        _showings(snapshot, shown),
+        _display_jobs(snapshot, shown),
         unfinished_runs(snapshot, attempts),
         _unread(snapshot, readers),
         former_location(snapshot.naming, dataset),
@@ -293,14 +296,16 @@ def _dataset_readers(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -
 
 
 def _unread(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[JobUnread]:
-    """Return which jobs have SQL that is not read, or not completely, and why."""
-    said = [snapshot.graph.sets[number] for number in edge_sets]
-    found = {(snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in said if lineage.unread}
+    """Return the jobs whose SQL was not used, or only a part of it, with the reason."""
+    found_sets = [snapshot.graph.sets[number] for number in edge_sets]
+    found = {
+        (snapshot.job(job_output.job).parts, lineage.unread) for job_output, lineage in found_sets if lineage.unread
+    }
     return [JobUnread(Job(*job), reason) for job, reason in sorted(found)]
 
 
-def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
-    """Return which jobs read and when they last did, the newest first."""
+def _display_jobs(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
+    """Return jobs with the time of their last read, newest first."""
     found = [
         Showing(Job(*snapshot.job(snapshot.graph.sets[number][0].job).parts), iso(snapshot.seen(number).last_us))
         for number in edge_sets
@@ -310,10 +315,10 @@ def _showings(snapshot: Snapshot, edge_sets: Iterable[int]) -> list[Showing]:
 
 
 def _caveats(snapshot: Snapshot, counted: CountedEdges, dataset: Name) -> list[str]:
-    """Say what a proof by reported lineage cannot see."""
-    found = ["Readers that report no lineage (ad-hoc queries, BI tools) are not seen; declare them as consumers."]
+    """Return the limits of proofs by reported lineage."""
+    found = ["Readers that report no lineage (ad-hoc queries, BI tools) are unknown; declare them as consumers."]
     number = counted.lifetimes.newest(dataset)
     writers = snapshot.graph.fed_by.get(number, ()) if number is not None else ()
     if not any(map(counted.says, writers)):
-        found.append("No reported job writes this dataset: its origin is not known.")
+        found.append("No reported job writes this dataset, so its origin is unknown.")
     return found

@@ -1,4 +1,4 @@
-"""One posted request to the event log: bytes and headers in, status and body out. Knows no web framework."""
+"""The receiver: turns a posted request into records of the event log, and an answer. Independent of web frameworks."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as any server can hand it over.
+    """A request from any web server.
 
-    headers: names are lower-case, the last of a name wins; body: whole where the server has it whole.
+    headers: lower-case names, one value per name; body: bytes if the server has read it, else a stream.
     """
 
     method: str
@@ -21,7 +21,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back; an empty body has no content type."""
+    """The response. If the body is empty, the server sends no content type."""
 
     status: int
     body: bytes = b""
@@ -29,7 +29,7 @@ class Answer:
 
 
 class Refusal(Exception):
-    """A request that is answered with a 4xx or 503 and counted under its reason."""
+    """A request that gets a 4xx or 503 answer. Metrics and notes count it by its reason."""
 
     def __init__(self, status: int, reason: str, what: str, fix: str, field: str | None = None) -> None:
         super().__init__(f"{what} {fix}")
@@ -40,6 +40,6 @@ class Refusal(Exception):
         self.field = field
 
     def answer(self) -> Answer:
-        """Say what is wrong, where, and what to do (docs/api.md, "Posting events")."""
+        """Build the error response with problem, field and fix (docs/api.md, "Posting events")."""
         body = msgspec.json.encode({"error": self.what, "field": self.field, "fix": self.fix})
         return Answer(self.status, body, {"allow": "POST"} if self.status == 405 else {})

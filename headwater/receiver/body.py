@@ -1,4 +1,4 @@
-"""The body of a request, counted while it inflates: a gzip body comes chunked, without a length."""
+"""Reads request bodies, and limits their size while it inflates them: a gzip body is chunked, without a length."""
 
 import asyncio
 import zlib
@@ -12,9 +12,10 @@ _STEP = 1 << 20
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Refuse a media type or content encoding that is not read here (415).
+    """Refuse unsupported media types and content encodings (415).
 
-    A page has to say that it sends JSON: a browser asks first whether a page of others may do that.
+    Requests from web pages must declare JSON: then the browser sends a preflight request, which protects against
+    cross-site requests.
     """
     is_page = "origin" in headers or "sec-fetch-site" in headers
     _check_types(headers.get("content-type", ""), headers.get("content-encoding", ""), is_page=is_page)
@@ -45,14 +46,16 @@ def _check_types(content_type: str, encoding: str, *, is_page: bool) -> None:
     media, *parameters = content_type.lower().split(";")
     media = media.strip()
     if (media or is_page) and media != "application/json" and not media.endswith("+json"):
-        raise Refusal(415, "media_type", f"Content-Type {media!r} is not read.", "Send application/json.")
+        raise Refusal(415, "media_type", f"Content-Type {media!r} is not supported.", "Send application/json.")
     for parameter in parameters:
         name, _, charset = parameter.partition("=")
         if name.strip() == "charset" and charset.strip(' "') not in ("utf-8", "utf8", "us-ascii"):
-            raise Refusal(415, "media_type", f"Charset {charset.strip()!r} is not read.", "Send UTF-8.")
+            raise Refusal(415, "media_type", f"Charset {charset.strip()!r} is not supported.", "Send UTF-8.")
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise Refusal(415, "encoding", f"Content-Encoding {encoding!r} is not read.", "Send plain or gzip.")
+        raise Refusal(
+            415, "encoding", f"Content-Encoding {encoding!r} is not supported.", "Send the body plain or as gzip."
+        )
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:
@@ -60,7 +63,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _stated_length(headers: Mapping[str, str]) -> int:
-    """Return Content-Length, 0 where it says nothing usable: the body is counted as it comes anyway."""
+    """Return Content-Length, or 0 if it is missing or invalid: `read_body` counts the bytes in any case."""
     text = headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
@@ -71,11 +74,11 @@ async def _inflate(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
     async for chunk in chunks:
         left = chunk
         compressed += len(chunk)
-        if compressed > max_bytes:  # empty members inflate to nothing, without end
+        if compressed > max_bytes:  # an endless stream of empty gzip members inflates to nothing
             raise _too_large(max_bytes)
         while left:
             if inflater.eof:
-                inflater = zlib.decompressobj(_GZIP)  # gzip files may be joined end to end
+                inflater = zlib.decompressobj(_GZIP)  # a gzip stream may have several members
             part, left = _step(inflater, left)
             room -= len(part)
             if room < 0:
@@ -83,14 +86,14 @@ async def _inflate(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
             if part:
                 parts.append(part)
             if left:
-                await asyncio.sleep(0)  # a bomb takes its turns like everybody else
+                await asyncio.sleep(0)  # a decompression bomb must not block other requests
     if not inflater.eof:
         raise _broken("it ends too early")
     return b"".join(parts)
 
 
 def _step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
-    """Inflate at most one step, so that a bomb never fills the memory; return it and what is left to do."""
+    """Inflate at most `_STEP` bytes, so that a bomb never fills the memory. Returns them and the remaining input."""
     try:
         part = inflater.decompress(chunk, _STEP)
     except zlib.error as error:
@@ -99,7 +102,7 @@ def _step(inflater: "zlib._Decompress", chunk: bytes) -> tuple[bytes, bytes]:
 
 
 def _broken(why: str) -> Refusal:
-    return Refusal(400, "bad_gzip", f"The gzip stream is broken: {why}.", "Send a whole gzip stream or none.")
+    return Refusal(400, "bad_gzip", f"The gzip stream is invalid: {why}.", "Send a complete gzip stream, or no gzip.")
 
 
 def _too_large(max_bytes: int) -> Refusal:
@@ -107,5 +110,5 @@ def _too_large(max_bytes: int) -> Refusal:
         413,
         "too_large",
         f"The body is larger than {max_bytes} bytes inflated.",
-        "Send fewer events at once, leave out facets such as spark.logicalPlan, or raise `max_body_bytes`.",
+        "Send fewer events per request, omit facets such as spark.logicalPlan, or raise `max_body_bytes`.",
     )

@@ -1,4 +1,4 @@
-"""Which address a posted event means: producers add the path of the protocol to a URL in different ways."""
+"""Corrects the paths of posted events: producers append the API path to a URL in different ways."""
 
 from headwater.receiver import Refusal
 
@@ -6,7 +6,7 @@ ONE = "/api/v1/lineage"
 BATCH = "/api/v1/lineage/batch"
 
 WRONG_PATH = "wrong_path"
-"""Reason of such a refusal."""
+"""The reason of refusals for a wrong path."""
 
 _OTHER_ROUTES = (
     "/api/headwater/",
@@ -20,11 +20,11 @@ _OTHER_ROUTES = (
 )
 
 
-def meant(path: str) -> str | None:
-    """Return the address that a path can only mean: ONE or BATCH; None for any other path.
+def resolve_path(path: str) -> str | None:
+    """Return ONE or BATCH if the path can only mean that; None for any other path.
 
-    Slashes may be doubled or trail. The path of the protocol may stand twice, because a client adds it to a URL that
-    has it. OpenLineage's Java client posts to `/` if its URL ends in a slash.
+    Accepts doubled and trailing slashes, and a doubled API path, which results if a client appends it to a URL that
+    already has it. OpenLineage's Java client posts to `/` if its URL ends in a slash.
     """
     plain = "/" + "/".join(part for part in path.split("/") if part)
     for doubled in ("/api/v1/api/v1/", f"{ONE}/api/v1/"):
@@ -33,8 +33,8 @@ def meant(path: str) -> str | None:
     return ONE if plain == "/" else plain if plain in (ONE, BATCH) else None
 
 
-def is_wrong(path: str, content_type: str) -> bool:
-    """Tell whether a POST is an event on a wrong path: JSON, and the path is none of the reading API's or Marquez's."""
+def is_wrong_path(path: str, content_type: str) -> bool:
+    """Whether a POST is an event on a wrong path: it sends JSON, and the path belongs to no other API."""
     media = content_type.partition(";")[0].strip().lower()
     if media != "application/json" and not media.endswith("+json"):
         return False
@@ -44,11 +44,11 @@ def is_wrong(path: str, content_type: str) -> bool:
 
 
 def wrong_path() -> Refusal:
-    """Return the refusal of a POST to a path that receives no events."""
+    """Build the refusal of a POST to a path that receives no events."""
     return Refusal(
         404,
         WRONG_PATH,
-        "This path takes no events.",  # the path is not quoted: it may hold a secret
+        "This path receives no events.",  # not quoted: the path may contain a secret
         f"Post one event to {ONE}, an array of events to {BATCH}. In an OpenLineage client, set `url` to this server's "
         "address without a path and `endpoint` to `api/v1/lineage`.",
     )

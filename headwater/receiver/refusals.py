@@ -1,4 +1,4 @@
-"""What was refused, counted by reason and kept as notes: a few records a second however many requests are refused."""
+"""Counts refused requests by reason, and writes notes about them to the log: a few records per second at most."""
 
 import time
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from headwater.receiver.paths import WRONG_PATH
 
 MAX_NOTES = 100
 WRONG_PATHS = 20
-"""Paths that have notes of their own in one interval; all other wrong paths share one note."""
+"""Number of wrong paths with a separate note per interval; all other wrong paths share one note."""
 WRONG_PATH_S = 60.0
-"""Between two notes of one wrong path: a request without a key writes at most so often."""
+"""Minimum time between two notes about one wrong path, because such requests need no key."""
 
-CORRECTED = Counter("headwater_corrected_paths", "Posts that were taken although their path was not exact.")
-REFUSED = Counter("headwater_refused", "Requests and batch items that were not taken.", ["reason"])
+CORRECTED = Counter("headwater_corrected_paths", "Requests accepted although their path was not exact.")
+REFUSED = Counter("headwater_refused", "Requests and batch items that were refused.", ["reason"])
 
 
 @dataclass(slots=True)
@@ -40,15 +40,15 @@ _OTHER_PATHS = "other paths"
 
 
 class Refusals:
-    """Collects refusals between two flushes; what a kill loses of it was never acknowledged."""
+    """Collects notes between two flushes. A killed process loses them, which loses no acknowledged event."""
 
     def __init__(self) -> None:
-        """Start with no notes."""
+        """Create an empty collection."""
         self._noted_paths: dict[str, float] = {}
         self._notes: dict[tuple[str, str, str | None, str | None], _Note] = {}
 
     def add(self, refusal: Refusal, route: str, key: str | None, user_agent: str | None) -> None:
-        """Count one refusal. The message never quotes the body, the user agent is redacted: both may hold a secret."""
+        """Count one refusal. The note has no text of the body and a redacted user agent, as both may hold secrets."""
         REFUSED.labels(refusal.reason).inc()
         kind = (refusal.reason, route, key, refusal.field)
         if kind not in self._notes and len(self._notes) >= MAX_NOTES:
@@ -68,7 +68,7 @@ class Refusals:
         note.count += 1
 
     def add_wrong_path(self, refusal: Refusal, path: str, user_agent: str | None) -> None:
-        """Count a post to a wrong path under its path, redacted, as long as few paths wait or were noted lately."""
+        """Count a POST to a wrong path under its redacted path; under "other paths" once there are too many."""
         route = redact_text(path)[:100]
         now = time.monotonic()
         self._noted_paths = {name: at for name, at in self._noted_paths.items() if now - at < WRONG_PATH_S}
@@ -80,11 +80,14 @@ class Refusals:
         self.add(refusal, route, None, user_agent)
 
     def is_waiting(self) -> bool:
-        """Tell whether notes wait, also those of wrong paths whose interval is not over."""
+        """Whether notes are waiting, including those of wrong paths whose interval has not passed."""
         return bool(self._notes)
 
     def take(self, *, is_last: bool = False) -> list[Record]:
-        """Return the notes as log records; notes of wrong paths wait for their interval unless these are the last."""
+        """Remove the notes and return them as log records.
+
+        Notes about wrong paths stay until their interval has passed, unless `is_last`.
+        """
         now = time.monotonic()
         notes, self._notes = self._notes, {}
         for kind, note in list(notes.items()):
@@ -97,7 +100,7 @@ class Refusals:
         return [Record(RecordKind.REFUSAL, msgspec.json.encode(note)) for note in notes.values()]
 
     def give_back(self, records: list[Record]) -> None:
-        """Keep notes that the log did not take for the next flush."""
+        """Put back notes that the log did not accept, for the next flush."""
         for record in records:
             note = msgspec.json.decode(record.body, type=_Note)
             kind = (note.reason, note.route, note.key, note.field)

@@ -1,7 +1,7 @@
-"""The receiver: check a posted request in the documented order, put its events on the log, acknowledge.
+"""Checks posted requests in the documented order, appends their events to the log, and acknowledges them.
 
-A 2xx answer means durable (promise P1). Overload and a failing log answer 503 without Retry-After, because Java
-producers retry only 503 and 429, once, and Python producers never 429 (measured; docs/api.md).
+A 2xx answer means durable (promise P1). Overload and a failing log lead to 503 without Retry-After, because Java
+producers retry only 503 and 429, once, and Python producers never retry 429 (measured; docs/api.md).
 """
 
 import asyncio
@@ -21,24 +21,26 @@ from headwater.eventlog import LogWriter, Record, RecordKind
 from headwater.events.envelope import Envelope, check_members, read_envelope, split_batch
 from headwater.events.key_scope import KeyScope
 from headwater.events.redaction_rules import redact_text
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.receiver import Answer, Refusal, Request
 from headwater.receiver.body import check_headers, read_body
-from headwater.receiver.paths import BATCH, is_wrong, meant, wrong_path
+from headwater.receiver.paths import BATCH, is_wrong_path, resolve_path, wrong_path
 from headwater.receiver.refusals import CORRECTED, Refusals
 
 MAX_BATCH = 10_000
 NOTES_DEADLINE_S = 60.0
-"""No caller waits for notes, and notes have no id by which a second copy, sent too early, would be known."""
-LARGE = 1 << 20  # bodies above it are checked on a thread, so that small ones do not wait
+"""Long, because no caller waits for notes, and a note that is sent twice is counted twice."""
+LARGE = 1 << 20  # larger bodies are checked in a thread, so that they do not block small ones
 
-RECEIVED = Counter("headwater_events_acknowledged", "Events that were answered with 2xx.")
+RECEIVED = Counter("headwater_events_acknowledged", "Events acknowledged with 2xx.")
 APPEND = Histogram(
-    "headwater_append_seconds", "Time to a durable record.", buckets=(0.001, 0.002, 0.005, 0.01, 0.03, 0.1, 0.5, 2.5)
+    "headwater_append_seconds",
+    "Time until a record is durable.",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.03, 0.1, 0.5, 2.5),
 )
 
 ORIGIN = "headwater-origin"
-"""Header of a request that brings a line of a file: `FILE:LINE`, percent-encoded; kept beside what is rejected."""
+"""Header of a request that sends a line of a file: `FILE:LINE`, percent-encoded. Rejected events keep it."""
 
 T = TypeVar("T")
 
@@ -49,26 +51,26 @@ _TAKEN_ALL = Answer(204)
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Bytes of an inflated body; seconds until an answer after the body has arrived."""
+    """max_body_bytes: of the inflated body; deadline_s: for the answer after the body has arrived."""
 
     max_body_bytes: int = 32 << 20
     deadline_s: float = 2.4
 
 
 class Receiver:
-    """Takes requests for one event log."""
+    """Receives requests for one event log."""
 
     def __init__(
         self,
         log: LogWriter,
-        access: Access,
+        access: Authenticator,
         limits: RequestLimits = RequestLimits(),
         *,
         marquez_strict: bool = False,
     ):
-        """Share one receiver between all requests of a process.
+        """Create the receiver for all requests of a process.
 
-        marquez_strict: answer single events with the statuses of Marquez, and refuse those that it refuses.
+        marquez_strict: answer single events with the statuses of Marquez, and refuse events that Marquez refuses.
         """
         self._strict = marquez_strict
         self._log = log
@@ -78,9 +80,10 @@ class Receiver:
         self._flushing = asyncio.Lock()
 
     async def one(self, request: Request, caller: Caller | None = None) -> Answer:
-        """Accept one event: 200 `{}`, or the status that docs/api.md lists; with ORIGIN also what is not an event.
+        """Accept one event: answer 200 `{}`, or an error status of docs/api.md.
 
-        caller: set if the API already authenticated the request from which it makes this event.
+        With the header ORIGIN it also accepts a body that is not an event; the parser rejects it.
+        caller: the authenticated caller, if the API creates this event from its own request.
         """
         strict = self._strict and caller is None and ORIGIN not in request.headers
         key = caller
@@ -100,7 +103,7 @@ class Receiver:
         return _CREATED if strict else _TAKEN
 
     async def batch(self, request: Request) -> Answer:
-        """Take a JSON array: 204 if all is well, else 200 naming the items that were not taken, each by index."""
+        """Accept a JSON array: answer 204 if all items are accepted, else 200 with the refused items by index."""
         key = None
         try:
             key = await self._admit(request)
@@ -117,23 +120,23 @@ class Receiver:
         return _batch_answer(len(items), bad) if bad else _TAKEN_ALL
 
     def find_inexact(self, path: str, content_type: str) -> Callable[[Request], Awaitable[Answer]] | None:
-        """Return what answers a POST to a path that is not exact; None if the path may belong to another API.
+        """Return the handler of a POST to an inexact path; None if the path may belong to another API.
 
-        A path that can mean only one address takes the event; any other path with JSON is refused.
+        The handler accepts the event if the path can mean only one address, and refuses other paths with JSON.
         """
-        if address := meant(path):
+        if address := resolve_path(path):
             CORRECTED.inc()
             return self.batch if address == BATCH else self.one
-        return partial(self.refuse_path, path=path) if is_wrong(path, content_type) else None
+        return partial(self.refuse_path, path=path) if is_wrong_path(path, content_type) else None
 
     async def refuse_path(self, request: Request, path: str) -> Answer:
-        """Answer 404 to a POST on a path that takes no events, and name the right one."""
+        """Answer 404 to a POST on a path that receives no events, and name the right one."""
         refusal = wrong_path()
         self.refusals.add_wrong_path(refusal, path, request.headers.get("user-agent"))
         return refusal.answer()
 
     async def flush_refusals(self, *, is_last: bool = False) -> None:
-        """Send the collected notes of refusals to the log; a log that does not take them gets them next time."""
+        """Append the collected notes to the log. If the log is unavailable, they stay for the next flush."""
         async with self._flushing:
             notes = self.refusals.take(is_last=is_last)
             if notes:
@@ -144,7 +147,7 @@ class Receiver:
 
     async def _admit(self, request: Request, caller: Caller | None = None) -> Caller:
         if request.method != "POST":
-            raise Refusal(405, "method", f"{request.method} is not taken here.", "Use POST.")
+            raise Refusal(405, "method", f"The method {request.method} is not allowed here.", "Use POST.")
         check_headers(request.headers)
         key = caller or await self._access.find(request.headers, request.query, request.method)
         if key is None:
@@ -181,8 +184,8 @@ def _checked_envelope(key: Caller, body: bytes) -> Envelope:
         raise Refusal(
             403,
             "namespace",
-            f"{key.title} may not write this namespace.",  # not quoted: it may hold a secret
-            "Use a key for it, or add the namespace to this key.",
+            f"{key.title} may not write this namespace.",  # not quoted: it may contain a secret
+            "Use a key for this namespace, or add the namespace to this key.",
             "job.namespace" if envelope.kind != "DATASET" else "dataset.namespace",
         )
     return envelope
@@ -196,10 +199,10 @@ def _check_members(body: bytes) -> None:
 
 
 def _about(key: Caller, body: bytes, is_line: bool) -> str:
-    """Return the key of an event's log partition.
+    """Check an event and return its log partition key.
 
-    is_line: it stands in a file of events, where nobody could be told that it is none: the parser quarantines it. A
-    key of some namespaces may not do that: nothing says which namespace it is of.
+    is_line: the body is a line of a file. The sender cannot correct it, so an invalid event is accepted and the parser
+    rejects it. Keys with namespaces cannot send such lines, because an invalid event has no namespace.
     """
     try:
         return _checked_envelope(key, body).key
@@ -215,12 +218,14 @@ def _items(body: bytes) -> list[bytes]:
     except InvalidEvent as error:
         raise Refusal(400, error.reason, error.what, error.fix, error.field) from error
     if len(items) > MAX_BATCH:
-        raise Refusal(400, "batch_size", f"{len(items)} events in one batch.", f"Send at most {MAX_BATCH} at once.")
+        raise Refusal(
+            400, "batch_size", f"The batch has {len(items)} events.", f"Send at most {MAX_BATCH} per request."
+        )
     return items
 
 
 def _sort_out(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, str]], dict[int, Refusal]]:
-    """Return what is well, each with the key of its log partition, and what is refused by index."""
+    """Return the valid items with their log partition keys, and the refusals by index."""
     good, bad = [], {}
     for index, item in enumerate(items):
         try:
@@ -231,7 +236,7 @@ def _sort_out(key: Caller, items: Sequence[bytes]) -> tuple[list[tuple[bytes, st
 
 
 def _batch_answer(received: int, bad: dict[int, Refusal]) -> Answer:
-    """Build the body of the spec's batch operation (OpenLineage.openapi.yml, `postEventBatch`)."""
+    """Build the answer of the batch operation (OpenLineage.openapi.yml, `postEventBatch`)."""
     failed = [{"index": index, "reason": str(refusal), "retriable": False} for index, refusal in bad.items()]
     summary = {
         "received": received,
@@ -256,7 +261,7 @@ def _metadata(request: Request, key: Caller) -> str:
 
 @lru_cache(maxsize=1024)
 def _encoded_metadata(key: str, scope: KeyScope | None, user_agent: str, encoding: str, origin: str) -> str:
-    """Encode what is stored of a request: the caller's label and scope, the client, the encoding; no credential."""
+    """Encode the stored metadata of a request: label and scope of the caller, client, encoding; no credentials."""
     client = redact_text(user_agent)[:200]
     kept: dict[str, object] = {"key": key, "user_agent": client, "encoding": encoding}
     kept |= {"origin": origin} if origin else {}

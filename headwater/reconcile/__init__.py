@@ -1,1 +1,1 @@
-"""Who did not report: job history and Delta commits, held against the runs that landed."""
+"""Finds executions and writes without lineage by comparing job history and Delta commits with reported runs."""

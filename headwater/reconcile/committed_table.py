@@ -1,16 +1,16 @@
-"""What is known of a Delta table's commits: values alone, so that naming them imports no reader of tables."""
+"""Commits of a Delta table. Only values, so importing them loads no table reader."""
 
 from typing import Literal, NamedTuple
 
 Replaced = Literal["whole", "part", "append", "unclear"]
-"""What a commit does to the rows that are there: it replaces all of them, changes a part, or only adds rows."""
+"""The effect of a commit on existing rows: it replaces all of them, changes a part, or only adds rows."""
 
 
 class TableCommit(NamedTuple):
-    """A commit; time in us, UTC.
+    """A commit. time_us: us, UTC.
 
-    engine: what wrote it, as it says; words: ids that its writer left in it; changes_data: not only where rows lie.
-    replaced: what it does to the rows that are there.
+    engine: the writer, as it reports itself. words: ids in its commitInfo. changes_data: false if it only reorganises
+    files. replaced: its effect on existing rows.
     """
 
     version: int
@@ -24,7 +24,7 @@ class TableCommit(NamedTuple):
 
 
 class CommittedTable(NamedTuple):
-    """A Delta table, the name it has as a dataset before any rule, its commits of a span and of an hour before."""
+    """A Delta table, its name before naming rules, and its commits in a period and the hour before it."""
 
     uri: str
     namespace: str

@@ -1,6 +1,7 @@
-"""Findings as an event: they travel, and are stored once, like any other; the next one of that name replaces them.
+"""Events of findings and proofs.
 
-What commits prove travels in events of its own. They add up, for a run that was judged once stays so.
+Findings are one event, which the next comparison of the same name replaces. Proofs from commits are separate events
+that accumulate, because a proof stays valid.
 """
 
 from collections import Counter
@@ -19,14 +20,14 @@ from headwater.reconcile.histories.history_entry import HistorySpan
 from headwater.reconcile.joining.commit_join import WriteProof
 
 PRODUCER = "urn:headwater:reconcile"
-MOST = 1_000
-"""Findings of an event, the newest; `total` says how many there are."""
+MAX_FINDINGS = 1_000
+"""Maximum number of findings in an event, newest first; `total` counts all."""
 
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 
 
 def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> bytes:
-    """Return the JobEvent of a comparison, also of one that found nothing. found: oldest first."""
+    """Return the JobEvent of a comparison, also without findings. found: oldest first."""
     facet = {
         "_producer": PRODUCER,
         "_schemaURL": f"{_SPEC}JobFacet",
@@ -34,7 +35,7 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
         "until": iso(span.until_us),
         "total": len(found),
         "kinds": Counter(each.kind for each in found),
-        "findings": found[-MOST:],
+        "findings": found[-MAX_FINDINGS:],
     }
     return msgspec.json.encode(
         {
@@ -49,23 +50,23 @@ def finding_event(name: str, found: Sequence[Finding], span: HistorySpan) -> byt
 def proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
     """Yield the events of what commits prove.
 
-    All that proves that a write is no whole rewrite is told; of whole rewrites the newest `MOST`. An event is about the
-    writes of one hour, and has the time of the earliest, so that it counts for every moment at which one of them does;
-    the same proofs make the same event again.
+    They contain all proofs that withdraw a whole rewrite, and the newest `MAX_FINDINGS` that confirm one. An event
+    contains the writes of one hour and has the time of the earliest, so that it counts at every moment at which one of
+    them does. The same proofs produce the same events.
     """
     oldest = sorted(proofs, key=_order)
-    whole = [each for each in oldest if each.proves == WHOLE][-MOST:]
-    told = sorted([*(each for each in oldest if each.proves != WHOLE), *whole], key=_order)
-    for _, some in groupby(told, key=lambda each: each.run.until_us // _HOUR_US):
+    whole = [each for each in oldest if each.proves == WHOLE][-MAX_FINDINGS:]
+    selected = sorted([*(each for each in oldest if each.proves != WHOLE), *whole], key=_order)
+    for _, some in groupby(selected, key=lambda each: each.run.until_us // _HOUR_US):
         yield from _proof_events(name, list(some))
 
 
 def _proof_events(name: str, proofs: Sequence[WriteProof]) -> Iterator[bytes]:
-    """Yield events whose facets stay beside them in bronze, where Spark reads them."""
+    """Yield events whose facets are small enough for their own column in bronze, which Spark reads."""
     some: list[WriteProof] = []
     size = 0
     for proof in proofs:
-        length = len(msgspec.json.encode(_told(proof))) + 1
+        length = len(msgspec.json.encode(_to_json(proof))) + 1
         if some and size + length > _FACET_BYTES:
             yield _proof_event(name, some)
             some, size = [], 0
@@ -78,7 +79,7 @@ def _proof_event(name: str, proofs: Sequence[WriteProof]) -> bytes:
     facet = {
         "_producer": PRODUCER,
         "_schemaURL": f"{_SPEC}RunFacet",
-        "commits": [_told(proof) for proof in proofs],
+        "commits": [_to_json(proof) for proof in proofs],
     }
     run_id = uuid5(NAMESPACE_URL, f"{PRODUCER}:{name}:{msgspec.json.encode(facet).decode()}")
     return msgspec.json.encode(
@@ -95,13 +96,13 @@ def _proof_event(name: str, proofs: Sequence[WriteProof]) -> bytes:
     )
 
 
-def _told(proof: WriteProof) -> dict[str, str | int | None]:
+def _to_json(proof: WriteProof) -> dict[str, str | int | None]:
     name = {"namespace": proof.dataset.namespace, "name": proof.dataset.dataset}
-    return {"run": proof.run.said.id, **name, "proves": proof.proves, "version": proof.version}
+    return {"run": proof.run.report.id, **name, "proves": proof.proves, "version": proof.version}
 
 
 def _order(proof: WriteProof) -> tuple[int, str, str, str]:
-    return proof.run.until_us, proof.run.said.id, proof.dataset.namespace, proof.dataset.dataset
+    return proof.run.until_us, proof.run.report.id, proof.dataset.namespace, proof.dataset.dataset
 
 
 _HOUR_US = 3_600_000_000

@@ -1,4 +1,4 @@
-"""Commits of Delta tables within a span of time, from the JSON files of `_delta_log`; a checkpoint is never read."""
+"""Reads commits of Delta tables in a period from the JSON files of `_delta_log`, without checkpoints."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,27 +22,29 @@ _DATA = re.compile(rb'"dataChange"\s*:\s*true')
 _PARTITION = re.compile(rb'"partitionValues"\s*:\s*(\{[^{}]*\})')
 _WORD = re.compile(r"[\w-]{8,}")
 _HEAD = 256 << 10
-"""Bytes of an action that are read: `dataChange` stands before the statistics, which are long."""
-_SKEW_US = 3_600_000_000
-"""Clocks of writers differ: commits are read back to so long before the span."""
-_DEEP = 4
+"""Bytes of an action that are read: `dataChange` comes before the statistics, which are long."""
+_MAX_CLOCK_SKEW_US = 3_600_000_000
+"""Clocks of writers differ, so commits are read from this long before the period."""
+_MAX_DEPTH = 4
 
 
 def committed_tables(place: str, options: Mapping[str, str], span: HistorySpan) -> Iterator[CommittedTable]:
-    """Yield the table at a folder or address, or those below it, at most four folders deep.
+    """Yield the table at a folder or address, or the tables below it, at most four folders deep.
 
-    options: storage options of delta-rs. Raises WrongSetting where there is none, LakeUnavailable.
+    options: storage options of delta-rs. Raises WrongSetting if there is no table, and LakeUnavailable.
     """
     try:
         store = PyFileSystem(DeltaStorageHandler(place, dict(options) or None))
-        paths = sorted(_below(store, "", _DEEP))
+        paths = sorted(_below(store, "", _MAX_DEPTH))
         for path in paths:
             uri = "/".join(filter(None, (place.rstrip("/"), path)))
             yield CommittedTable(uri, *_sent_name(uri), [*_commits(store, f"{path}/_delta_log".lstrip("/"), span)])
     except (DeltaError, OSError) as error:
         raise LakeUnavailable(f"Cannot read the tables at {place}: {explain(error, 'lake')}") from error
     if not paths:
-        raise WrongSetting(f"No Delta table at {place} or up to {_DEEP} folders below. Name a table, or its folder.")
+        raise WrongSetting(
+            f"There is no Delta table at {place} or up to {_MAX_DEPTH} folders below it. Name a table, or its folder."
+        )
 
 
 def _below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
@@ -56,7 +58,7 @@ def _below(store: FileSystem, path: str, deep: int) -> Iterator[str]:
 
 
 def _sent_name(uri: str) -> tuple[str, str]:
-    """Return the name that OpenLineage's convention gives a location."""
+    """Return the name of a location by OpenLineage's naming convention."""
     if "://" not in uri:
         return "file", uri
     url = urlsplit(uri)
@@ -64,14 +66,14 @@ def _sent_name(uri: str) -> tuple[str, str]:
 
 
 def _commits(store: FileSystem, log: str, span: HistorySpan) -> Iterator[TableCommit]:
-    """Yield commits, newest first, until one is older than the span."""
+    """Yield commits, newest first, until one is older than the period."""
     files = {}
     for each in store.get_file_info(FileSelector(log)):
         if match := _COMMIT.fullmatch(each.path.rpartition("/")[2]):
             files[int(match[1])] = each
     for version in sorted(files, reverse=True):
         commit = _commit(store, version, files[version])
-        if commit.time_us < span.since_us - _SKEW_US:
+        if commit.time_us < span.since_us - _MAX_CLOCK_SKEW_US:
             return
         yield commit
 
@@ -80,7 +82,7 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
     said: Any = {}
     raw = b""
     changes = False
-    moved = _MovedFiles()
+    changed_files = _ChangedFiles()
     with store.open_input_stream(file.path) as stream:
         for line in heads_of_lines(pieces(stream.read), _HEAD):
             action = _ACTION.match(line)
@@ -88,7 +90,7 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
                 raw, said = line, _info(line)
             elif action:
                 changes = changes or _DATA.search(line) is not None
-                moved.see(action[1], line)
+                changed_files.add(action[1], line)
     stamp = said.get("inCommitTimestamp") or said.get("timestamp")
     return TableCommit(
         version=version,
@@ -98,11 +100,11 @@ def _commit(store: FileSystem, version: int, file: Any) -> TableCommit:
         user=str(said.get("userName") or said.get("userId") or ""),
         words=frozenset(_WORD.findall(raw.decode(errors="replace").lower())),
         changes_data=changes,
-        replaced=_replaced(said, moved),
+        replaced=_replaced(said, changed_files),
     )
 
 
-class _MovedFiles:
+class _ChangedFiles:
     """The partitions of the files that a commit adds and removes."""
 
     def __init__(self) -> None:
@@ -110,8 +112,7 @@ class _MovedFiles:
         self._removed: set[bytes] = set()
         self._is_known = True
 
-    def see(self, action: bytes, line: bytes) -> None:
-        """Take the head of an action."""
+    def add(self, action: bytes, line: bytes) -> None:
         if action in (b"add", b"remove"):
             found = _PARTITION.search(line)
             (self._added if action == b"add" else self._removed).add(found[1] if found else b"")
@@ -121,27 +122,27 @@ class _MovedFiles:
     def are_whole_table(self) -> bool:
         """Whether an overwrite replaced all rows.
 
-        Delta writes the same commitInfo for an overwrite of partitions that is dynamic, which only removes files from
-        partitions that it writes. A table without partitions, or files that are removed from another partition, tell
-        them apart.
+        Delta writes the same commitInfo for a dynamic overwrite of partitions, which only removes files from partitions
+        that it writes. The overwrite is complete if the table has no partitions, or if files are removed from another
+        partition.
         """
         every = self._added | self._removed
         return self._is_known and bool(every) and (every == {b"{}"} or bool(self._removed - self._added))
 
 
-def _replaced(info: Any, moved: _MovedFiles) -> Replaced:
-    """Return what a commit does to the rows that are there, by operation and parameters of Delta and delta-rs."""
-    operation, told = str(info.get("operation") or "").upper(), info.get("operationParameters")
-    told = told if isinstance(told, dict) else {}
-    has_condition = told.get("predicate") not in _NO_CONDITION
+def _replaced(info: Any, changed_files: _ChangedFiles) -> Replaced:
+    """Return the effect of a commit on existing rows, from the operations and parameters of Delta and delta-rs."""
+    operation, parameters = str(info.get("operation") or "").upper(), info.get("operationParameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
+    has_condition = parameters.get("predicate") not in _NO_CONDITION
     if operation == "DELETE":
         return "part" if has_condition else "whole"
-    mode = str(told.get("mode") or "").upper() if operation == "WRITE" else ""
+    mode = str(parameters.get("mode") or "").upper() if operation == "WRITE" else ""
     if mode != "OVERWRITE":
         return "append" if mode == "APPEND" else _BY_OPERATION.get(operation, "unclear")
-    if has_condition or str(told.get("isDynamicPartitionOverwrite")).lower() == "true":
+    if has_condition or str(parameters.get("isDynamicPartitionOverwrite")).lower() == "true":
         return "part"
-    return "whole" if moved.are_whole_table else "unclear"
+    return "whole" if changed_files.are_whole_table else "unclear"
 
 
 _BY_OPERATION: dict[str, Replaced] = {
@@ -159,5 +160,5 @@ def _info(line: bytes) -> Any:
     try:
         found = decode(line)["commitInfo"]
     except (InvalidEvent, KeyError, TypeError):
-        return {}  # torn, or somebody else's
+        return {}  # truncated, or not a commitInfo of Delta
     return found if isinstance(found, dict) else {}

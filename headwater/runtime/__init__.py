@@ -1,4 +1,4 @@
-"""Settings to real clients: the only place that knows where things lie.
+"""Build clients from settings; the only package that knows where data is stored.
 
-What an `open_*` function opens is imported by it: a receiver must not load Delta, nor a laptop an Azure SDK.
+Each `open_*` function imports what it opens, so a receiver does not load Delta, and a laptop loads no Azure SDK.
 """

@@ -1,4 +1,4 @@
-"""The index of the lake, and the user's rules that it is built by."""
+"""Open the index of the lake, and the user's rules that it depends on."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ MAX_PAUSE_S = 30.0
 
 
 def open_index_home(folder: Path) -> "IndexHome":
-    """Open the folder of the index."""
+    """Return the folder of the index."""
     from headwater.index.home import IndexHome
 
     return IndexHome(folder / "index")
@@ -39,9 +39,9 @@ def open_index_home(folder: Path) -> "IndexHome":
 def open_freshness(
     settings: Settings, folder: Path, readers: Readers, troubles: Callable[[], Mapping[str, str]] | None = None
 ) -> "FreshnessMeter":
-    """Open what tells how far behind questions are; with a lake of its own, as it is asked from any thread.
+    """Return the object that measures how far questions lag; it has its own lake object, since any thread may use it.
 
-    readers: of its own, too; troubles: what stops stations, else those of this machine.
+    readers: its own log readers. troubles: returns why stations have stopped; default: the stations of this machine.
     """
     from headwater.api.freshness import FreshnessMeter
     from headwater.lake.gold_pass import Gold
@@ -53,7 +53,7 @@ def open_freshness(
 
 
 def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
-    """Open lineage for questions from the command line; the index is brought up to date unless a process does that."""
+    """Open lineage for command-line questions; updates the index unless another process does so."""
     from headwater.index.reading.view_opener import ViewOpener
 
     rules = open_rules(settings)
@@ -62,7 +62,7 @@ def open_view_opener(settings: Settings, folder: Path) -> "ViewOpener":
 
 
 def open_search(settings: Settings, folder: Path) -> "Search":
-    """Open search for the command line; like `open_view_opener`."""
+    """Open search for the command line; updates the index like `open_view_opener`."""
     from headwater.index.reading.index_search import Search
 
     rules = open_rules(settings)
@@ -83,31 +83,31 @@ def _catch_up(settings: Settings, folder: Path, rules: "RulesFiles") -> None:
 
 
 def open_rules(settings: Settings) -> "RulesFiles":
-    """Open the folder of the user's rules; raises WrongSetting if a folder that was named is not there."""
+    """Open the folder of the user's rules; raises WrongSetting if the setting names a missing folder."""
     from headwater.index.rules_files import RulesFiles
     from headwater.lineage.time.whole_rewrites import DAY_US
 
     folder = (settings.rules or settings.data / "rules").expanduser().resolve()
     if settings.rules is not None and not folder.is_dir():
-        raise WrongSetting(f"No folder {folder}, which the setting `rules` names. Create it or correct the setting.")
+        raise WrongSetting(f"The setting `rules` names a missing folder: {folder}. Create it or correct the setting.")
     days = settings.window_days
     return RulesFiles(folder, None if days is None else days * DAY_US)
 
 
-def keep_index(
+def maintain_index(
     settings: Settings,
     folder: Path,
     stop: threading.Event,
     wait: Callable[[float], object] | None = None,
-    told: Callable[[], Mapping[Source, int]] = dict,
+    known_positions: Callable[[], Mapping[Source, int]] = dict,
     *,
-    tell: Callable[[], object] = lambda: None,
+    on_change: Callable[[], object] = lambda: None,
 ) -> None:
-    """Follow bronze until stopped, as its only writer on this disk; faults of the lake are tried again, ever slower.
+    """Update the index from bronze until stopped; retries faults of the lake with growing waits.
 
-    wait: sleeps until something may have come, so many seconds at most; told: how far partitions are known to be;
-    tell: called when something was taken.
-    A remote lake is looked at by the clock alone, because each look costs.
+    wait: sleeps until there may be news, for at most the given seconds. known_positions: returns known positions of
+    partitions. on_change: called after each change of the index. A remote lake is polled at fixed intervals, because
+    each request has a cost.
     """
     from headwater.index.writing.index_follower import IndexFollower
 
@@ -118,7 +118,7 @@ def keep_index(
         if snapshots:
             ending.callback(snapshots.close)
         rules = open_rules(settings)
-        said: list[str] = []
+        reported: list[str] = []
         trouble = StationTrouble(folder, "index")
         is_remote = is_lake_remote(settings)
         look_s = max(settings.tick_s, settings.flush_s) if is_remote else min(settings.tick_s, 1.0)
@@ -126,14 +126,14 @@ def keep_index(
         pause = 0.0
         while not stop.is_set():
             names = rules.current().names
-            if rules.problems != said:
-                said = rules.problems
-                for problem in said:
+            if rules.problems != reported:
+                reported = rules.problems
+                for problem in reported:
                     log.warning("%s", problem)
             try:
                 if snapshots and snapshots.is_outdated(home.path_for(names)):
                     follower.begin_anew(names)
-                taken = follower.step(names, told())
+                taken = follower.step(names, known_positions())
                 pause = 0.0
                 trouble.end()
                 if snapshots:
@@ -145,7 +145,7 @@ def keep_index(
                 trouble.begin(str(error))
                 taken, pause = 0, min(MAX_PAUSE_S, max(0.2, pause * 2))
             if taken:
-                tell()
+                on_change()
             if pause:
                 stop.wait(pause)
             elif not taken:
@@ -154,7 +154,7 @@ def keep_index(
 
 @contextmanager
 def index_lock(folder: Path, stop: threading.Event) -> Iterator[None]:
-    """Hold the role of the index's writer, once a command that builds the index meanwhile is done."""
+    """Hold the lock of the index writer; waits for a command that is updating the index."""
     with ExitStack() as stack:
         while not stop.is_set():
             with suppress(WrongSetting):

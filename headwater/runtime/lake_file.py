@@ -1,6 +1,6 @@
-"""A small file beside the tables of a lake at an address, read by whoever may read the lake.
+"""Read a small file next to the tables of a remote lake.
 
-By Azure's SDK: delta-rs reads files, too, but stops every thread of the process until the storage answers.
+It uses Azure's SDK, because delta-rs blocks every thread of the process until the storage responds.
 """
 
 import time
@@ -18,41 +18,38 @@ if TYPE_CHECKING:
     from azure.storage.blob import BlobClient, ContainerClient
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 5, "read_timeout": 15, "retry_total": 0}
-"""Seconds, and no second try: whoever looks looks again."""
+"""Seconds; no retries, because the caller polls again."""
 
 
 class LakeFile:
-    """One file at `abfss://container@account.dfs.core.windows.net/path`. Not for several threads at once."""
+    """One file at `abfss://container@account.dfs.core.windows.net/path`. Not thread-safe."""
 
     def __init__(
-        self, address: str, options: Mapping[str, str], client_id: str | None = None, look_every_s: float = 0.0
+        self, address: str, options: Mapping[str, str], client_id: str | None = None, min_interval_s: float = 0.0
     ) -> None:
-        """Ask for nothing yet.
-
-        options: storage options of delta-rs; client_id: of an identity; look_every_s: least time between two requests.
-        """
+        """options: storage options of delta-rs; min_interval_s: minimum time between requests."""
         self.name = address.rpartition("/")[2]
         self._address = address
         self._options = options
         self._client_id = client_id
-        self._look_every_s = look_every_s
+        self._min_interval_s = min_interval_s
         self._client: BlobClient | None = None
         self._looked: float | None = None
         self._text: str | None = None
 
-    def stamp(self) -> str | None:
-        """Return what changes with the file, None where there is none: all of it, which is asked for now and then.
+    def version(self) -> str | None:
+        """Return the file's text as its version, None if it does not exist; requests it at most every `min_interval_s`.
 
-        Raises LakeUnavailable, WrongSetting.
+        Raises LakeUnavailable or WrongSetting.
         """
-        if self._looked is None or time.monotonic() >= self._looked + self._look_every_s:
+        if self._looked is None or time.monotonic() >= self._looked + self._min_interval_s:
             self._text = self._read()
             self._looked = time.monotonic()
         return self._text
 
     def text(self) -> str | None:
-        """Return the file's text as it was at the last look; raises as `stamp` does."""
-        return self.stamp() if self._looked is None else self._text
+        """Return the file's text from the last request; raises like `version`."""
+        return self.version() if self._looked is None else self._text
 
     def _read(self) -> str | None:
         self._client = self._client or open_blob(self._address, self._options, self._client_id)
@@ -61,7 +58,7 @@ class LakeFile:
         try:
             return self._client.download_blob().readall().decode()
         except UnicodeDecodeError as error:
-            raise WrongSetting(f"{self.name}: cannot be read: {error}; correct or remove it.") from error
+            raise WrongSetting(f"{self.name} cannot be read: {error}. Correct or remove the file.") from error
         except AzureError as error:
             if getattr(error, "error_code", None) == "BlobNotFound":
                 return None

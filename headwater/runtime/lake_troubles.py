@@ -1,4 +1,4 @@
-"""Why partitions wait, as files next to the tables of a lake on Azure: instances of the Function App share no disk."""
+"""Share why partitions wait between Function App instances, as files next to the tables of an Azure lake."""
 
 import logging
 import threading
@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from headwater.runtime.lake_file import open_blob, open_container
-from headwater.runtime.parser_trouble import joined_reasons
+from headwater.runtime.parser_trouble import join_reasons
 from headwater.runtime.storage import lake_place
 from headwater.settings import Settings
 
@@ -16,15 +16,14 @@ _LOOK_S = 10.0
 
 
 def is_shared(settings: Settings) -> bool:
-    """Tell whether the lake is on storage that can hold these files."""
+    """Return whether the lake's storage supports these files."""
     return (settings.lake or "").startswith("abfss://")
 
 
 class LakeTroubles:
-    """One small file for each partition that waits; storage that does not answer is asked again at the next look."""
+    """One small file per waiting partition; if the storage does not respond, the next call tries again."""
 
     def __init__(self, settings: Settings) -> None:
-        """Ask for nothing yet."""
         lake, options = lake_place(settings)
         self._folder = f"{lake}/run/parser"
         self._given = options, settings.identity_client_id
@@ -33,7 +32,7 @@ class LakeTroubles:
         self._found: Mapping[str, str] = {}
 
     def note(self, partition: str, reason: str | None) -> bool:
-        """Write why a partition waits, or delete that with None; return whether the storage took it."""
+        """Write why a partition waits, or delete the file if None; returns whether that succeeded."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError
 
         try:
@@ -45,17 +44,17 @@ class LakeTroubles:
         except ResourceNotFoundError:
             return reason is None
         except AzureError as error:
-            log.debug("No note of partition %s: %s", partition, error)
+            log.debug("Could not write the note of partition %s: %s", partition, error)
             return False
         return True
 
     def read(self) -> Mapping[str, str]:
-        """Return what stops the parser, as `station_troubles` does; looks every 10 s at most."""
+        """Return why the parser has stopped, like `station_troubles`; reads at most every 10 s."""
         with self._one_at_a_time:
             if time.monotonic() >= self._looked_at + _LOOK_S:
                 self._looked_at = time.monotonic()
                 reasons = self._read()
-                self._found = {"parser": joined_reasons(reasons)} if reasons else {}
+                self._found = {"parser": join_reasons(reasons)} if reasons else {}
             return self._found
 
     def _read(self) -> dict[str, str]:
@@ -69,5 +68,5 @@ class LakeTroubles:
                     text = container.download_blob(name).readall()
                     found[name.removeprefix(start)] = text.decode("utf-8", "replace")
         except AzureError as error:
-            log.debug("Notes of partitions cannot be read: %s", error)
+            log.debug("Could not read the notes of partitions: %s", error)
         return found

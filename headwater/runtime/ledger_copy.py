@@ -1,4 +1,4 @@
-"""What was taken of files, kept beside the lake between two runs of a timer, which may come to different machines."""
+"""Store the ledger of ingested files in the lake between timer runs, which may use different machines."""
 
 from hashlib import blake2b
 from http import HTTPStatus
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class LedgerCopy:
-    """The file of a ledger on this machine, and its copy in the lake where that is at an address.
+    """The ledger file on this machine, and its copy in a remote lake.
 
-    A run that ends without storing it has its events sent again: duplicates to the lake. It travels only when it has
-    changed: it has 130 bytes for each file that there ever was.
+    If a run ends without storing it, its events are sent again and become duplicates. The file has 130 bytes per
+    ingested file, so it is transferred only if it has changed.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        """Ask for nothing yet; folder: of this machine's own data."""
+        """folder: this machine's data folder."""
         self.path = folder / "ingest" / "taken.sqlite"
         self._settings = settings
         self._client: BlobClient | None = None
@@ -31,7 +31,7 @@ class LedgerCopy:
         self._stored = b""
 
     def fetch(self) -> None:
-        """Get what another machine may have stored meanwhile; raises LakeUnavailable."""
+        """Download a newer copy that another machine may have stored; raises LakeUnavailable."""
         if not is_lake_remote(self._settings):
             return
         from azure.core import MatchConditions
@@ -48,15 +48,15 @@ class LedgerCopy:
         except AzureError as error:
             if getattr(error, "status_code", None) == HTTPStatus.NOT_MODIFIED:
                 return
-            raise LakeUnavailable(f"Cannot read what was taken of files: {explain(error, 'lake')}") from error
+            raise LakeUnavailable(f"Cannot read the ledger of ingested files: {explain(error, 'lake')}") from error
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in self.path.parent.glob(f"{self.path.name}*"):
-            left.unlink()  # with what a run that was cut off has left beside it
+            left.unlink()  # including side files of an interrupted run
         self.path.write_bytes(text)
         self._version, self._stored = found.properties.etag, self._digest()
 
     def store(self) -> None:
-        """Keep the file, which nobody may have open; raises LakeUnavailable, also where another run was faster."""
+        """Upload the file, which must be closed; raises LakeUnavailable, also if another run stored a newer copy."""
         digest = self._digest()
         if self._client is None or (self._version and digest == self._stored):
             return
@@ -65,15 +65,15 @@ class LedgerCopy:
 
         held: dict[str, Any] = {"etag": self._version, "match_condition": MatchConditions.IfNotModified}
         try:
-            said = self._client.upload_blob(
+            stored = self._client.upload_blob(
                 self.path.read_bytes(), overwrite=self._version is not None, **(held if self._version else {})
             )
         except AzureError as error:
-            raise LakeUnavailable(f"Cannot keep what was taken of files: {explain(error, 'lake')}") from error
-        self._version, self._stored = said["etag"], digest
+            raise LakeUnavailable(f"Cannot store the ledger of ingested files: {explain(error, 'lake')}") from error
+        self._version, self._stored = stored["etag"], digest
 
     def _digest(self) -> bytes:
-        """Return what stands for the file as it is; a run that was cut off has left more beside it, which is not it."""
+        """Return a hash of the file; a file with a WAL left by an interrupted run never matches."""
         if not self.path.exists() or self.path.with_name(f"{self.path.name}-wal").exists():
             return b"unlike any"
         return blake2b(self.path.read_bytes()).digest()

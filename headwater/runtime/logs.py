@@ -1,4 +1,4 @@
-"""The event log that the settings name, for its writer and for its readers."""
+"""Open the event log that the settings select, for its writer and its readers."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -12,9 +12,9 @@ from headwater.settings import Settings
 
 
 def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callable[[], None] = lambda: None) -> Log:
-    """Open the log for writing; the caller holds the lock `serve`. A service that is down is no error yet.
+    """Open the log for writing; the caller holds the lock `serve`. An unavailable service is not an error yet.
 
-    on_commit: called when something has come into a log on our own disk; a service tells its readers itself.
+    on_commit: called after each append to a local log; a service notifies its readers itself.
     """
     kind = KINDS[settings.log]
     with extra(kind.extra):
@@ -22,31 +22,31 @@ def open_log(settings: Settings, folder: Path, claims: Claims, on_commit: Callab
 
 
 def import_log(settings: Settings) -> None:
-    """Import what `open_log` needs before somebody waits for it; raises WrongSetting for an address that is none."""
+    """Import the packages that `open_log` needs in advance; raises WrongSetting for an invalid address."""
     kind = KINDS[settings.log]
     with extra(kind.extra):
         kind.prepare(settings)
 
 
 def open_log_readers(settings: Settings, folder: Path) -> Sequence[LogReader]:
-    """Open the log for reading, one reader per partition; raises LogUnavailable if a service does not name them."""
+    """Open one reader per partition; raises LogUnavailable if a service does not list its partitions."""
     return log_readers(settings, folder)()
 
 
 def log_readers(settings: Settings, folder: Path) -> Readers:
-    """Return what opens the log for reading, for a process that asks again and again."""
+    """Return a function that opens log readers, for a process that needs them repeatedly."""
     kind = KINDS[settings.log]
     with extra(kind.extra):
         return kind.readers(settings, folder)
 
 
-def is_log_made(settings: Settings, folder: Path) -> bool:
-    """Tell whether the log is there; a log on our own disk is made by `serve`, which may still be starting."""
+def log_exists(settings: Settings, folder: Path) -> bool:
+    """Return whether the log exists; `serve` creates a local log and may still be starting."""
     return KINDS[settings.log].is_made(folder)
 
 
 def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
-    """Return what holds the log against the lake of these settings."""
+    """Return the check that the log belongs to the lake of these settings."""
     name = sha256(lake_place(settings)[0].encode()).hexdigest()[:16]
 
     def check() -> None:
@@ -57,10 +57,10 @@ def _lake_check(settings: Settings, folder: Path) -> LakeCheck:
     return LakeCheck(name, check)
 
 
-def begin_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
-    """Let a log on our own disk, made if it is missing, go by another epoch; a service's log has its own.
+def renew_log(settings: Settings, folder: Path) -> Sequence[LogReader]:
+    """Give a local log a new epoch, creating it if it is missing; a service's log has its own epoch.
 
-    Nothing may have the log open. Returns its readers.
+    The log must not be open elsewhere. Returns its readers.
     """
     KINDS[settings.log].renew(settings, folder)
     return open_log_readers(settings, folder)

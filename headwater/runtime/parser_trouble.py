@@ -1,4 +1,4 @@
-"""What stops the parser, for audit, metrics and readiness: one account for the local process and the Function App."""
+"""Record why the parser has stopped, for audit, metrics and readiness, locally and in the Function App."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,19 +10,19 @@ from headwater.lake.file_checksums import DamagedFile
 from headwater.runtime.station_troubles import StationTrouble
 
 
-def joined_reasons(reasons: Mapping[str, str]) -> str:
-    """Return why partitions wait; a parser that has all of them is called by no partition."""
+def join_reasons(reasons: Mapping[str, str]) -> str:
+    """Return why partitions wait, as one text; the empty partition name represents the whole parser."""
     return " ".join(f"Partition {name}: {why}" if name else why for name, why in sorted(reasons.items()))
 
 
 class ParserTrouble:
-    """Why the parser, or its work on some partitions, cannot go on."""
+    """Why the parser, or its work on some partitions, has stopped."""
 
     def __init__(self, folder: Path, bronze: Bronze, share: Callable[[str, str | None], bool] | None = None):
-        """Note nothing yet.
+        """Set up without recording anything.
 
-        folder: of data; bronze: used by the parser's thread alone; share: tells other machines why a partition waits,
-        or with None that it goes on, and returns whether they can know.
+        folder: data folder. bronze: used only by the parser's thread. share: publishes to other machines why a
+        partition waits, or None that it continues, and returns whether that succeeded.
         """
         self._share = share
         self._shared: dict[str, str | None] = {}
@@ -32,26 +32,26 @@ class ParserTrouble:
         self._reasons: dict[str, str] = {}
 
     def begin(self, error: Exception, partition: str = "") -> str:
-        """Note why the parser cannot go on, or cannot with one partition; return the reason."""
-        reason = self._reasons[partition] = self._explained(error)
+        """Record why the parser, or one partition, has stopped; returns the reason."""
+        reason = self._reasons[partition] = self._explain(error)
         self._note(partition)
         return reason
 
     def end(self, partition: str = "") -> None:
-        """Note that the parser goes on, or does with one partition."""
+        """Record that the parser, or one partition, continues."""
         self._reasons.pop(partition, None)
         if not self._reasons:
             self._looked_into = "", None
         self._note(partition)
 
     def _note(self, partition: str) -> None:
-        self._trouble.report(joined_reasons(self._reasons) or None)
+        self._trouble.report(join_reasons(self._reasons) or None)
         reason = self._reasons.get(partition)
         if self._share and self._shared.get(partition, "") != reason and self._share(partition, reason):
             self._shared[partition] = reason
 
-    def _explained(self, error: Exception) -> str:
-        """Look into a fault of the lake once, because that reads many files."""
+    def _explain(self, error: Exception) -> str:
+        """Return the error with its cause; examines a fault of the lake only once, because that reads many files."""
         if not isinstance(error, LakeUnavailable) or isinstance(error, DamagedFile):
             return str(error)
         if str(error) != self._looked_into[0]:

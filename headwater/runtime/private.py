@@ -1,4 +1,4 @@
-"""The data folder belongs to one account: raw bodies lie in it, which hold what redaction would take out."""
+"""Keep the data folder private to one account: it contains raw bodies before redaction."""
 
 import logging
 import os
@@ -10,67 +10,68 @@ from pathlib import Path
 from headwater.errors import WrongSetting
 from headwater.settings import Settings
 
-OURS = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
-"""What Headwater makes in a data folder."""
+OWN_NAMES = ("log", "log.acknowledged", "claims", "lake", "index", "run", "identity", "format")
+"""What Headwater creates in a data folder."""
 _USERS = ("rules", "sinks.yml")
-"""What its user puts into it."""
+"""What its user adds to it."""
 
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHER_ACCOUNTS = stat.S_IRWXG | stat.S_IRWXO
 
 log = logging.getLogger(__name__)
 
 
-def keep_private() -> None:
-    """Let nobody else read or write what this process, and the ones it starts, make from now on."""
-    os.umask(_OTHERS)
+def set_private_umask() -> None:
+    """Deny other accounts access to files that this process and its children create from now on."""
+    os.umask(_OTHER_ACCOUNTS)
 
 
-def private_spark(settings: Settings) -> dict[str, str]:
-    """Return the setting that does the same for a Spark session: Hadoop sets modes itself, whatever the umask is.
+def private_spark_options(settings: Settings) -> dict[str, str]:
+    """Return the same setting for a Spark session, because Hadoop sets file modes regardless of the umask.
 
-    A lake that was put elsewhere keeps Hadoop's modes: who reads it there is not our business.
+    A lake outside the data folder keeps Hadoop's modes, since its owner decides who may read it.
     """
     return {} if settings.lake else {"spark.hadoop.fs.permissions.umask-mode": "077"}
 
 
-def close_to_others(folder: Path) -> None:
-    """Take all rights on a data folder from other accounts, with a warning if they had some.
+def restrict_access(folder: Path) -> None:
+    """Remove all access of other accounts to a data folder; logs a warning if they had any.
 
-    Of a folder that holds other things than ours, too, such as somebody's home, only our part is closed.
-    Raises WrongSetting where this account may not do that, or its file system keeps no modes; OSError.
+    If the folder also contains other things, such as a home folder, only Headwater's parts are restricted.
+    Raises OSError, or WrongSetting if this account may not do that or the file system does not store modes.
     """
-    opened = [path for path in _doors(folder) if path.exists() and _is_open(path)]
-    for path in opened:
-        _close_door(path, folder)
+    exposed = [path for path in _protected_paths(folder) if path.exists() and _is_open(path)]
+    for path in exposed:
+        _restrict(path, folder)
         for inside in _within(path) if path != folder else ():
-            with suppress(PermissionError):  # of another account, which has brought it behind the door
-                _take_rights(inside)
-    if opened:
-        names = ", ".join(map(str, opened))
+            with suppress(PermissionError):  # owned by another account, and no longer reachable for others
+                _remove_rights(inside)
+    if exposed:
+        names = ", ".join(map(str, exposed))
         log.warning(
-            "Other accounts had rights on %s; now nobody else has. See docs/operations.md, Who can read.", names
+            "Other accounts had access to %s; this access was removed. See docs/operations.md, Who can read.", names
         )
 
 
-def _close_door(path: Path, folder: Path) -> None:
+def _restrict(path: Path, folder: Path) -> None:
     with suppress(PermissionError):
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHER_ACCOUNTS)
     if _is_open(path):
         raise WrongSetting(
-            f"Other accounts have rights on {path}, where raw bodies lie, and this account cannot take them: it "
-            "belongs to another, or its file system keeps no modes. Let it belong to the account that runs Headwater, "
-            f"mount it with umask=077, or name a folder that is made then with --data, such as {folder / 'headwater'}."
+            f"Other accounts have access to {path}, which contains raw bodies, and this account cannot change that: it "
+            "is not the owner, or the file system does not store modes. Change the owner to the account that runs "
+            "Headwater, mount the file system with umask=077, or choose a new folder with --data, such as "
+            f"{folder / 'headwater'}."
         )
 
 
 def _is_open(path: Path) -> bool:
-    return bool(path.stat().st_mode & _OTHERS)
+    return bool(path.stat().st_mode & _OTHER_ACCOUNTS)
 
 
-def _doors(folder: Path) -> list[Path]:
-    parts = [folder / name for name in OURS]
-    strangers = {path.name for path in folder.iterdir()} - {*OURS, *_USERS}
-    return parts if strangers else [folder, *parts]
+def _protected_paths(folder: Path) -> list[Path]:
+    parts = [folder / name for name in OWN_NAMES]
+    other_names = {path.name for path in folder.iterdir()} - {*OWN_NAMES, *_USERS}
+    return parts if other_names else [folder, *parts]
 
 
 def _within(folder: Path) -> Iterator[Path]:
@@ -78,10 +79,10 @@ def _within(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in (*folders, *files))
 
 
-def _take_rights(path: Path) -> None:
+def _remove_rights(path: Path) -> None:
     try:
         mode = path.lstat().st_mode
-        if mode & _OTHERS and not stat.S_ISLNK(mode):
-            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+        if mode & _OTHER_ACCOUNTS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHER_ACCOUNTS)
     except FileNotFoundError:
-        pass  # it was a file of a moment
+        pass  # a temporary file was deleted in the meantime

@@ -1,4 +1,4 @@
-"""API and dashboard over one index: what a laptop and the Function App share."""
+"""Serve API and dashboard from one index; shared by `headwater up` and the Function App."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from headwater.api.app import ReadApi, ReadFrom, SendAgain
-from headwater.api.live_feed import Live
+from headwater.api.app import ApiSources, ReadApi, ResendEvents
+from headwater.api.live_feed import LiveFeed
+from headwater.api.marquez.changes import ChangeBackend
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.api.marquez.marquez_writing import Writing
 from headwater.api.sign_in_routes import SignInRoutes
 from headwater.eventlog import Readers
-from headwater.identity.key_desk import KeyDesk
+from headwater.identity.key_manager import KeyManager
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lake.admin_log import open_admin_log
@@ -24,11 +24,11 @@ from headwater.settings import Settings, contracts_path, settings_shown
 from headwater.web.pages import Web
 
 if TYPE_CHECKING:
-    from headwater.sinks.operating.sink_desk import SinkDesk
+    from headwater.sinks.operating.sink_service import SinkService
 
 
 class ReadSide:
-    """What one process answers from. Opens nothing that may not be there yet."""
+    """The resources from which one process answers; missing data is opened when it appears."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class ReadSide:
         readers: Callable[[], Readers],
         troubles: Callable[[], Mapping[str, str]] | None = None,
     ):
-        """Open what reads.
+        """Open the resources.
 
-        readers: opens the log for reading; called for each that asks on a thread of its own; troubles: what stops
-        stations, else those of this machine.
+        readers: returns new log readers; called once for each thread that needs some. troubles: returns why stations
+        have stopped; default: the stations of this machine.
         """
         self.access = open_access(settings, folder)
         self._sign_in = open_sign_in(settings, self.access)
-        self._keys = KeyDesk(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
+        self._keys = KeyManager(self.access.file, settings.keys, settings.oidc_issuer) if self.access.file else None
         self._record = open_recorder(settings)
         self._admin_log = open_admin_log(*lake_place(settings))
         self.bronze = open_bronze(settings)
@@ -56,21 +56,24 @@ class ReadSide:
         self._shown = settings_shown(settings)
         self._contracts = contracts_path(settings)
 
-    def live(self) -> Live:
-        """Return what streams to listeners, for a process that alone serves them."""
-        return Live(self._home)
+    def live(self) -> LiveFeed:
+        """Return the object that streams to listeners, for the only process that serves them."""
+        return LiveFeed(self._home)
 
     def app(
         self,
-        send_again: SendAgain | None = None,
-        live: Live | None = None,
-        writing: Writing | None = None,
-        sinks: "SinkDesk | None" = None,
+        send_again: ResendEvents | None = None,
+        live: LiveFeed | None = None,
+        writing: ChangeBackend | None = None,
+        sinks: "SinkService | None" = None,
         more: Sequence[Route] = (),
     ) -> Starlette:
-        """Build the application; it changes nothing without send_again, writing, sinks. more: its first routes."""
+        """Build the application; without send_again, writing and sinks it is read-only.
+
+        more: additional first routes.
+        """
         open_views, search, freshness = self._open_views, self._search, self.freshness
-        answers_from = ReadFrom(
+        answers_from = ApiSources(
             self.readers,
             self.bronze,
             self.access,

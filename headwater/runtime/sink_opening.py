@@ -1,4 +1,4 @@
-"""The sinks that the settings name: their file, what they keep in the lake, where their secrets come from."""
+"""Open the sinks of the settings: their file, their table in the lake, and their secrets."""
 
 import json
 from functools import partial
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 from headwater.errors import WrongSetting
 from headwater.runtime.folders import data_folder, folder_lock
 from headwater.runtime.station_troubles import station_troubles
-from headwater.runtime.storage import lake_place, open_bronze, revealed
+from headwater.runtime.storage import lake_place, open_bronze, resolve_secrets
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
     from headwater.sinks.connecting.sink_secrets import Secrets
-    from headwater.sinks.contract.sinks_file import SinksText
+    from headwater.sinks.contract.sinks_file import SinksSource
     from headwater.sinks.operating.replay_span import ReplaySpan
-    from headwater.sinks.operating.sink_desk import SinkDesk
     from headwater.sinks.operating.sink_replay import Replay
-    from headwater.sinks.running.sink_ledger import Ledger
+    from headwater.sinks.operating.sink_service import SinkService
+    from headwater.sinks.running.sink_ledger import SinkLedger
 
 _KEY = "KEY"
-"""What a key that was given by command is called among a replay's secrets."""
+"""Name of the key from the command line among the secrets of a replay."""
 
 
 def sinks_path(settings: Settings) -> Path | None:
-    """Return the file of the sinks, there or not, None where it lies at an address.
+    """Return the path of the sinks file, whether or not it exists; None for a remote file.
 
-    Raises WrongSetting if one that was named is not there.
+    Raises WrongSetting if the setting names a missing file.
     """
     if settings.sinks is None:
         return data_folder(settings) / "sinks.yml"
@@ -34,52 +34,52 @@ def sinks_path(settings: Settings) -> Path | None:
         return None
     path = Path(settings.sinks).expanduser().resolve()
     if not path.is_file():
-        raise WrongSetting(f"No file {path}, which the setting `sinks` names. Create it or correct the setting.")
+        raise WrongSetting(f"The setting `sinks` names a missing file: {path}. Create it or correct the setting.")
     return path
 
 
-def open_sinks_text(settings: Settings, look_every_s: float = 0.0) -> "SinksText":
-    """Return where the file of the sinks is read, with what opens the lake if it lies at an address.
+def open_sinks_text(settings: Settings, min_interval_s: float = 0.0) -> "SinksSource":
+    """Return the sinks file; a remote one is read with the credentials of the lake.
 
-    look_every_s: least time between two requests for one at an address.
+    min_interval_s: minimum time between two requests for a remote file.
     """
     from headwater.runtime.lake_file import LakeFile
-    from headwater.sinks.contract.sinks_file import FileOnDisk
+    from headwater.sinks.contract.sinks_file import LocalSinksFile
 
     path = sinks_path(settings)
     if path:
-        return FileOnDisk(path)
-    options, client_id = revealed(settings.lake_options), settings.identity_client_id
-    return LakeFile(str(settings.sinks), options, client_id, look_every_s)
+        return LocalSinksFile(path)
+    options, client_id = resolve_secrets(settings.lake_options), settings.identity_client_id
+    return LakeFile(str(settings.sinks), options, client_id, min_interval_s)
 
 
-def open_ledger(settings: Settings) -> "Ledger":
-    """Open what sinks keep in the lake."""
-    from headwater.sinks.running.sink_ledger import Ledger
+def open_ledger(settings: Settings) -> "SinkLedger":
+    """Open the table of the sinks in the lake."""
+    from headwater.sinks.running.sink_ledger import SinkLedger
 
     lake, options = lake_place(settings)
-    return Ledger(f"{lake}/sinks", options)
+    return SinkLedger(f"{lake}/sinks", options)
 
 
 def open_secrets(settings: Settings) -> "Secrets":
-    """Open where secrets lie: the environment, and a key vault as this machine's identity."""
+    """Return the source of secrets: the environment, and a key vault with this machine's identity."""
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
 
     return Secrets(entra_token(settings.identity_client_id))
 
 
-def open_sink_desk(settings: Settings, folder: Path) -> "SinkDesk":
-    """Return where the sinks of a data folder are asked about and ordered."""
-    from headwater.sinks.operating.sink_desk import SinkDesk
+def open_sink_service(settings: Settings, folder: Path) -> "SinkService":
+    """Return the service that queries and controls the sinks of a data folder."""
+    from headwater.sinks.operating.sink_service import SinkService
 
-    return SinkDesk(
+    return SinkService(
         partial(open_sinks_text, settings), partial(open_bronze, settings), partial(open_ledger, settings),
         partial(open_secrets, settings), partial(_status, folder), partial(station_troubles, folder),
     )  # fmt: skip
 
 
 def _status(folder: Path) -> dict[str, Any]:
-    """Return what the process `sinks` says of itself, nothing where none runs or it has not said anything yet."""
+    """Return the status of the process `sinks`, empty if none is running or it has not written any yet."""
     try:
         with folder_lock(folder, "sinks", wait_s=0):
             return {}
@@ -106,12 +106,11 @@ def open_replay(
     key: str | None,
     patience_s: float = 30.0,
 ) -> "Replay":
-    """Return a replay of what the lake has of a span: to a sink of the file, or to an address.
+    """Return a replay of the span's events to a sink of the file, or to an address.
 
-    At an address a Marquez is recognised by its API; any other one is a plain OpenLineage API.
-    rate: most events a second; batch: events of a request; key: what the address wants to be shown;
-    patience_s: for how long to ask an address that answers neither way.
-    Raises WrongSetting, NotConfigured, Retry.
+    A Marquez server is recognised by its API; any other address is a plain OpenLineage API.
+    rate: maximum events per second; batch: events per request; key: API key for the address; patience_s: how long to
+    repeat the request if the response is inconclusive. Raises WrongSetting, NotConfigured or Retry.
     """
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
     from headwater.sinks.operating.replay_span import address_options, recognized_options
@@ -122,11 +121,11 @@ def open_replay(
         plain = address_options(to, batch, {"env": _KEY} if key else None)
         options = recognized_options(plain, secrets.reveal, patience_s)
     else:
-        options, secrets = open_sink_desk(settings, folder).sink(to).options, open_secrets(settings)
+        options, secrets = open_sink_service(settings, folder).sink(to).options, open_secrets(settings)
     if options.type in ("file", "delta"):
         raise WrongSetting(
-            f"A replay cannot send to {to!r}: a sink of type {options.type} keeps what it writes by places in the "
-            f"lake, in their order. Use `headwater sinks reset {to} --to …`."
+            f"A replay cannot send to {to!r}: a sink of type {options.type} stores events by their positions in the "
+            f"lake. Use `headwater sinks reset {to} --to …`."
         )
     return Replay(
         span.of(options, rate), span, bronze=open_bronze(settings), ledger=open_ledger(settings), secrets=secrets

@@ -1,4 +1,4 @@
-"""The snapshots of the index in a lake that others may read, too; a lake in the data folder has its index beside it."""
+"""Open the snapshots of the index in a shared lake; a lake in the data folder has its index next to it."""
 
 import logging
 from functools import partial
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
-    """Open the snapshots of the lake; None where `lake` names none, or its options do for tables alone."""
+    """Return the snapshots of the lake; None if `lake` is not set, or its options work only for tables."""
     if not settings.lake:
         return None
     from headwater.index.home import IndexHome
@@ -28,7 +28,7 @@ def open_snapshots(settings: Settings, folder: Path) -> "IndexSnapshots | None":
     try:
         store = ObjectStore(*lake_place(settings))
     except HeadwaterError as error:
-        log.warning("The lake's snapshots of the index are not used: %s", error)
+        log.warning("Snapshots of the index are not used: %s", error)
         trouble.begin(str(error))
         return None
     return IndexSnapshots(store, IndexHome(folder / "index"), partial(open_bronze, settings), trouble.report)

@@ -1,4 +1,4 @@
-"""A snapshot of the index by the clock, where no process keeps an index."""
+"""Make snapshots of the index by a timer, if no process maintains an index."""
 
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -18,33 +18,34 @@ if TYPE_CHECKING:
 
 
 def snapshot_once(settings: Settings, folder: Path) -> bool:
-    """Update the index and make a snapshot of it if the newest one in the lake is far behind; return whether it did.
+    """Update the index and make a snapshot if the newest one lags far behind; returns whether it made one.
 
-    For a timer, so that a machine that starts finds a recent one however seldom questions are asked. Does nothing where
-    a process keeps the index, for that makes snapshots as well. Raises Retry, also with the last fault of that process.
+    A timer calls this, so that a new machine finds a recent snapshot even if questions are rare. Does nothing if
+    another process maintains the index, since that also makes snapshots. Raises Retry, also with the last fault of that
+    process.
     """
     trouble = StationTrouble(folder, "snapshot")
     snapshots = open_snapshots(settings, folder)
     if snapshots is None:
         if settings.lake:
-            raise Retry(f"No snapshot of the index can be made: {station_troubles(folder).get('snapshot')}")
+            raise Retry(f"Could not make a snapshot of the index: {station_troubles(folder).get('snapshot')}")
         return False
     try:
         made = _make_if_wanted(settings, folder, snapshots)
     except Exception as error:
         trouble.begin(str(error) if isinstance(error, Retry) else explain(error, "lake"))
         raise
-    if made is None:  # another process keeps the index
+    if made is None:  # another process maintains the index
         troubles = station_troubles(folder)
         if failed := troubles.get("snapshot") or troubles.get("index"):
-            raise Retry(f"No snapshot of the index is made: {failed}")
+            raise Retry(f"Could not make a snapshot of the index: {failed}")
         return False
     trouble.end()
     return made
 
 
 def _make_if_wanted(settings: Settings, folder: Path, snapshots: "IndexSnapshots") -> bool | None:
-    """Tell whether a snapshot was made; None if another process keeps the index."""
+    """Return whether a snapshot was made; None if another process maintains the index."""
     from headwater.index.writing.index_follower import IndexFollower
 
     names, home = open_rules(settings).current().names, open_index_home(folder)

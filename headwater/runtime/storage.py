@@ -1,4 +1,4 @@
-"""The lake and the place of large bodies: folders, or addresses with what opens them."""
+"""Locate the lake and the large bodies: folders, or addresses with their storage options."""
 
 import os
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 OWNER = ROUTES["parser"]
 
 STORAGE_OPTIONS = {"timeout": "15s", "connect_timeout": "3s", "max_retries": "3", "retry_timeout": "10s"}
-"""Of a request to the lake, 25 s at most: delta-rs by itself would take minutes. `lake_options` goes before."""
+"""A request to the lake takes at most 25 s; the defaults of delta-rs allow minutes. `lake_options` override them."""
 
 
 BUCKETS = ("s3://", "gs://")
 
-EXCLUSIVE = {"aws_conditional_put": "etag"}
-"""A commit is written where there is none, or not at all: without it, two parsers would overwrite each other's."""
+CONDITIONAL_PUT = {"aws_conditional_put": "etag"}
+"""Create a commit only if it does not exist; without this, two parsers could overwrite each other's commits."""
 
 
 def open_bronze(settings: Settings) -> "Bronze":
@@ -40,7 +40,7 @@ def open_bronze(settings: Settings) -> "Bronze":
 
 
 def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
-    """Return the folder or address of the lake, without a slash at its end, and the storage options it takes."""
+    """Return the folder or address of the lake, without a trailing slash, and its storage options."""
     if is_lake_remote(settings):
         return str(settings.lake).rstrip("/"), remote_options(settings)
     return str(lake_folder(settings)), {}
@@ -49,54 +49,54 @@ def lake_place(settings: Settings) -> tuple[str, dict[str, str]]:
 def remote_options(settings: Settings) -> dict[str, str]:
     """Return the storage options of delta-rs for tables at an address."""
     in_bucket = str(settings.lake).startswith(BUCKETS)
-    own = EXCLUSIVE if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
-    return {**STORAGE_OPTIONS, **own, **revealed(settings.lake_options)}
+    own = CONDITIONAL_PUT if str(settings.lake).startswith("s3://") else {} if in_bucket else _identity(settings)
+    return {**STORAGE_OPTIONS, **own, **resolve_secrets(settings.lake_options)}
 
 
 def lake_folder(settings: Settings) -> Path:
-    """Return the folder of the lake, where it is on this machine."""
+    """Return the folder of a local lake."""
     return Path(settings.lake or data_folder(settings) / "lake").expanduser().resolve()
 
 
 def is_lake_remote(settings: Settings) -> bool:
-    """Tell whether each look at the lake is a request that costs money and time."""
+    """Return whether each access to the lake is a request with cost and latency."""
     return "://" in (settings.lake or "")
 
 
 def _identity(settings: Settings) -> dict[str, str]:
-    """Return the storage options of a managed identity; delta-rs does not find the endpoint of Azure Functions itself.
+    """Return the storage options of a managed identity, since delta-rs does not find the endpoint of Azure Functions.
 
-    Keys as `object_store::azure::AzureConfigKey` documents them; the endpoint's IDENTITY_HEADER it does read.
+    Keys as in `object_store::azure::AzureConfigKey`, which does read the endpoint's IDENTITY_HEADER.
     """
     found = {"msi_endpoint": os.environ.get("IDENTITY_ENDPOINT"), "client_id": settings.identity_client_id}
     return {name: value for name, value in found.items() if value}
 
 
-def revealed(options: Mapping[str, SecretStr]) -> dict[str, str]:
-    """Return options with their secrets in clear."""
+def resolve_secrets(options: Mapping[str, SecretStr]) -> dict[str, str]:
+    """Return options with their secrets in clear text."""
     return {name: value.get_secret_value() for name, value in options.items()}
 
 
 def claim_limit(settings: Settings) -> int:
-    """Return the largest body, in bytes, that goes into the log itself."""
+    """Return the maximum size in bytes of a body that is stored in the log itself."""
     return KINDS[settings.log].claim_limit(settings)
 
 
 def open_claims(settings: Settings) -> Claims:
-    """Open the place of large bodies; raises WrongSetting if its address is none."""
+    """Open the store of large bodies; raises WrongSetting for an invalid address."""
     if settings.claims_url is None:
         return FolderClaims(claims_folder(settings))
     if settings.claims_url.startswith(BUCKETS):
         from headwater.runtime.object_claims import ObjectClaims
 
-        return ObjectClaims(settings.claims_url, revealed(settings.claims_options))
+        return ObjectClaims(settings.claims_url, resolve_secrets(settings.claims_options))
     from headwater.eventlog.blob_claims import BlobClaims
 
     with extra("azure"):
         find_spec("azure.storage.blob")  # raises without `azure`; the SDK is imported with the first large body
-    return BlobClaims(settings.claims_url, revealed(settings.claims_options), settings.identity_client_id)
+    return BlobClaims(settings.claims_url, resolve_secrets(settings.claims_options), settings.identity_client_id)
 
 
 def claims_folder(settings: Settings) -> Path:
-    """Return the folder of large bodies, where they are kept in one."""
+    """Return the folder of large bodies, if they are stored in a folder."""
     return data_folder(settings) / "claims"

@@ -1,10 +1,10 @@
-"""Metrics of stations in trouble that one machine and an instance of the Function App share."""
+"""Metrics of stopped stations, shared by `headwater up` and the Function App."""
 
 from prometheus_client import Gauge
 
 INDEX_TROUBLE = Gauge(
-    "headwater_index_in_trouble", "1 while the index cannot go on, as its log line and `/health/ready` say."
+    "headwater_index_in_trouble", "1 while the index has stopped; its log and `/health/ready` show the reason."
 )
 PARSER_TROUBLE = Gauge(
-    "headwater_parser_in_trouble", "1 while the parser cannot go on, as its log line and `headwater audit` say."
+    "headwater_parser_in_trouble", "1 while the parser has stopped; its log and `headwater audit` show the reason."
 )

@@ -1,4 +1,4 @@
-"""Fabric's REST API, as whoever we are signed in as."""
+"""Open Fabric's REST API with the current identity."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> "Fabric":
-    """Open Fabric's REST API as whoever `az login`, the environment or a managed identity says we are.
+    """Return a client with the identity of `az login`, the environment or a managed identity.
 
-    patience_s: how long one request may take in all, where Fabric works in the background.
+    patience_s: how long one request may take in total if Fabric works in the background.
     """
     from headwater.fabric.rest import Fabric
 
@@ -21,7 +21,7 @@ def open_fabric(settings: Settings, api: str, patience_s: float = 0.0) -> "Fabri
 
 
 def fabric_access(settings: Settings) -> str:
-    """Return a token for Fabric's API, of the same identity."""
+    """Return a token for Fabric's API with the same identity."""
     from headwater.fabric.rest import access
 
     return access(_token(settings))
@@ -31,6 +31,6 @@ def _token(settings: Settings) -> "Token":
     with extra("azure"):
         from azure.identity import DefaultAzureCredential
 
-    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our one line says what is wrong
+    logging.getLogger("azure.identity").setLevel(logging.CRITICAL)  # our own error message is enough
     credential = DefaultAzureCredential(managed_identity_client_id=settings.identity_client_id)
     return lambda scope: credential.get_token(scope).token

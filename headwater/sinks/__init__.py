@@ -1,1 +1,1 @@
-"""Fan-out: what the lake has taken goes on to other systems, each sink by itself: follow, convert, deliver."""
+"""Sinks: send events from the lake to other systems; each sink follows, converts and delivers on its own."""

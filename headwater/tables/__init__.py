@@ -1,6 +1,6 @@
-"""Every table: names, columns and types, once."""
+"""Names, columns and types of all tables."""
 
-from headwater.tables.beside_layers import ADMIN_LOG, BUILDING, GENERATIONS, SENT_RUNS, SINK_FAILURES
+from headwater.tables.auxiliary_tables import ADMIN_LOG, BUILDING, GENERATIONS, SENT_RUNS, SINK_FAILURES
 from headwater.tables.bronze_layer import (
     BRONZE,
     COLUMN_LINEAGE,
@@ -32,15 +32,15 @@ from headwater.tables.silver_layer import (
     FACETS,
     FIELDS,
     FINDINGS,
-    IN_STATE,
     JOBS,
     LATEST_FACETS,
-    LENDERS,
     POSITIONS,
     RUN_DATASETS,
     RUNS,
+    SCHEMA_SOURCES,
     SILVER,
     STATE,
+    STATE_PARTS,
 )
 from headwater.tables.table_shape import ListOf, StructOf, Table, Type, without
 
@@ -64,10 +64,8 @@ __all__ = [
     "GOLD",
     "HASHED",
     "HOURLY_STATS",
-    "IN_STATE",
     "JOBS",
     "LATEST_FACETS",
-    "LENDERS",
     "MASKING_SURFACE",
     "POSITIONS",
     "REFUSED",
@@ -76,11 +74,13 @@ __all__ = [
     "RUN_DATASETS",
     "RUN_HEALTH",
     "SCHEMAS",
+    "SCHEMA_SOURCES",
     "SENT_RUNS",
     "SHAPES",
     "SILVER",
     "SINK_FAILURES",
     "STATE",
+    "STATE_PARTS",
     "TABLE_EDGES",
     "UNUSED_COLUMNS",
     "VALUES",

@@ -1,10 +1,10 @@
-"""The tables of bronze: events as they came, what recurs of them once, and what was not taken."""
+"""The tables of bronze: events as sent, their recurring contents stored once, and what was rejected."""
 
 from headwater.tables.shared_columns import POSITION
 from headwater.tables.table_shape import ListOf, StructOf, Table
 
 REMOVED_BEFORE = "headwater/removed_before"
-"""Transaction of `events`: the begin of the oldest day that retention has left (us, UTC)."""
+"""Transaction of `events`: start of the oldest day that retention has kept (us, UTC)."""
 
 SYMLINK = StructOf({"namespace": "string", "name": "string", "type": "string"})
 
@@ -90,7 +90,7 @@ SCHEMAS = Table(
 )
 
 VALUES = Table("facets", {"content_hash": "string", "value": "string"})
-"""Texts of facets that recur, by the hash that `FACET` names; the table is `facets` of bronze."""
+"""Recurring facet values, by the hash in `FACET`; the table is `facets` in bronze."""
 
 MENTION = StructOf(
     {
@@ -126,7 +126,7 @@ SHAPES = Table(
         "outputs": ListOf(MENTION),
     },
 )
-"""What recurs of events, once for each hash that `events.shape` names."""
+"""Recurring parts of events, once for each hash in `events.shape`."""
 
 DUPLICATES = Table("duplicates", {**POSITION, "event_id": "string"})
 
@@ -160,7 +160,7 @@ REFUSED = Table(
 )
 
 BRONZE = (COLUMN_LINEAGE, SCHEMAS, VALUES, SHAPES, REJECTED, DUPLICATES, REFUSED, EVENTS)
-"""In the order in which a batch commits them: the transaction of `events`, the last one, is the watermark."""
+"""In the order in which a batch commits them; the transaction of the last one, `events`, is the watermark."""
 
 HASHED = (
     (COLUMN_LINEAGE, "lineage_hash"),
@@ -168,14 +168,14 @@ HASHED = (
     (VALUES, "content_hash"),
     (SHAPES, "shape"),
 )
-"""Tables whose rows are stored once for each hash, mostly: a second time does no harm.
+"""Tables whose rows are usually stored once per hash; a repeated row does no harm.
 
-A row of the last one, `shapes`, says that the rows of all that it names are stored: it is committed behind them.
+A row of `shapes`, the last one, implies that all rows that it refers to are stored, so it is committed after them.
 """
 
 _HASHED = [table.name for table, _ in HASHED]
 
 
 def stored_key(table: str, content_hash: str) -> bytes:
-    """Return what a stored hash is remembered by: one content may be a schema here and any facet there."""
+    """Return the key for remembering a stored hash; includes the table, since a schema may equal a facet."""
     return bytes([_HASHED.index(table)]) + bytes.fromhex(content_hash)

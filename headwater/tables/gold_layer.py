@@ -1,4 +1,4 @@
-"""The tables of gold: edges with the time in which they counted, and answers."""
+"""The tables of gold: edges with their periods of validity, and precomputed answers."""
 
 from headwater.tables.shared_columns import CHANGED, JOB, RULES
 from headwater.tables.silver_layer import EDGE_RUNS

@@ -1,4 +1,4 @@
-"""Columns that many tables have."""
+"""Columns that many tables share."""
 
 from headwater.tables.table_shape import Type
 
@@ -13,6 +13,6 @@ POSITION: dict[str, Type] = {
 RULES: dict[str, Type] = {"rules_hash": "string"}
 
 CHANGED: dict[str, Type] = {"batch": "long", **RULES}
-"""The number of the silver batch that last changed a row; gold reads what is beyond its own."""
+"""Number of the silver batch that last changed a row; gold reads rows with higher numbers than its own."""
 
 JOB: dict[str, Type] = {"job_namespace": "string", "job_name": "string"}

@@ -1,4 +1,4 @@
-"""The tables of silver: what follows from events, run by run, and the state that the next pass goes on from."""
+"""The tables of silver: facts derived from events, run by run, and the state for the next pass."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from headwater.tables.shared_columns import CHANGED, JOB
 from headwater.tables.table_shape import Table, Type
 
 _DATASET: dict[str, Type] = {"dataset_namespace": "string", "dataset_name": "string", "generation": "string"}
-"""generation: the run that ended the one before, empty for the first, and where none is meant."""
+"""generation: the run that ended the previous generation; empty for the first one, or if it is not specified."""
 
 RUNS = Table(
     "runs",
@@ -179,21 +179,21 @@ EDGE_RUNS = Table(
         **CHANGED,
     },
 )
-"""Runs that said once more what stands, since the rows of their job's edges into a dataset were written."""
+"""Runs that repeated unchanged edges, since the rows of their job's edges into a dataset were written."""
 
 FINDINGS = Table("findings", {"run_key": "string", "finding": "string"})
-"""What the newest comparisons found of runs."""
+"""Findings of the newest comparisons about runs."""
 
-LENDERS = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
-"""Datasets whose schemas runs took that tell none themselves."""
+SCHEMA_SOURCES = Table("lenders", dict.fromkeys(("dataset_namespace", "dataset_name", "generation"), "string"))
+"""Datasets whose schemas were applied to runs that report none themselves."""
 
 COMMIT_PROOFS = Table(
     "commit_proofs",
     {"run_id": "string", "dataset_namespace": "string", "dataset_name": "string", "is_whole": "boolean"},
 )
-"""What commits prove about the writes of runs, whose ids are in lower case."""
+"""What commits prove about the writes of runs; run ids are in lower case."""
 
-IN_STATE: Mapping[str, Table] = {
+STATE_PARTS: Mapping[str, Table] = {
     "vote": EDGE_SETS,
     "facet": LATEST_FACETS,
     "dataset": DATASETS,
@@ -201,16 +201,16 @@ IN_STATE: Mapping[str, Table] = {
     "binding": BINDINGS,
     "runs": EDGE_RUNS,
     "finding": FINDINGS,
-    "lender": LENDERS,
+    "lender": SCHEMA_SOURCES,
     "proof": COMMIT_PROOFS,
     "position": POSITIONS,
 }
-"""What a pass must know of all that was said before, by `part` of `state`; a candidate is there while it may count."""
+"""What a pass must know from earlier events, by `part` of `state`; candidates stay while they may still count."""
 
 STATE = Table(
     "state",
-    {"part": "string", **{name: kind for table in IN_STATE.values() for name, kind in table.columns.items()}},
+    {"part": "string", **{name: kind for table in STATE_PARTS.values() for name, kind in table.columns.items()}},
 )
 
 SILVER = (EDGE_SETS, RUNS, RUN_DATASETS, DATASETS, FIELDS, JOBS, FACETS, BINDINGS, STATE)
-"""The commit of `state` comes last of a batch, after those of gold: it says that the batch is done."""
+"""The commit of `state` is the last one of a batch, after those of gold, and marks the batch as complete."""

@@ -1,6 +1,6 @@
-"""What a table is: its name, columns and types, from which Arrow and Spark schemas are made.
+"""The definition of a table: name, columns and types, from which Arrow and Spark schemas are built.
 
-Times are UTC microseconds with a zone: a column without one raises the Delta protocol to 3/7.
+Times are UTC microseconds with a time zone: columns without one would raise the Delta protocol to 3/7.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ Type = Scalar | ListOf | StructOf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Delta table: its folder's name, its columns in order, and what its files are split by."""
+    """A Delta table: the name of its folder, its columns in order, and its partition columns."""
 
     name: str
     columns: Mapping[str, Type]
@@ -37,5 +37,5 @@ class Table:
 
 
 def without(table: Table, *names: str) -> dict[str, Type]:
-    """Return the columns of a table but these."""
+    """Return the columns of a table except the given ones."""
     return {name: kind for name, kind in table.columns.items() if name not in names}

@@ -1,6 +1,6 @@
-"""Serves the dashboard: one page for every address that is not the API's, and its hashed scripts and styles.
+"""Serve the dashboard: one page for all paths outside the API, and its hashed scripts and styles.
 
-The page is public; what it shows it asks of the API, with the key that its user gives it.
+The page is public and contains no data. It requests data from the API, with the key or session of the user.
 """
 
 import gzip
@@ -32,12 +32,13 @@ _SMALL = 1_000
 
 _NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Headwater</title>
 <h1>The dashboard is not built</h1>
-<p>This Headwater was installed from source without Node. Run <code>make web</code> in its folder (it needs Node 20), or
-install a wheel, which has the dashboard in it. The API works without: see <a href="/docs">/docs</a>.</p></html>"""
+<p>Headwater was installed from source without Node. Run <code>make web</code> in its folder (requires Node 20), or
+install a wheel, which includes the dashboard. The API works without the dashboard: see <a href="/docs">/docs</a>.</p>
+</html>"""
 
 
 class _File(NamedTuple):
-    """A file as it is sent; packed: gzip, None where that saves nothing."""
+    """A file to serve. packed: its gzip form, None if that is not smaller."""
 
     body: bytes
     packed: bytes | None
@@ -45,7 +46,7 @@ class _File(NamedTuple):
 
 
 class _Page(Route):
-    """Takes what a browser may ask for; the rest it leaves alone, so that 405 stays the API's answer."""
+    """Matches GET requests outside the API. Other requests fall through, so that the API answers 404 or 405."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)
@@ -54,14 +55,14 @@ class _Page(Route):
 
 
 class Web:
-    """The built dashboard, read once and kept packed in memory (about 1 MB)."""
+    """The built dashboard, read once and cached in memory (about 1 MB)."""
 
     def __init__(self, folder: Traversable | None = None):
-        """Read nothing yet. folder: what `make web` made, by default the one in this package."""
+        """folder: output of `make web`; default is the folder in this package."""
         self._folder = folder or files("headwater.web") / "assets"
 
     def routes(self) -> list[Route]:
-        """Return the routes of the dashboard, to be asked after all others: they take every address that is left."""
+        """Return the routes of the dashboard. Add them after all others, because they match every path."""
         return [Route("/assets/{name}", self._asset), _Page("/{rest:path}", self._page)]
 
     @cached_property
@@ -81,7 +82,7 @@ class Web:
         return _answer(request, found, _NEVER_CHANGES)
 
     async def _page(self, request: Request) -> Response:
-        """Answer the page to a browser, whatever the address: the page itself knows what to show there."""
+        """Serve the page for any path; its router shows the content for the path."""
         path = request.url.path
         if path != "/" and "text/html" not in request.headers.get("accept", ""):
             raise HTTPException(404)

@@ -23,13 +23,14 @@
 
 # # What changed?
 #
-# Edges that came, went, or only began or ceased to mask. An edge that went and was not meant to is lineage lost.
+# Edges that were added, removed, or only began or ceased to mask. An edge that was removed unintentionally is lost
+# lineage.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-since = "2026-03-01T00:00:00Z"  # From this moment on.
-until = ""  # Up to this one; now without it.
+since = "2026-03-01T00:00:00Z"  # Start time.
+until = ""  # End time; default: now.
 
 # METADATA ********************
 

@@ -21,21 +21,22 @@
 
 # MARKDOWN ********************
 
-# # Ingest: what landed in storage, into bronze
+# # Ingest: event files in storage into bronze
 #
-# Takes what the OneLake transport, OpenLineage's file transport, the Spark plugin or somebody else has stored, each
-# event once; a run that was cut off goes on where it stood. Schedule it, before `Refresh`; a run that comes while
-# another one is at work ends at once and changes nothing. Several places: one run after the other, each with its name.
+# Ingests the events that the OneLake transport, OpenLineage's file transport, the Spark plugin or another tool has
+# stored, each event once. An interrupted run continues where it stopped. Schedule this notebook before `Refresh`; a run
+# that starts while another one is active ends at once and changes nothing. For several places, run it once for each,
+# with a separate `log`.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
 place = "Files/lineage"  # folder, file or Delta table, such as abfss://…@onelake.dfs.fabric.microsoft.com/…
-log = "onelake"  # name of what this makes up in the lake: always the same for one place
-kind = ""  # ndjson, capture, plugin or table; empty: found out, but for Capture
-column = ""  # of a table of JSON: the column with the events
-since = ""  # of files: only those written to since, such as 2026-03-01 or 2d
-keep = ""  # of files: delete those that are taken and were not written to for so long, such as 30d
+log = "onelake"  # name of these events' log in the lake: always the same for one place
+kind = ""  # ndjson, capture, plugin or table; empty: detected, except Capture
+column = ""  # for a table of JSON: the column with the events
+since = ""  # for files: only those modified since, such as 2026-03-01 or 2d
+keep = ""  # for files: delete ingested files that were not modified for this long, such as 30d
 
 # METADATA ********************
 

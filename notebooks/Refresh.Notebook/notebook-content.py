@@ -23,15 +23,15 @@
 
 # # Refresh silver and gold
 #
-# Takes the events that came since the last time. Schedule it; a run that comes while another one is at
-# work ends at once and changes nothing. After a change of the rules, or with
-# another release, everything is built anew beside what is there, then switched to. Notebooks follow by themselves; for
-# the tables of the SQL endpoint run `headwater fabric shortcut` again.
+# Processes the events that arrived since the last run. Schedule this notebook; a run that starts while another one is
+# active ends at once and changes nothing. After a change of the rules, or with another release, all tables are rebuilt
+# next to the current ones and then replace them. Notebooks use the new tables automatically; for the tables of the SQL
+# endpoint run `headwater fabric shortcut` again.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-rules = ""  # folder of names.yaml, tags.yaml and so on, such as /lakehouse/default/Files/rules
+rules = ""  # folder with names.yaml, tags.yaml and so on, such as /lakehouse/default/Files/rules
 rebuild = False
 
 # METADATA ********************

@@ -21,12 +21,12 @@
 
 # MARKDOWN ********************
 
-# # Replay: history once more, to another system
+# # Replay: send past events to another system
 #
-# Sends what the lake has of a span of time to an OpenLineage API, such as a Marquez or a second Headwater, or to a sink
-# of `sinks.yml`. Tasks of Spark deliver side by side, each run in the order of event times. Run it first as it is:
-# `dry_run` says what would be sent. A run that was cut off goes on where it stood with the same parameters; one that
-# has ended begins anew.
+# Sends the events of a period in the lake to an OpenLineage API, such as a Marquez or a second Headwater, or to a sink
+# of `sinks.yml`. Spark tasks deliver in parallel, each run in the order of event times. Run it first unchanged:
+# `dry_run` reports what would be sent. An interrupted run continues with the same parameters; a finished one starts
+# from the beginning.
 
 # PARAMETERS CELL ********************
 
@@ -34,13 +34,13 @@ lake = "Files/headwater"
 to = ""  # address of an OpenLineage API, or the name of a sink
 sinks = ""  # the file of that sink, such as /lakehouse/default/Files/sinks.yml
 key_vault = ""  # address of a secret with the key of `to`, such as https://NAME.vault.azure.net/secrets/NAME
-since = ""  # events with a time from this moment on, such as 2026-03-01
-until = ""  # events with a time before this moment
-received_since = ""  # events received from this moment on; not together with since or until
-received_until = ""  # events received before this moment
-batch = 1  # events of a request; more for what takes OpenLineage's batches, such as Headwater
-streams = 0  # tasks that deliver at once; 1 for a Marquez; 0: as many as the session has room for
-rate = 0  # most events a second; 0: as many as go
+since = ""  # events with a time at or after this one, such as 2026-03-01
+until = ""  # events with a time before this one
+received_since = ""  # events received at or after this time; not together with since or until
+received_until = ""  # events received before this time
+batch = 1  # events in a request; more for a system that accepts OpenLineage's batches, such as Headwater
+streams = 0  # number of parallel tasks; 1 for a Marquez; 0: as many as the session can run
+rate = 0  # maximum events per second; 0: no limit
 dry_run = True
 
 # METADATA ********************

@@ -21,12 +21,12 @@
 
 # MARKDOWN ********************
 
-# # Set-up: lineage of this workspace to Headwater
+# # Setup: send the lineage of this workspace to Headwater
 #
-# The listener reads its properties when a session starts. So they belong into the Environment `Headwater` (*Spark
-# compute*, *Spark properties*) that notebooks run in, the key beside them as
-# `spark.openlineage.transport.auth.apiKey`. On Databricks they go into the cluster's *Spark config*, with `captured =
-# DATABRICKS`; the listener's jar must be on the driver's class path, which Fabric brings and Databricks does not.
+# The listener reads its properties when a session starts. Therefore set them in the Environment `Headwater` (*Spark
+# compute*, *Spark properties*) that notebooks run in, together with the key as
+# `spark.openlineage.transport.auth.apiKey`. On Databricks set them in the cluster's *Spark config*, with `captured =
+# DATABRICKS`. The listener's jar must be on the driver's class path: Fabric includes it, Databricks does not.
 
 # PARAMETERS CELL ********************
 
@@ -58,8 +58,8 @@ display(compare(spark, properties(receiver_url, namespace, captured=FABRIC)))
 
 # MARKDOWN ********************
 
-# Does an event arrive, and when can it be read? This one comes from the notebook, not from the listener: it shows
-# that address, key and network are right. Then run any notebook that writes a table and look for its job with
+# Does an event arrive, and when can it be read? This event comes from the notebook, not from the listener. It shows
+# that address, key and network are right. Then run any notebook that writes a table and search for its job with
 # `headwater events --job NAME`.
 
 # CELL ********************

@@ -21,18 +21,18 @@
 
 # MARKDOWN ********************
 
-# # Where do personal data end up?
+# # Exposure: which columns contain personal data?
 #
-# `exposed`: the value can be read there. `masked`: every way there masks it. `unknown`: the column may contain it, but
-# no lineage proves it. Give a tag, or a dataset and a column to see where that column ends up.
+# `exposed`: the value can be read there. `masked`: every path to the column masks it. `unknown`: the column may contain
+# it, but no lineage proves it. Give a tag, or a dataset and a column to see which columns contain its values.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-tag = "pii"  # Tag of the columns that matter.
-namespace = ""  # Namespace of the dataset; may be left out where the name is enough.
-dataset = ""  # A dataset by its name, any alias, or a unique end of its name; without it all.
-column = ""  # A column in any case; without it the whole dataset.
+tag = "pii"  # The tag of the sensitive columns.
+namespace = ""  # Namespace of the dataset; optional if the name is unique.
+dataset = ""  # A dataset by its name, an alias, or a unique end of its name; default: all.
+column = ""  # A column, in any case; default: the whole dataset.
 
 # METADATA ********************
 

@@ -21,16 +21,16 @@
 
 # MARKDOWN ********************
 
-# # May this column be dropped?
+# # Unused columns: can this column be dropped?
 #
-# `used`: a job reads it. `unused`: every reader says which columns it reads, and none reads this one; who reports no
-# lineage, such as ad-hoc queries and reports, is not seen. `unknown`: some reader does not say which columns it
-# reads, or no reader reports at all.
+# `used`: a job reads it. `unused`: every reader reports which columns it reads, and none reads this one. Readers
+# without lineage, such as ad-hoc queries and reports, are not included. `unknown`: a reader does not report which
+# columns it reads, or no reader reports lineage.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-dataset = ""  # A dataset by its name, any alias, or a unique end of its name; without it all.
+dataset = ""  # A dataset by its name, an alias, or a unique end of its name; default: all.
 
 # METADATA ********************
 

@@ -21,20 +21,20 @@
 
 # MARKDOWN ********************
 
-# # What is this column made of?
+# # Upstream: which columns does this one come from?
 #
-# A blue line leads to a column that is masked on the way: every way between the two has a step that masks; a red one to
-# the others. It says nothing of the column itself. `stops` are datasets, drawn with a dashed line, at which lineage
-# stops because jobs name no columns, no input or no output (`reason`): what follows may or may not be concerned.
-# `may_be_connected` names datasets that another run of the same application read or wrote.
+# A blue line leads to a column that is masked on the way: every path between the two columns has a masking step. A red
+# line leads to the other columns. The color does not describe the column itself. `stops` are datasets, drawn with a
+# dashed line, at which lineage stops because jobs report no columns, no input or no output (`reason`): what follows may
+# or may not be affected. `may_be_connected` lists datasets that another run of the same application read or wrote.
 
 # PARAMETERS CELL ********************
 
 lake = "Files/headwater"
-dataset = "gold/revenue"  # A dataset by its name, any alias, or a unique end of its name.
-column = "revenue"  # A column in any case; without it the whole dataset.
-mode = "value"  # value: what values are made of; any: also what filters, joins, groups or sorts.
-depth = 25  # At most so many edges away.
+dataset = "gold/revenue"  # A dataset by its name, an alias, or a unique end of its name.
+column = "revenue"  # A column, in any case; default: the whole dataset.
+mode = "value"  # value: steps that pass values; any: also columns that filter, join, group or sort.
+depth = 25  # Maximum number of edges.
 
 # METADATA ********************
 

@@ -55,7 +55,7 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
         given: dict[str, Any] = {"keys": KEYS, "data": disk.data, "lake": tmp_path / "lake", "index_disk_bytes": LIMIT}
         with running(package, tmp_path / "worker.log", triggers=["api"], **given) as app:
             disk.fill()
-            assert "the disk is full" in (app.tick("snapshot") or "")
+            assert "the disk has no free bytes" in (app.tick("snapshot") or "")
             assert "ERROR functions.api: No snapshot of the index was made: " in app.logged()
 
             while (
@@ -64,7 +64,7 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
             ):
                 rest()
             assert (found.status, found.json()["ready"]) == (503, False)
-            assert "the disk is full" in found.json()["components"]["snapshot"]
+            assert "the disk has no free bytes" in found.json()["components"]["snapshot"]
             asked = app.request(
                 "api",
                 method="GET",
@@ -72,11 +72,13 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
                 x_functions_key="viewer-key",
             )
             assert asked.status == 503
-            assert "The index does not go on: " in asked.body.decode()
-            assert "the disk is full" in asked.body.decode()
+            assert "The index has stopped: " in asked.body.decode()
+            assert "the disk has no free bytes" in asked.body.decode()
             shown = metrics(app)
             assert (shown["headwater_index_in_trouble"], shown["headwater_snapshot_in_trouble"]) == (1, 1)
-            assert "the disk is full" in (app.tick("snapshot") or ""), "also while another thread keeps the index"
+            assert "the disk has no free bytes" in (app.tick("snapshot") or ""), (
+                "also while another thread keeps the index"
+            )
 
             disk.free()
             while (found := app.request("api", method="GET", target="/health/ready")).json()["components"] != {

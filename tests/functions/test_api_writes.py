@@ -79,5 +79,5 @@ def test_beside_the_reading_api_inexact_paths_take_events_and_wrong_ones_are_ref
     assert app.request("api", event, target="/", x_functions_key="loader-key").status == 200
     assert world.records(before + 1, 1 << 30)[0].body == event
     wrong = app.request("api", event, target="/lineage", x_functions_key="loader-key")
-    assert (wrong.status, wrong.json()["error"]) == (404, "This path takes no events.")
+    assert (wrong.status, wrong.json()["error"]) == (404, "This path receives no events.")
     assert app.request("api", event, target="/api/headwater/v1/none", x_functions_key="loader-key").status == 404

@@ -138,7 +138,7 @@ def test_a_lake_of_another_route_stops_the_trigger_until_it_is_handed_over(app: 
     assert reason.replace("0:", "0 waits, nothing is lost:") in app.logged()
     audit, ready, in_trouble = told_of_the_parser(app)
     assert (audit["balanced"], in_trouble) == (False, 1)
-    assert audit["trouble"].startswith(f"The parser cannot go on: {reason}")
+    assert audit["trouble"].startswith(f"The parser has stopped: {reason}")
     assert ready["components"]["parser"].startswith(reason)
     hub.bronze.events.set_properties({OWNER: "parser/function"})
     assert app.deliver(hub.records(first, last)) is None

@@ -175,7 +175,7 @@ def test_a_log_that_takes_nothing_is_503_and_nothing_is_acknowledged(package: Pa
         ({"triggers": ["api"]}, "there are no keys"),
         ({"triggers": ["reciever"]}, "'triggers.0' from HEADWATER_TRIGGERS"),
         ({"trigger": ["receiver"]}, "HEADWATER_TRIGGER; the nearest known one is HEADWATER_TRIGGERS"),
-        ({"triggers": "receiver"}, "HEADWATER_TRIGGERS is no JSON list"),
+        ({"triggers": "receiver"}, "HEADWATER_TRIGGERS is not a JSON list"),
     ],
 )
 def test_an_app_with_a_wrong_setting_does_not_start_and_says_which(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.sinks.shift import Shift
+from functions.sinks.sink_run import SinkRun
 from headwater.eventlog.segments import open_writable
 from tests.infra.templates import MAIN, ROOT, source, template, variable
 from tests.parsing import World, event
@@ -151,12 +151,12 @@ def test_a_shift_says_of_each_sink_what_waits_and_since_when_and_a_runner_what_i
         down.answer = lambda _: Said(429, headers={"retry-after": "3000"})
         named = {name: {"type": "openlineage", "url": each.url} for name, each in (("good", server), ("down", down))}
         (tmp_path / "sinks.yml").write_text(json.dumps({"version": 1, "sinks": named}))
-        shift = Shift(world.settings)
-        shift.run()
+        sinks = SinkRun(world.settings)
+        sinks.run()
         assert seen(caplog, "brokenLine") == []
         reported = seen(caplog, "sinkLine")
         (tmp_path / "sinks.yml").write_text("version: 1\nsinks: {good: {type: nothing}}")
-        shift.run()
+        sinks.run()
     (broken,) = seen(caplog, "brokenLine")
     assert "unknown type" in broken
     assert "${brokenLine}" in next(r["query"] for r in variable("sinkRules", ALERTS) if r["name"] == "sink-silence")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from functions import app_settings as load_app_settings
+from headwater.environment import PREFIX
 from headwater.eventlog.blob_claims import place
 from headwater.runtime.sink_opening import open_ledger
 from headwater.settings import Settings, load_settings
-from headwater.variables import PREFIX
 from tests.infra.templates import (
     APPS,
     MAIN,
@@ -92,7 +92,7 @@ GRANTS = {
     Grant("receiver", "monitoringMetricsPublisher", "insights"): "telemetryMode",
     Grant("receiver", "storageBlobDataOwner", "storage"): "AzureWebJobsStorage",
     Grant("pipeline", "eventHubsDataReceiver", "hub"): "EventHubConsumerClient",
-    Grant("pipeline", "eventHubsDataSender", "hub"): "class FileShift",
+    Grant("pipeline", "eventHubsDataSender", "hub"): "class FileIngest",
     Grant("pipeline", "claimWriter", "claims"): "ClaimCheck(opened",
     Grant("pipeline", "storageBlobDataReader", "claims"): "BlobClaims",
     Grant("pipeline", "storageBlobDataContributor", "lake"): "abfss",

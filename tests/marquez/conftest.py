@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.runtime.indexes import open_freshness, open_search, open_view_opener
 from tests.marquez.lake import EVENTS as LAKE_EVENTS
 from tests.parsing import World
@@ -58,7 +58,7 @@ def answering(world: World) -> Iterator[TestClient]:
         pass
     views, things = open_view_opener(world.settings, world.folder), open_search(world.settings, world.folder)
     freshness = open_freshness(world.settings, world.folder, lambda: ())
-    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
+    api = MarquezApi(views, things, world.bronze, Authenticator(()), freshness, record=lambda *_: None, writing=None)
     with TestClient(Starlette(routes=api.routes())) as client:
         yield client
     views.close()

@@ -12,9 +12,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from headwater.api.error_responses import run_question
 from headwater.api.marquez.marquez_routes import MarquezApi
-from headwater.api.refusing import answered
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.index.reading.view_opener import ViewOpener
 from headwater.lineage.time.as_of import AsOf
 from headwater.runtime.indexes import open_freshness, open_search
@@ -135,11 +135,11 @@ def test_a_passing_fault_of_the_disk_is_temporary_as_in_the_reading_api(tmp_path
     freshness = open_freshness(world.settings, world.folder, lambda: ())
     views = cast("ViewOpener", _FullDisk())
     things = open_search(world.settings, world.folder)
-    api = MarquezApi(views, things, world.bronze, Access(()), freshness, record=lambda *_: None, writing=None)
+    api = MarquezApi(views, things, world.bronze, Authenticator(()), freshness, record=lambda *_: None, writing=None)
     with TestClient(Starlette(routes=api.routes())) as client:
         answer = client.get("/api/v1/lineage", params={"nodeId": NODE})
     assert answer.status_code == 503
-    reading = answered(lambda: views.catalog(AsOf()), nullcontext())
+    reading = run_question(lambda: views.catalog(AsOf()), nullcontext())
     assert reading.status_code == 503
     body = json.loads(reading.body)
     assert answer.json() == {"code": 503, "message": f"{body['error']} {body['fix']}"}

@@ -14,7 +14,7 @@ from headwater.lineage.time.snapshot import Snapshot
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 from headwater.lineage.walks.walk import Mode
 from headwater.paging import ListPage
-from headwater.questions.exposure import exposures, look_for
+from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject
 from headwater.questions.verdicts import verdicts
@@ -124,7 +124,7 @@ def reached(snapshot: Snapshot, counted: CountedEdges, column: Column, mode: Mod
 def all_exposures(snapshot: Snapshot, rules: UserRules, counted: CountedEdges) -> Sequence[Any]:
     """Return the surface of the tag; nothing if no column has it."""
     try:
-        looked = look_for(snapshot, rules, counted, tag=TAG, source=None)
+        looked = find_surface(snapshot, rules, counted, tag=TAG, source=None)
     except NotKnown:
         return ()
     return exposures(snapshot, looked, tag=TAG, page=WHOLE).items

@@ -8,7 +8,7 @@ from typing import Any, Self
 from headwater.errors import NotKnown
 from headwater.lineage.time.as_of import AsOf, View
 from headwater.paging import ListPage
-from headwater.questions.exposure import exposures, look_for
+from headwater.questions.exposure import exposures, find_surface
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Subject
 from headwater.questions.verdicts import verdicts
@@ -92,7 +92,7 @@ class Index(Judge):
     def _exposures(self, ask: Ask) -> Any:
         tag, source = ask.tag, None if ask.tag else Subject(*column_of(ask.about))
         try:
-            looked = look_for(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
+            looked = find_surface(self.here.snapshot, self.here.rules, self.here.counted, tag=tag, source=source)
         except NotKnown:
             return []
         return exposures(self.here.snapshot, looked, tag=tag, page=WHOLE).items

@@ -48,7 +48,7 @@ const SEARCH = async (page: Page) => {
 
 /** A box of what is folded, opened. */
 const FOLDED = async (page: Page) => {
-  await page.getByRole('button', { name: 'List and filter' }).first().click();
+  await page.getByRole('button', { name: 'List', exact: true }).first().click();
   await page.locator('.panel').waitFor();
 };
 

@@ -67,7 +67,7 @@ async function watch(window: BrowserContext, url: string, { expected }: Options)
   });
   page.on('request', (request) => {
     const from = request.url();
-    if (!from.startsWith(origin) && !from.startsWith(`blob:${origin}`) && !from.startsWith('data:')) faults.push(`Asked ${from}`);
+    if (!from.startsWith(origin) && !from.startsWith(`blob:${origin}`) && !from.startsWith('data:')) faults.push(`QuestionParameters ${from}`);
   });
   return { page, faults };
 }

@@ -20,7 +20,7 @@ test('contracts are listed with their state, and what is broken leads to the run
   const listed = page.getByRole('table', { name: 'contracts' }).getByRole('row');
   const states = await Promise.all(['kept.yml', 'broken.yml', 'unreadable.yml', 'policies.yml'].map((name) => listed.filter({ hasText: name }).textContent()));
   expect(states.map((text) => /kept(?!\.)|broken(?!\.)|unreadable(?!\.)/.exec(text ?? '')?.[0])).toEqual(['kept', 'broken', 'unreadable', 'broken']);
-  expect(states[2]).toContain('is no YAML');
+  expect(states[2]).toContain('is not valid YAML');
   const breaks = page.getByRole('table', { name: 'breaks' }).getByRole('row');
   await breaks.filter({ hasText: 'column.removed' }).filter({ hasText: 'bronze/customers#fax' }).waitFor();
   const retyped = breaks.filter({ hasText: 'column.retyped' });

@@ -12,14 +12,14 @@ import { at, BRONZE, EMAIL, SILVER } from './places';
 const url = inject('url');
 const { open } = browsing();
 
-interface Drawn {
+interface PictureResult {
   table: string;
   column: string;
   masked: boolean;
 }
 
 /** The columns in the graph, whole names. */
-async function columns(page: Page): Promise<Drawn[]> {
+async function columns(page: Page): Promise<PictureResult[]> {
   return page.locator('.react-flow__node').evaluateAll((nodes) =>
     nodes.flatMap((node) =>
       [...node.querySelectorAll('[data-column]')].map((row) => ({
@@ -31,7 +31,7 @@ async function columns(page: Page): Promise<Drawn[]> {
   );
 }
 
-const text = ({ table, column, masked }: Drawn): string => `${table} ${column} ${masked ? 'masked' : 'clear'}`;
+const text = ({ table, column, masked }: PictureResult): string => `${table} ${column} ${masked ? 'masked' : 'clear'}`;
 
 test.each(['value', 'any'] as const)('following customer_email shows exactly the columns that the API answers, by %s', async (mode) => {
   const page = await open(url + at('/lineage', { ...EMAIL, mode }), { width: 1900, height: 1200 });
@@ -79,12 +79,12 @@ test('it goes on by one, by two and all the way', async () => {
   await drawn(page);
   const count = () => page.locator('.react-flow__node').count();
   expect(await count()).toBe(1);
-  await page.getByRole('button', { name: /more tables that it feeds/ }).click();
+  await page.getByRole('button', { name: /more tables downstream/ }).click();
   await until(async () => (await count()) > 1);
   const one = await count();
-  await page.getByLabel('Downstream').selectOption('2');
+  await page.getByRole('combobox', { name: /^Downstream/ }).selectOption('2');
   await until(async () => (await count()) > one);
-  await page.getByLabel('Upstream').selectOption('all');
+  await page.getByRole('combobox', { name: /^Upstream/ }).selectOption('all');
   await page.waitForURL(/up=1000/);
 });
 
@@ -100,18 +100,18 @@ test('groups open one by one, and what is folded is hidden', async () => {
   await page.goto(url + at('/lineage', { ...SILVER, up: '1', down: '2' }));
   await drawn(page);
   await page.locator('.node.subject .node-head').click();
-  await page.getByRole('button', { name: 'Fold what it feeds' }).click();
+  await page.getByRole('button', { name: 'Fold downstream' }).click();
   await until(async () => (await page.locator('.react-flow__node').count()) === 2);
 });
 
 test('the slider shows another time, and two dates are compared', async () => {
   const page = await open(url + at('/lineage', { ...SILVER, up: '2', down: '2' }), { expected: /404/ });
   await drawn(page);
-  const now = await page.locator('.graph').getAttribute('data-laid');
+  const now = await page.locator('.graph').getAttribute('data-layout');
   await page.getByRole('slider').focus();
   await until(async () => {
     await page.keyboard.press('ArrowLeft');
-    return (await page.locator('.graph').getAttribute('data-laid')) !== now;
+    return (await page.locator('.graph').getAttribute('data-layout')) !== now;
   });
   const then = new URL(page.url()).searchParams.get('asOf') ?? '';
   await page.goto(url + at('/lineage', { ...SILVER, up: '2', down: '2', since: then }));
@@ -123,10 +123,10 @@ test('the slider shows another time, and two dates are compared', async () => {
 test('the slider of the map goes through the time of the whole lake', async () => {
   const page = await open(url + at('/lineage', { group: 'none' }));
   await drawn(page);
-  const now = Number(await page.locator('.graph').getAttribute('data-laid'));
+  const now = Number(await page.locator('.graph').getAttribute('data-layout'));
   await page.getByRole('slider').focus();
   await page.keyboard.press('Home');
-  await until(async () => Number(await page.locator('.graph').getAttribute('data-laid')) < now);
+  await until(async () => Number(await page.locator('.graph').getAttribute('data-layout')) < now);
   const answer = await fetch(`${url}/api/v1/namespaces?limit=1000`);
   const { namespaces } = (await answer.json()) as { namespaces: { createdAt: string }[] };
   const first = Math.min(...namespaces.map((each) => Date.parse(each.createdAt)));
@@ -136,7 +136,7 @@ test('the slider of the map goes through the time of the whole lake', async () =
 test('the way between two columns is drawn alone', async () => {
   const page = await open(url + at('/lineage', { ...EMAIL, toDataset: 'silver/customers', toNamespace: SILVER.namespace, toColumn: 'email_sha' }));
   await drawn(page);
-  await page.getByText('The shortest way has 1 step.').waitFor();
+  await page.getByText('The shortest path has 1 step.').waitFor();
   expect((await columns(page)).map(({ column }) => column).sort()).toEqual(['customer_email', 'email_sha']);
 });
 
@@ -155,9 +155,9 @@ test('the graph is saved as SVG and PNG, its table as CSV', async () => {
   const png = await saved('PNG');
   await threads; // the page's own thread paints nothing
   expect(await otherPixels(page, svg, png)).toBeLessThan(0.03);
-  await page.getByText('What is drawn, as a table').click();
+  await page.getByText('Graph as a table').click();
   const csv = (await saved('CSV')).toString('utf8').split('\r\n');
-  expect(csv[0]).toBe('Where,Table or group,Column,Way,Change,Namespace');
+  expect(csv[0]).toBe('Position,Table or group,Column,Path,Change,Namespace');
   expect(csv.length - 2).toBe((await columns(page)).length);
 });
 
@@ -209,7 +209,7 @@ test('a table with sixty consumers: the asked one in sight, text that can be rea
   const panel = page.getByRole('complementary', { name: '+40 more' });
   const folded = (await panel.getByRole('link').first().textContent()) ?? '';
   await panel.getByRole('searchbox').fill(folded);
-  await panel.getByRole('button', { name: /^Draw ./ }).first().click();
+  await panel.getByRole('button', { name: /^Show ./ }).first().click();
   await page.waitForURL(/pin=/);
   await until(async () => (await page.locator('.node.table .node-head').count()) > 0 && (await page.locator('.react-flow').getAttribute('data-drawn')) === 'true');
   expect(new URL(page.url()).searchParams.get('pin')).toContain(folded.split('/').at(-1));

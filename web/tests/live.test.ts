@@ -42,7 +42,7 @@ test('an empty lake offers what to copy, explains a refusal, sends a test event 
   await page.locator('.feed').getByText('arrival-check').first().waitFor();
   await page.locator('.feed').getByRole('link', { name: run ?? 'none' }).first().waitFor();
   await page.getByText('1 in the window').waitFor();
-  expect(await page.getByRole('heading', { name: 'Point a producer here' }).count()).toBe(1);
+  expect(await page.getByRole('heading', { name: 'Connect a producer' }).count()).toBe(1);
 });
 
 test('what was copied is what is shown', async () => {
@@ -64,7 +64,7 @@ test('a key is asked for, kept in the tab, and what is posted shows without relo
   await page.getByRole('dialog', { name: 'Key' }).waitFor();
   await page.getByRole('textbox', { name: 'Key' }).fill('not-the-key');
   await page.keyboard.press('Enter');
-  await page.getByText('That key was not taken').waitFor();
+  await page.getByText('The server rejected this key').waitFor();
   await page.getByRole('textbox', { name: 'Key' }).fill(KEY);
   await page.keyboard.press('Enter');
   await page.getByText('Events per minute').waitFor();
@@ -82,7 +82,7 @@ test('a key of the wrong role says whose it is and what it lacks, and gives way 
   const page = await withKey('/coverage', 0, 'loader-key-1');
   await page.getByRole('button', { name: 'loader · write' }).waitFor();
   await page.locator('.live-mark.is-refused').waitFor();
-  await page.getByRole('button', { name: 'Give another key' }).click();
+  await page.getByRole('button', { name: 'Use another key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Key' });
   expect(await dialog.textContent()).toContain("You are loader with the role write.Key 'loader' may not read. Use a key with the role `read`.");
   expect(await barriers(page)).toEqual([]);
@@ -94,11 +94,11 @@ test('a key of the wrong role says whose it is and what it lacks, and gives way 
   await page.getByRole('table', { name: 'coverage' }).waitFor();
   await page.getByRole('button', { name: 'tests · admin, read, write' }).click();
   await page.locator('.live-mark.is-live').waitFor();
-  await dialog.getByRole('button', { name: 'Forget the key' }).click();
-  await dialog.getByText('Headwater has keys.').waitFor();
+  await dialog.getByRole('button', { name: 'Forget key' }).click();
+  await dialog.getByText('This server requires a key.').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
   await page.getByText('The key is missing or wrong.').waitFor();
-  await page.getByRole('button', { name: 'Give a key', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Enter a key', exact: true }).waitFor();
   expect(await page.evaluate(() => sessionStorage.getItem('headwater-key'))).toBe(null);
 });
 
@@ -107,11 +107,11 @@ test('/docs opens without a key, takes one, and keeps none in its address', asyn
   await page.getByText('The key is missing or wrong.').waitFor();
   await page.getByLabel('Key with the role').fill('loader-key-1');
   await page.keyboard.press('Enter');
-  await page.getByText('You are loader with write.').waitFor();
+  await page.getByText('Signed in as loader with the roles write.').waitFor();
   await page.getByText("Key 'loader' may not read.").waitFor();
   expect(await barriers(page)).toEqual([]);
   await page.goto(`${headwater.url}/docs?code=${KEY}`);
-  await page.getByText('You are tests with admin, read, write.').waitFor();
+  await page.getByText('Signed in as tests with the roles admin, read, write.').waitFor();
   expect(page.url()).toBe(`${headwater.url}/docs`);
   const settings = page.locator('details').filter({ has: page.getByText('/api/headwater/v1/settings', { exact: true }) });
   await settings.locator('summary').first().click();
@@ -137,13 +137,13 @@ test('while the index stands still the overview says since when and where events
     const late = run('late', CLEAN, { namespace: 's3://live', name: 'late' }, { mail: 'mail' }, '2026-11-21T13:00:00Z');
     await fetch(`${headwater.url}/api/v1/lineage`, { method: 'POST', headers: json, body: JSON.stringify(late) });
     const unknown = await withKey(at('/dataset', { namespace: 's3://live', name: 'late' }));
-    await unknown.getByText('questions are behind by').first().waitFor();
+    await unknown.getByText('answers are behind by').first().waitFor();
     const overview = await withKey('/');
     await overview.getByText('it waits in the lake').waitFor();
     await overview.getByRole('status').getByText(/^Answers are .* behind$/).waitFor();
     goOn();
-    await unknown.getByText('questions are behind by').first().waitFor({ state: 'detached' });
-    await overview.getByText('questions see every event').waitFor();
+    await unknown.getByText('answers are behind by').first().waitFor({ state: 'detached' });
+    await overview.getByText('answers include every event').waitFor();
     await overview.getByText(/^Answers are .* behind$/).waitFor({ state: 'detached' });
   } finally {
     goOn();
@@ -156,11 +156,11 @@ test('with Headwater stopped each page says so, and goes on by itself once it is
   const pages = [];
   for (const [at, path] of paths.entries()) pages.push(await withKey(path, Math.floor(at / 4)));
   await headwater.stop();
-  for (const each of pages) await each.getByText('Headwater does not answer').first().waitFor();
+  for (const each of pages) await each.getByText('Headwater does not respond').first().waitFor();
   await headwater.start();
   for (const each of pages) {
     await each.locator('.live-mark.is-live').waitFor();
-    await each.getByText('Headwater does not answer').first().waitFor({ state: 'detached' });
+    await each.getByText('Headwater does not respond').first().waitFor({ state: 'detached' });
   }
 }, 180_000);
 

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
 
-import { visible } from '../src/shown/odd';
+import { visible } from '../src/shown/invisible';
 import { browsing, drawn, settled, wrong } from './browser';
 import { HOSTILE } from './events';
 import { at, PAGES, PATHS } from './places';

@@ -31,9 +31,9 @@ test.each(['columns', 'job-graph'])('%s: the graph is in sight on a small screen
   await settled(page);
   await drawn(page);
   expect((await page.locator('.graph').boundingBox())?.y).toBeLessThan(HEIGHT / 2);
-  const asked = page.getByRole('group', { name: 'What is shown' });
+  const asked = page.getByRole('group', { name: 'Display options' });
   expect(await asked.isVisible()).toBe(false);
-  await page.getByRole('button', { name: 'What is shown' }).click();
+  await page.getByRole('button', { name: 'Display options' }).click();
   await asked.getByRole('button', { name: 'SVG' }).waitFor();
   expect(await wrong(page)).toEqual([]);
 });
@@ -49,6 +49,6 @@ test('a run lists the runs that are part of it', async () => {
   const { children } = await ask<{ children: { id: string }[] }>(url, `runs/${APPLICATION}/lineage`);
   expect(children.length).toBeGreaterThan(0);
   const tree = page.getByRole('region', { name: 'Hierarchy' });
-  await tree.getByText(`${children.length} parts:`).waitFor();
+  await tree.getByText(`${children.length} children:`).waitFor();
   await tree.getByRole('link', { name: children[0]?.id.slice(0, 13) }).first().waitFor();
 });

@@ -17,7 +17,7 @@ export const APPLICATION = '01a1fdb3-007a-75b2-b7a6-a9996ea0d827';
 const RUN = '01a1fdb6-2d0f-7d36-bce4-342de6f772df';
 
 /** Pages that need something to be there, and views of one page. */
-const SHOWN: Record<string, string> = {
+const FLOW_FILTERS: Record<string, string> = {
   overview: '/?window=365d',
   map: '/lineage?group=schema',
   tables: at('/lineage', { ...SILVER, up: '2', down: '2' }),
@@ -38,4 +38,4 @@ const SHOWN: Record<string, string> = {
 export const PATHS = [...readFileSync(join(import.meta.dirname, '../src/shell/routes.tsx'), 'utf8').matchAll(/\bpath: '(\w[^']*)'/g)].map(([, path]) => path ?? '');
 
 /** Every page by its name, each with something on it. */
-export const PAGES: Record<string, string> = { ...Object.fromEntries(PATHS.filter((path) => path !== 'lineage').map((path) => [path, `/${path}`])), ...SHOWN };
+export const PAGES: Record<string, string> = { ...Object.fromEntries(PATHS.filter((path) => path !== 'lineage').map((path) => [path, `/${path}`])), ...FLOW_FILTERS };

@@ -56,7 +56,7 @@ test('what was not loaded yet comes after a restart, without a reload, and the p
   await graph.getByRole('link', { name: 'Lineage', exact: true }).click();
   await search.keyboard.press('Control+k');
   for (const page of pages) {
-    await page.getByText('A part of this page does not come').waitFor();
+    await page.getByText('Part of this page could not be loaded').waitFor();
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Settings');
   }
   await headwater.start();
@@ -65,7 +65,7 @@ test('what was not loaded yet comes after a restart, without a reload, and the p
   await search.getByPlaceholder('Jobs, datasets').waitFor();
   for (const page of pages) {
     expect(await isMarked(page)).toBe(true);
-    await page.getByText('A part of this page does not come').waitFor({ state: 'detached' });
+    await page.getByText('Part of this page could not be loaded').waitFor({ state: 'detached' });
   }
 }, 120_000);
 
@@ -92,12 +92,12 @@ test('an upgrade is told of; a reload leads where one was going', async () => {
   await going.getByRole('link', { name: 'Masking surface' }).click();
   environment.PYTHONPATH = newer;
   await headwater.start();
-  for (const page of [idle, going]) await page.getByText('Headwater was changed').waitFor();
+  for (const page of [idle, going]) await page.getByText('Headwater was updated').waitFor();
   expect(await going.getByRole('heading', { level: 1 }).textContent()).toBe('Settings');
   await going.getByRole('button', { name: 'Reload' }).click();
   await going.getByRole('heading', { name: 'Masking surface' }).waitFor();
   await idle.getByRole('button', { name: 'Reload' }).click();
-  await idle.getByText('Headwater was changed').waitFor({ state: 'detached' });
+  await idle.getByText('Headwater was updated').waitFor({ state: 'detached' });
   await drawn(idle);
   expect(new URL(idle.url()).searchParams.get('column')).toBe(EMAIL.column);
 }, 120_000);

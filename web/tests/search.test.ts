@@ -42,5 +42,5 @@ test('what nobody is called like says so', async () => {
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Jobs, datasets').waitFor();
   await page.keyboard.type('zzzqqqxxx');
-  await page.getByText('Nothing is called like this').waitFor();
+  await page.getByText('No results.').waitFor();
 });

@@ -11,7 +11,7 @@ test('a sink that delivers and one whose target is away are listed, paused and r
   const row = (name: string) => page.getByRole('table', { name: 'sinks' }).getByRole('row').filter({ has: page.getByRole('link', { name }) });
   await row('archive').getByText('caught up').waitFor();
   await row('catalog').getByText('127.0.0.1:9').waitFor();
-  await page.getByText('Nothing is lost on the way').waitFor();
+  await page.getByText('This sink delivers events unchanged').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await row('archive').getByText('paused').waitFor();
   await page.getByRole('button', { name: 'Resume' }).click();

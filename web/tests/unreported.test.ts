@@ -31,8 +31,8 @@ const stand = (count: number): Promise<void> =>
 
 test('what was never compared, what was found, and what the next comparison clears', async () => {
   const page = await open(`${url}/unreported`);
-  await page.getByText('Nothing was compared yet').waitFor();
-  await page.getByText('So nobody can tell who did not report').waitFor();
+  await page.getByText('No comparison was saved yet').waitFor();
+  await page.getByText('so missing runs are unknown').waitFor();
   expect(await barriers(page)).toEqual([]);
 
   const runId = randomUUID();
@@ -66,5 +66,5 @@ test('what was never compared, what was found, and what the next comparison clea
   compare([]);
   await stand(0);
   await page.goto(`${url}/unreported`);
-  await page.getByText('All that ran has reported').waitFor();
+  await page.getByText('All compared runs sent events').waitFor();
 });

@@ -1,4 +1,4 @@
-"""What feeds the columns of a dataset directly, as Marquez shows it."""
+"""The direct input fields of columns, in Marquez's form."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from headwater.lineage.time.as_of import View
 from headwater.questions.feeds import feeds
 
 
-def how_json(transformation: Transformation) -> dict[str, Any]:
-    """Return a transformation as OpenLineage writes it."""
+def transformation_json(transformation: Transformation) -> dict[str, Any]:
+    """Return a transformation in OpenLineage's form."""
     kind = "DIRECT" if transformation.direct else "INDIRECT"
     return {
         "type": kind,
@@ -19,8 +19,8 @@ def how_json(transformation: Transformation) -> dict[str, Any]:
     }
 
 
-def old_type(transformation: Transformation) -> str:
-    """Return a transformation by the words that Marquez has for it."""
+def legacy_transformation_type(transformation: Transformation) -> str:
+    """Return Marquez's `transformationType`, which OpenLineage has replaced by type and subtype."""
     if transformation.masked:
         return "MASKED"
     return (
@@ -31,7 +31,7 @@ def old_type(transformation: Transformation) -> str:
 
 
 def input_fields(view: View, node: int) -> list[dict[str, Any]]:
-    """Return the columns that feed a column, each with all its transformations."""
+    """Return the input fields of a column, each with all its transformations."""
     graph, snapshot = view.snapshot.graph, view.snapshot
     found: dict[int, dict[str, Any]] = {}
     for feed in feeds(graph, node, view.counted):
@@ -44,15 +44,15 @@ def input_fields(view: View, node: int) -> list[dict[str, Any]]:
                 "dataset": name.name,
                 "field": snapshot.shown_columns(name).shown(key or ""),
                 "transformationDescription": transformation.description,
-                "transformationType": old_type(transformation),
+                "transformationType": legacy_transformation_type(transformation),
                 "transformations": [],
             }
-        found[feed.node]["transformations"].append(how_json(transformation))
+        found[feed.node]["transformations"].append(transformation_json(transformation))
     return sorted(found.values(), key=lambda each: (each["namespace"], each["dataset"], each["field"]))
 
 
 def column_lineage(view: View, dataset: Name) -> list[dict[str, Any]] | None:
-    """Return what feeds each column of a dataset; None where nobody says."""
+    """Return the input fields of each column of a dataset; None without column lineage."""
     graph = view.snapshot.graph
     number = view.counted.lifetimes.standing(dataset)
     if number is None:

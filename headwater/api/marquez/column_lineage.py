@@ -1,14 +1,22 @@
-"""Lineage of columns. `inEdges` point from a column to what feeds it: Marquez draws them so, and its page needs it."""
+"""Column lineage. `inEdges` point from a column to its inputs, as in Marquez, because its page relies on it."""
 
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from headwater.api.marquez.column_feeds import how_json, old_type
+from headwater.api.marquez.column_feeds import legacy_transformation_type, transformation_json
 from headwater.api.marquez.datasets import find_version
 from headwater.api.marquez.facet_texts import schema_fields
 from headwater.api.marquez.nodes import Node, find_node, version_text, with_asked_ids
-from headwater.api.marquez.requests import Answer, Asked, LookAgain, Unknown, flag, not_found, required
+from headwater.api.marquez.requests import (
+    Answer,
+    MarquezNotFound,
+    ReopenAsOf,
+    RequestContext,
+    flag,
+    not_found,
+    required,
+)
 from headwater.errors import NotKnown
 from headwater.index.stored.catalog_tables import JOB
 from headwater.lineage.edges.facet_contents import Transformation
@@ -21,27 +29,27 @@ from headwater.questions.parameters import Mode
 from headwater.questions.subjects import find_column, nodes_of
 
 MAX_NODES = 5_000
-"""Columns of one answer; one that was cut here says `truncated`."""
+"""Maximum number of columns in an answer; a larger one is cut and has `truncated`."""
 
 
-def get_column_lineage(asked: Asked) -> Answer:
+def get_column_lineage(context: RequestContext) -> Answer:
     """GET /column-lineage of a dataset, a column (`datasetField:`) or the outputs of a job.
 
-    Behind `#` stands a version: lineage is then that of the moment in which this version was first written.
-    `mode=value` leaves out what only filters, joins or sorts by a column.
+    With `#VERSION` after the id, the lineage is that of the time at which the version was first written.
+    `mode=value` omits columns that are only used to filter, join or sort.
     """
-    text = required(asked.query, "nodeId")
-    node = find_node(asked, text)
-    if node.version is not None and asked.is_now:
-        raise LookAgain(_moment_of(asked, node, text))
-    starts = _starts(asked, node)
-    ways = (False, True) if flag(asked.query, "withDownstream") else (False,)
+    text = required(context.query, "nodeId")
+    node = find_node(context, text)
+    if node.version is not None and context.is_now:
+        raise ReopenAsOf(_moment_of(context, node, text))
+    starts = _starts(context, node)
+    ways = (False, True) if flag(context.query, "withDownstream") else (False,)
     reached, truncated = set(starts), False
     for forward in ways:
-        more = _reach(asked, starts, forward=forward)
+        more = _reach(context, starts, forward=forward)
         truncated = truncated or len(more) > MAX_NODES
         reached |= more
-    nodes = _ColumnDrawing(asked, sorted(reached)[:MAX_NODES]).nodes()
+    nodes = _ColumnGraphAnswer(context, sorted(reached)[:MAX_NODES]).nodes()
     found = {"graph": nodes, "truncated": truncated or len(reached) > MAX_NODES}
     if node.dataset is None:
         return found
@@ -51,40 +59,42 @@ def get_column_lineage(asked: Asked) -> Answer:
     return with_asked_ids(found, f"datasetField:{canonical}:", f"datasetField:{spelled}:", node.column)
 
 
-def _moment_of(asked: Asked, node: Node, text: str) -> int:
+def _moment_of(context: RequestContext, node: Node, text: str) -> int:
     version = node.version or ""
     if node.dataset:
-        row = find_version(asked, node.dataset, version)
+        row = find_version(context, node.dataset, version)
     else:
-        known = asked.catalog.versions.listed(JOB, node.job.key if node.job else 0, -1)
+        known = context.catalog.versions.listed(JOB, node.job.key if node.job else 0, -1)
         row = next((each for each in known if version_text(each.version) == version.lower()), None)
     if row is None:
         raise not_found("Node", text[:500])
     return row.first_us
 
 
-def _starts(asked: Asked, node: Node) -> list[int]:
-    snapshot = asked.view.snapshot
+def _starts(context: RequestContext, node: Node) -> list[int]:
+    snapshot = context.view.snapshot
     if node.dataset is None:
-        key = asked.catalog.name(node.job.key) if node.job else None
+        key = context.catalog.name(node.job.key) if node.job else None
         sets = (
-            [number for number in snapshot.graph.of_job.get(key, ()) if asked.view.counted.live[number]] if key else []
+            [number for number in snapshot.graph.of_job.get(key, ()) if context.view.counted.live[number]]
+            if key
+            else []
         )
         outputs = {output for number in sets if (output := snapshot.graph.sets[number][1].output)}
-        return [each for output in outputs for each in nodes_of(snapshot, asked.view.counted, output.plain, None)]
+        return [each for output in outputs for each in nodes_of(snapshot, context.view.counted, output.plain, None)]
     if node.column is None:
-        return nodes_of(snapshot, asked.view.counted, node.dataset, None)
+        return nodes_of(snapshot, context.view.counted, node.dataset, None)
     try:
         column = find_column(snapshot, node.dataset, node.column)
-        return nodes_of(snapshot, asked.view.counted, node.dataset, column)
+        return nodes_of(snapshot, context.view.counted, node.dataset, column)
     except NotKnown as error:
-        raise Unknown(str(error)) from error
+        raise MarquezNotFound(str(error)) from error
 
 
-def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
-    view, depth = asked.view, asked.depth()
+def _reach(context: RequestContext, starts: list[int], *, forward: bool) -> set[int]:
+    view, depth = context.view, context.depth()
     allowed = allowed_transformations(
-        view.snapshot.graph, read_as(Mode, "mode", asked.query.get("mode") or "any"), masked=True
+        view.snapshot.graph, read_as(Mode, "mode", context.query.get("mode") or "any"), masked=True
     )
     wave = Wave(view.snapshot.graph, starts, view.counted, forward=forward, allowed=allowed)
     found: set[int] = set()
@@ -95,8 +105,8 @@ def _reach(asked: Asked, starts: list[int], *, forward: bool) -> set[int]:
     return found
 
 
-class _DrawnDataset(NamedTuple):
-    """What all columns of a dataset share in an answer."""
+class _DatasetLabels(NamedTuple):
+    """Properties of a dataset that its columns share in an answer."""
 
     namespace: str
     name: str
@@ -105,32 +115,32 @@ class _DrawnDataset(NamedTuple):
     types: dict[str, str]
 
 
-class _ColumnDrawing:
-    """The nodes and edges of one answer."""
+class _ColumnGraphAnswer:
+    """Builds the nodes and edges of an answer."""
 
-    def __init__(self, asked: Asked, nodes: Iterable[int]):
-        self._asked = asked
-        self._graph = asked.view.snapshot.graph
-        self._value_only = asked.query.get("mode") == "value"
+    def __init__(self, context: RequestContext, nodes: Iterable[int]):
+        self._context = context
+        self._graph = context.view.snapshot.graph
+        self._value_only = context.query.get("mode") == "value"
         self._nodes = dict.fromkeys(nodes)
         self._dataset = lru_cache(maxsize=None)(self._read_dataset)
         self._labels = {node: self._label(node) for node in self._nodes}
 
-    def _read_dataset(self, number: int) -> _DrawnDataset:
-        asked, name = self._asked, self._graph.names[number].plain
-        facets = asked.catalog.dataset_facets(name, only="schema")
+    def _read_dataset(self, number: int) -> _DatasetLabels:
+        context, name = self._context, self._graph.names[number].plain
+        facets = context.catalog.dataset_facets(name, only="schema")
         types = {each["name"].casefold(): str(each.get("type") or "") for each in schema_fields(facets)}
-        version = version_text(asked.catalog.versions.newest(name, asked.names_of(name))[0])
-        return _DrawnDataset(*name.parts, version, asked.view.snapshot.shown_columns(name), types)
+        version = version_text(context.catalog.versions.newest(name, context.names_of(name))[0])
+        return _DatasetLabels(*name.parts, version, context.view.snapshot.shown_columns(name), types)
 
-    def _label(self, node: int) -> tuple[str, _DrawnDataset, str]:
+    def _label(self, node: int) -> tuple[str, _DatasetLabels, str]:
         number, key = self._graph.columns[node]
         dataset = self._dataset(number)
         column = dataset.columns.shown(key or "")
         return f"datasetField:{dataset.namespace}:{dataset.name}:{column}", dataset, column
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return the nodes with their edges, by their ids."""
+        """Return the nodes with their edges, sorted by id."""
         found: dict[int, dict[str, Any]] = {}
         out: dict[int, list[int]] = {}
         for node in self._nodes:
@@ -147,9 +157,9 @@ class _ColumnDrawing:
         return sorted(found.values(), key=lambda each: str(each["id"]))
 
     def _inputs(self, node: int) -> dict[int, list[Transformation]]:
-        """Return what feeds a column directly: node → its transformations."""
+        """Return the direct inputs of a column with their transformations, by node."""
         found: dict[int, list[Transformation]] = {}
-        for feed in feeds(self._graph, node, self._asked.view.counted):
+        for feed in feeds(self._graph, node, self._context.view.counted):
             if not self._value_only or feed.transformation.direct:
                 found.setdefault(feed.node, []).append(feed.transformation)
         return found
@@ -183,6 +193,6 @@ class _ColumnDrawing:
             "datasetVersion": dataset.version,
             "field": column,
             "transformationDescription": transformations[0].description,
-            "transformationType": old_type(transformations[0]),
-            "transformations": [how_json(transformation) for transformation in transformations],
+            "transformationType": legacy_transformation_type(transformations[0]),
+            "transformations": [transformation_json(transformation) for transformation in transformations],
         }

@@ -1,4 +1,4 @@
-"""What Marquez's older clients declare one by one: namespaces, sources, datasets and jobs, each as an event."""
+"""PUT of namespaces, sources, datasets and jobs, which older clients of Marquez use. Each becomes an event."""
 
 # ruff: noqa: N815 - members are called as Marquez calls them
 
@@ -8,9 +8,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from headwater.api.marquez import jobs, namespaces
+from headwater.api.marquez.changes import Change, Json, body_of
 from headwater.api.marquez.datasets import SCHEMA_LOCATION, get_dataset
-from headwater.api.marquez.marquez_writing import Json, Write, body_of
-from headwater.api.marquez.requests import Answer, Asked, not_found
+from headwater.api.marquez.requests import Answer, RequestContext, not_found
 from headwater.api.marquez.run_answers import find_run
 from headwater.events.times import iso, parse_time
 from headwater.index.reading.catalog_runs import RunRow
@@ -19,11 +19,11 @@ from headwater.index.writing.announced_changes import facet, sent_event
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 
-Sides = Mapping[str, Sequence[Mapping[str, Any]]]
+EventDatasets = Mapping[str, Sequence[Mapping[str, Any]]]
 """`inputs` and `outputs` of an event."""
 
 PROCESSING = {"BATCH": "BATCH", "STREAM": "STREAMING", "SERVICE": "SERVICE"}
-"""Types of jobs as Marquez calls them → `processingType` of OpenLineage's jobType facet."""
+"""Maps Marquez's types of jobs to `processingType` of OpenLineage's jobType facet."""
 
 
 class NamespaceMeta(Struct):
@@ -51,7 +51,7 @@ class FieldMeta(Struct):
 
 
 class DatasetMeta(Struct):
-    """Body of PUT …/datasets/{dataset}; runId: of the run that wrote it."""
+    """Body of PUT …/datasets/{dataset}. runId: the run that wrote the dataset."""
 
     type: Literal["DB_TABLE", "STREAM"]
     physicalName: str
@@ -71,7 +71,7 @@ class DatasetIdMeta(Struct):
 
 
 class JobMeta(Struct):
-    """Body of PUT …/jobs/{job}; runId: of the run that reads and writes so."""
+    """Body of PUT …/jobs/{job}. runId: the run with these inputs and outputs."""
 
     type: Literal["BATCH", "STREAM", "SERVICE"]
     inputs: list[DatasetIdMeta]
@@ -82,47 +82,47 @@ class JobMeta(Struct):
     tags: list[str] | None = None
 
 
-def put_namespace(asked: Asked) -> Write:
-    """PUT /namespaces/{namespace}: its owner and description; one that was deleted is back."""
-    name, meta = asked.path["namespace"], body_of(asked, NamespaceMeta)
+def put_namespace(context: RequestContext) -> Change:
+    """PUT /namespaces/{namespace}: set owner and description. It restores a deleted namespace."""
+    name, meta = context.path["namespace"], body_of(context, NamespaceMeta)
     event = announced_changes.namespace_described(name, {"ownerName": meta.ownerName, "description": meta.description})
     now = _shown_time(event)
-    told = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
-    return Write([event], {"name": name, "createdAt": now, "updatedAt": now, **told}, namespaces.get_namespace)
+    members = {"ownerName": meta.ownerName, "description": meta.description, "isHidden": False}
+    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_namespace)
 
 
-def put_source(asked: Asked) -> Write:
+def put_source(context: RequestContext) -> Change:
     """PUT /sources/{source}."""
-    name, meta = asked.path["source"], body_of(asked, SourceMeta)
-    told = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
-    event = announced_changes.source_described(name, told)
+    name, meta = context.path["source"], body_of(context, SourceMeta)
+    members = {"type": meta.type, "connectionUrl": meta.connectionUrl, "description": meta.description}
+    event = announced_changes.source_described(name, members)
     now = _shown_time(event)
-    return Write([event], {"name": name, "createdAt": now, "updatedAt": now, **told}, namespaces.get_source)
+    return Change([event], {"name": name, "createdAt": now, "updatedAt": now, **members}, namespaces.get_source)
 
 
-def put_dataset(asked: Asked) -> Write:
-    """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of that run; tags are added."""
-    name, meta = Name(asked.path["namespace"], asked.path["dataset"]), body_of(asked, DatasetMeta)
-    fields, facets = meta.fields or [], _dataset_facets(asked, meta)
+def put_dataset(context: RequestContext) -> Change:
+    """PUT …/datasets/{dataset}: a DatasetEvent, or with `runId` an output of this run. Adds tags."""
+    name, meta = Name(context.path["namespace"], context.path["dataset"]), body_of(context, DatasetMeta)
+    fields, facets = meta.fields or [], _dataset_facets(context, meta)
     dataset = {**name.shown, "facets": facets}
     if meta.runId is None:
         event = sent_event("DatasetEvent", dataset=dataset)
     else:
-        run = find_run(asked, meta.runId, whole=True)
+        run = find_run(context, meta.runId, whole=True)
         facets["version"] = facet(datasetVersion=run_id_of(run.run))
-        event = event_of(asked, run, "OTHER", {"outputs": [dataset]})
+        event = event_of(context, run, "OTHER", {"outputs": [dataset]})
     tags = [(None, tag) for tag in meta.tags or ()] + [(each.name, tag) for each in fields for tag in each.tags or ()]
     tagged = [announced_changes.dataset_tagged(name, column, tag, holds=True) for column, tag in tags]
-    return Write([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
+    return Change([event, *tagged], _expected_dataset(name, meta, _shown_time(event)), get_dataset)
 
 
-def _dataset_facets(asked: Asked, meta: DatasetMeta) -> Json:
-    source = asked.catalog.lists.source(meta.sourceName)
+def _dataset_facets(context: RequestContext, meta: DatasetMeta) -> Json:
+    source = context.catalog.lists.source(meta.sourceName)
     facets = {"dataSource": facet(name=meta.sourceName, uri=source[1] if source else meta.sourceName)}
     facets["datasetType"] = facet(datasetType="TABLE" if meta.type == "DB_TABLE" else "STREAM")
     if meta.fields:
-        told = [{"name": each.name, "type": each.type, "description": each.description} for each in meta.fields]
-        facets["schema"] = facet(fields=[{key: text for key, text in each.items() if text} for each in told])
+        fields = [{"name": each.name, "type": each.type, "description": each.description} for each in meta.fields]
+        facets["schema"] = facet(fields=[{key: text for key, text in each.items() if text} for each in fields])
     if meta.description:
         facets["documentation"] = facet(description=meta.description)
     if meta.schemaLocation:
@@ -131,7 +131,7 @@ def _dataset_facets(asked: Asked, meta: DatasetMeta) -> Json:
 
 
 def _shown_time(event: Json) -> str:
-    """Return the event's time as it is read back later, to the millisecond."""
+    """Return the time of an event in the precision of later answers, milliseconds."""
     return str(iso(parse_time(event["eventTime"])[0]))
 
 
@@ -147,9 +147,9 @@ def _expected_dataset(name: Name, meta: DatasetMeta, now: str) -> Answer:
     }  # fmt: skip
 
 
-def put_job(asked: Asked) -> Write:
-    """PUT …/jobs/{job}: a JobEvent, and with `runId` also what that run reads and writes."""
-    name, meta = Name(asked.path["namespace"], asked.path["job"]), body_of(asked, JobMeta)
+def put_job(context: RequestContext) -> Change:
+    """PUT …/jobs/{job}: a JobEvent, and with `runId` also a run event with the inputs and outputs."""
+    name, meta = Name(context.path["namespace"], context.path["job"]), body_of(context, JobMeta)
     sides = {
         side: [Name(each.namespace, each.name).shown for each in listed]
         for side, listed in (("inputs", meta.inputs), ("outputs", meta.outputs))
@@ -157,11 +157,11 @@ def put_job(asked: Asked) -> Write:
     facets = _job_facets(meta)
     events = [sent_event("JobEvent", job={**name.shown, "facets": facets}, **sides)]
     if meta.runId is not None:
-        run = find_run(asked, meta.runId, whole=True)
-        if asked.catalog.job(name) != asked.catalog.job_of(run.job_key):
+        run = find_run(context, meta.runId, whole=True)
+        if context.catalog.job(name) != context.catalog.job_of(run.job_key):
             raise not_found("Run", meta.runId)
-        events.append(event_of(asked, run, "OTHER", sides, of_job=facets))
-    return Write(events, _expected_job(name, meta, sides, _shown_time(events[-1])), jobs.get_job)
+        events.append(event_of(context, run, "OTHER", sides, of_job=facets))
+    return Change(events, _expected_job(name, meta, sides, _shown_time(events[-1])), jobs.get_job)
 
 
 def _job_facets(meta: JobMeta) -> Json:
@@ -184,17 +184,19 @@ def _expected_job(name: Name, meta: JobMeta, sides: Json, now: str) -> Answer:
     }  # fmt: skip
 
 
-def event_of(asked: Asked, run: RunRow, kind: str, sides: Sides, *, at_us: int | None = None, **facets: Json) -> Json:
-    """Return an event of a run that is known; kind: its `eventType`; facets: of run and job."""
-    row = asked.catalog.job_of(run.job_key)
-    name = asked.catalog.name(row.shown if row else run.job_key)
+def event_of(
+    context: RequestContext, run: RunRow, kind: str, sides: EventDatasets, *, at_us: int | None = None, **facets: Json
+) -> Json:
+    """Return an event of a known run. kind: its `eventType`; facets: `run` and `of_job`, see `run_event`."""
+    row = context.catalog.job_of(run.job_key)
+    name = context.catalog.name(row.shown if row else run.job_key)
     event = run_event(run_id_of(run.run), name, kind, sides, **facets)
     return event if at_us is None else {**event, "eventTime": iso(at_us)}
 
 
 def run_event(
-    run_id: str, job: Name, kind: str, sides: Sides, *, run: Json | None = None, of_job: Json | None = None
+    run_id: str, job: Name, kind: str, sides: EventDatasets, *, run: Json | None = None, of_job: Json | None = None
 ) -> Json:
-    """Return an event of a run, now; run, of_job: its facets and its job's."""
-    told = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
-    return sent_event("RunEvent", eventType=kind, **told, **{"inputs": [], "outputs": [], **sides})
+    """Return a run event with the current time. run, of_job: facets of the run and of its job."""
+    members = {"run": {"runId": run_id, "facets": run or {}}, "job": {**job.shown, "facets": of_job or {}}}
+    return sent_event("RunEvent", eventType=kind, **members, **{"inputs": [], "outputs": [], **sides})

@@ -1,20 +1,21 @@
-"""Addresses of Marquez's API whose names a proxy has decoded, so that slashes stand in them as they are."""
+"""Match paths of Marquez's API whose names contain plain slashes, because a proxy decoded `%2F`."""
 
 import re
 
 Pieces = tuple[str, ...]
-"""A route cut at its names: what stands before the first, its name, what stands between, and so on."""
+"""A route split at its parameters: literal, parameter name, literal, and so on."""
 
 
-def pieces_of(route: str) -> Pieces:
-    """Cut a route such as `namespaces/{namespace}/jobs/{job}`."""
+def split_route(route: str) -> Pieces:
+    """Split a route such as `namespaces/{namespace}/jobs/{job}` at its parameters."""
     return tuple(re.split(r"\{(\w+)\}", route))
 
 
-def names_in(path: str, pieces: Pieces) -> dict[str, str] | None:
-    """Return the names in a path, None where it is none of this route; of several ways the first names are longest.
+def match_path(path: str, pieces: Pieces) -> dict[str, str] | None:
+    """Return the parameters of a path by name; None if the path does not match the route.
 
-    From the end on, one search for each name: a pattern of four `.+` takes minutes for 60 KB of `/datasets//fields/`.
+    If there are several matches, the first parameters are as long as possible. The function searches each literal once
+    from the end: a regular expression with four `.+` takes minutes for 60 KB of `/datasets//fields/`.
     """
     first, *middle = pieces
     if not middle:

@@ -1,10 +1,10 @@
-"""Names of OneLake as people call them: ids are the identity, and the answers show what they are called now."""
+"""Replace the ids of OneLake workspaces and items in answers by their current display names."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.api.marquez.marquez_writing import Write
+from headwater.api.marquez.changes import Change
 
 _GUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ID = re.compile(rf"(?<=abfss://){_GUID}(?=@onelake\.)|(?:\A|(?<=:)|(?<=\.com/)){_GUID}(?=/)")
@@ -12,14 +12,14 @@ _NAMED = {"namespace", "name", "physicalName", "sourceName", "dataset", "nodeId"
 _AS_SENT = {"facets", "runFacets", "events"}
 
 
-def displayed(found: Any, names: Mapping[str, str]) -> Any:
-    """Return an answer with display names in place of ids, as far as they are known; any spelling leads back.
+def with_display_names(found: Any, names: Mapping[str, str]) -> Any:
+    """Return an answer with display names instead of ids, if they are known. Requests accept both spellings.
 
-    found: an answer, what makes it later, or a change; names: by id.
+    found: an answer, a DeferredAnswer, or a Change; names: display names by id.
     """
     if not names:
         return found
-    if isinstance(found, Write):
+    if isinstance(found, Change):
         return found._replace(answer=_shown(found.answer, names))
     if callable(found):
         return lambda bronze: _shown(found(bronze), names)

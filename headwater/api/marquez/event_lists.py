@@ -1,4 +1,4 @@
-"""Events as they were sent, by time; and how many there were."""
+"""Lists of events as sent, by time."""
 
 # ruff: noqa: N815 - members are called as OpenLineage calls them
 
@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Raw, Struct, json
 
 from headwater.api.marquez.java_texts import uri_text, utc_text
-from headwater.api.marquez.requests import Asked, Refused, time_us
-from headwater.api.marquez.run_answers import Later
+from headwater.api.marquez.requests import MarquezError, RequestContext, time_us
+from headwater.api.marquez.run_answers import DeferredAnswer
 from headwater.events.times import iso
 from headwater.index.stored.facet_names_table import Place
 from headwater.lake.bronze_tables import Bronze
@@ -16,7 +16,7 @@ from headwater.lake.event_bodies import StoredBody, events_at
 
 
 class _Texts(Struct):
-    """What of an event Marquez's Java client reads as something else than text."""
+    """The members of an event that Marquez's Java client parses as time or URI."""
 
     eventTime: Any = None
     producer: Any = None
@@ -27,29 +27,29 @@ _texts_of = json.Decoder(_Texts).decode
 _members_of = json.Decoder(dict[str, Raw]).decode
 
 
-def list_events(asked: Asked) -> Later:
-    """GET /events/lineage: run events between `after` and `before`, newest first or with `sortDirection=asc` oldest.
+def list_events(context: RequestContext) -> DeferredAnswer:
+    """GET /events/lineage: run events between `after` and `before`, newest first; `sortDirection=asc` for oldest first.
 
-    Marquez's page takes `run` of each, which events of jobs and datasets do not have.
+    Marquez's page reads `run` of each event, so events of jobs and datasets are omitted.
     """
-    page = asked.page()
-    after, before = time_us(asked.query, "after"), time_us(asked.query, "before")
-    places, total = asked.catalog.events.of_runs(after, before, _order(asked), page.limit, page.offset)
+    page = context.page()
+    after, before = time_us(context.query, "after"), time_us(context.query, "before")
+    places, total = context.catalog.events.of_runs(after, before, _order(context), page.limit, page.offset)
     return lambda bronze: page.listed("events", _bodies(bronze, places), total)
 
 
-def list_events_of(asked: Asked) -> Later:
-    """GET /events/{namespace}: events of the jobs of a namespace, newest first; the Python client asks for them."""
-    page = asked.page()
-    places, total = asked.catalog.events.of_namespace(asked.namespace(), page.limit, page.offset)
+def list_events_of(context: RequestContext) -> DeferredAnswer:
+    """GET /events/{namespace}: events of the jobs in a namespace, newest first. The Python client uses it."""
+    page = context.page()
+    places, total = context.catalog.events.of_namespace(context.namespace(), page.limit, page.offset)
     return lambda bronze: page.listed("events", _bodies(bronze, places), total)
 
 
-def _order(asked: Asked) -> str:
-    text = asked.query.get("sortDirection", "desc").lower()
+def _order(context: RequestContext) -> str:
+    text = context.query.get("sortDirection", "desc").lower()
     if text not in ("asc", "desc"):
-        message = f"query param sortDirection must be one of [DESC, ASC]; {text[:40]!r} is none."
-        raise Refused(400, {"code": 400, "message": message})
+        message = f"query param sortDirection must be one of [DESC, ASC], not {text[:40]!r}."
+        raise MarquezError(400, {"code": 400, "message": message})
     return text
 
 
@@ -59,14 +59,14 @@ def _bodies(bronze: Bronze, places: list[Place]) -> list[Any]:
 
 
 def _readable(stored: StoredBody) -> Raw | dict[str, Any]:
-    """Return an event as it was sent, but for a time or an address that Marquez's Java client could not read.
+    """Return an event as sent, except for a time or URI that Marquez's Java client cannot parse.
 
-    An event without a time is of the time when it was received.
+    An event without a time gets the time of its receipt.
     """
     body = stored.body.encode()
     sent = _texts_of(body)
     texts = {name: getattr(sent, name) for name in ("producer", "schemaURL")}
-    told = {name: uri_text(text) for name, text in texts.items() if isinstance(text, str)}
-    told["eventTime"] = utc_text(sent.eventTime) or iso(stored.received_us) or ""
-    mended = {name: text for name, text in told.items() if text != getattr(sent, name)}
-    return {**_members_of(body), **mended} if mended else Raw(body)
+    readable = {name: uri_text(text) for name, text in texts.items() if isinstance(text, str)}
+    readable["eventTime"] = utc_text(sent.eventTime) or iso(stored.received_us) or ""
+    changed = {name: text for name, text in readable.items() if text != getattr(sent, name)}
+    return {**_members_of(body), **changed} if changed else Raw(body)

@@ -1,4 +1,4 @@
-"""Texts that Marquez's Java client reads as a URL, a URI or a time: one that is none fails the whole list it is in."""
+"""Make texts readable for Marquez's Java client, which rejects a whole list for one invalid URL, URI or time."""
 
 import re
 from datetime import UTC, datetime
@@ -13,20 +13,20 @@ _IN_UTC = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.
 
 
 def url_or_none(text: str | None) -> str | None:
-    """Return a text that is a URL as Java's `URL` takes it, None for any other."""
+    """Return the text if Java's class `URL` accepts it, else None."""
     return text if text and _URL.match(text) else None
 
 
 @lru_cache(4096)
 def uri_text(text: str) -> str:
-    """Return a text as a URI (RFC 2396): one that is none is percent-encoded."""
+    """Return the text if it is a URI (RFC 2396), else its percent-encoded form."""
     first = re.split("[/?#]", text, maxsplit=1)[0]
     is_uri = _LEGAL.fullmatch(text) and (_SCHEME.match(text) if ":" in first else not text.startswith("//"))
     return text if is_uri else quote(text.encode("utf-8", "replace"), safe="")
 
 
 def utc_text(text: object) -> str | None:
-    """Return a time in UTC with its zone, as sent where it is so; UTC is meant without a zone. None: it is no time."""
+    """Return a time in UTC with `Z`; None if it is not a time. A time without a zone is in UTC."""
     if not isinstance(text, str):
         return None
     if _IN_UTC.fullmatch(text):

@@ -5,8 +5,8 @@ from typing import Any
 
 from headwater.api.marquez.facet_texts import raw_facets, text_in, url_in
 from headwater.api.marquez.nodes import version_text
-from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
-from headwater.api.marquez.run_answers import STATES, Later, brief_json, run_json, with_facets
+from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
+from headwater.api.marquez.run_answers import STATES, DeferredAnswer, brief_json, run_json, with_facets
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.catalog_lists import JobRow
@@ -21,7 +21,7 @@ _STATES_OF = {shown: [state for state, each in STATES.items() if each == shown] 
 
 
 def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answer:
-    """Return a job with its newest runs; null where it has none, as Marquez's page takes the first of any list."""
+    """Return a job with its newest runs. Without runs, the list is null, because Marquez's page reads its item 0."""
     name = catalog.name(row.shown)
     facets = catalog.job_facets(name)
     newest = catalog.runs.newest(row.key, max(1, runs))
@@ -50,7 +50,7 @@ def job_json(catalog: Catalog, row: JobRow, *, runs: int = LATEST_RUNS) -> Answe
 
 
 def job_tags(catalog: Catalog, name: Name, facets: Mapping[str, str]) -> list[str]:
-    """Return the tags of a job: of its newest tags facet, and what was changed by hand since."""
+    """Return the tags of a job: those of its newest tags facet, plus later changes by hand."""
     found = {tag["key"]: True for tag in raw_tags(facets)}
     for (mark, tag), (_, value) in catalog.marks(name).items():
         if mark == "tag":
@@ -59,13 +59,13 @@ def job_tags(catalog: Catalog, name: Name, facets: Mapping[str, str]) -> list[st
 
 
 def raw_tags(facets: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the tags of a tags facet that say something."""
+    """Return the valid tags of a tags facet."""
     listed = text_in(facets, "tags", "tags", kind=list) or []
     return [tag for tag in listed if isinstance(tag, dict) and isinstance(tag.get("key"), str)]
 
 
 def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dict[str, str]]]:
-    """Return what a version of a job reads and writes, nothing where it has none."""
+    """Return inputs and outputs of a version of a job; empty lists without a version."""
     inputs, outputs = job_value_from(version.value) if version else ((), ())
     return {
         side: sorted((catalog.name(name).shown for name in names), key=lambda each: (each["namespace"], each["name"]))
@@ -73,67 +73,67 @@ def sides_of(catalog: Catalog, version: VersionRow | None) -> dict[str, list[dic
     }
 
 
-def list_jobs(asked: Asked) -> Answer:
-    """GET /jobs and GET /namespaces/{namespace}/jobs: what was heard of last comes first."""
-    namespace = asked.namespace() if "namespace" in asked.path else None
-    states, page = _states(asked), asked.page()
-    rows, total = asked.catalog.lists.jobs(namespace, states, page.limit, page.offset)
-    return page.listed("jobs", [job_json(asked.catalog, row) for row in rows], total)
+def list_jobs(context: RequestContext) -> Answer:
+    """GET /jobs and GET /namespaces/{namespace}/jobs, most recent event first."""
+    namespace = context.namespace() if "namespace" in context.path else None
+    states, page = _states(context), context.page()
+    rows, total = context.catalog.lists.jobs(namespace, states, page.limit, page.offset)
+    return page.listed("jobs", [job_json(context.catalog, row) for row in rows], total)
 
 
-def _states(asked: Asked) -> list[str]:
-    states = [state for part in asked.query.getlist("lastRunStates") for state in part.split(",") if state]
+def _states(context: RequestContext) -> list[str]:
+    states = [state for part in context.query.getlist("lastRunStates") for state in part.split(",") if state]
     known = ("NEW", "RUNNING", *_STATES_OF)
     wrong = next((state for state in states if state.upper() not in known), None)
     if wrong is not None:
-        message = f"query param lastRunStates must be one of [{', '.join(known)}]; {wrong[:40]!r} is none."
-        raise Refused(400, {"code": 400, "message": message})
+        message = f"query param lastRunStates must be one of [{', '.join(known)}], not {wrong[:40]!r}."
+        raise MarquezError(400, {"code": 400, "message": message})
     return [each for state in states for each in _STATES_OF.get(state.upper(), [state.upper()])]
 
 
-def find_job(asked: Asked) -> JobRow:
-    """Return the job of the address; raises Refused if it is not known."""
-    row = asked.find_job(asked.path["namespace"], asked.path["job"])
+def find_job(context: RequestContext) -> JobRow:
+    """Return the job in the path. Raises MarquezError if it is unknown."""
+    row = context.find_job(context.path["namespace"], context.path["job"])
     if row is None:
-        asked.namespace()
-        raise not_found("Job", asked.path["job"])
+        context.namespace()
+        raise not_found("Job", context.path["job"])
     return row
 
 
-def get_job(asked: Asked) -> Answer | Later:
-    """GET /namespaces/{namespace}/jobs/{job}: with the facets of its newest run."""
-    row = find_job(asked)
-    shown = job_json(asked.catalog, row)
-    newest = asked.catalog.runs.newest(row.key, 1)
+def get_job(context: RequestContext) -> Answer | DeferredAnswer:
+    """GET /namespaces/{namespace}/jobs/{job}, with the facets of its newest run."""
+    row = find_job(context)
+    shown = job_json(context.catalog, row)
+    newest = context.catalog.runs.newest(row.key, 1)
     if not newest:
         return shown
-    return with_facets(asked, newest, [shown["latestRun"]], lambda: shown)
+    return with_facets(context, newest, [shown["latestRun"]], lambda: shown)
 
 
-def list_runs(asked: Asked) -> Later:
+def list_runs(context: RequestContext) -> DeferredAnswer:
     """GET /namespaces/{namespace}/jobs/{job}/runs, newest first."""
-    row, page = find_job(asked), asked.page()
-    rows = asked.catalog.runs.newest(row.key, page.limit, page.offset)
-    shown = [run_json(asked.catalog, run) for run in rows]
-    total = asked.catalog.runs.count(row.key)
-    return with_facets(asked, rows, shown, lambda: page.listed("runs", shown, total))
+    row, page = find_job(context), context.page()
+    rows = context.catalog.runs.newest(row.key, page.limit, page.offset)
+    shown = [run_json(context.catalog, run) for run in rows]
+    total = context.catalog.runs.count(row.key)
+    return with_facets(context, rows, shown, lambda: page.listed("runs", shown, total))
 
 
-def list_versions(asked: Asked) -> Answer:
+def list_versions(context: RequestContext) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions."""
-    row, page = find_job(asked), asked.page()
-    found = asked.catalog.versions.listed(JOB, row.key, page.limit, page.offset)
-    shown = [_version_json(asked.catalog, row, version) for version in found]
-    return page.listed("versions", shown, asked.catalog.versions.count(JOB, row.key))
+    row, page = find_job(context), context.page()
+    found = context.catalog.versions.listed(JOB, row.key, page.limit, page.offset)
+    shown = [_version_json(context.catalog, row, version) for version in found]
+    return page.listed("versions", shown, context.catalog.versions.count(JOB, row.key))
 
 
-def get_version(asked: Asked) -> Answer:
+def get_version(context: RequestContext) -> Answer:
     """GET /namespaces/{namespace}/jobs/{job}/versions/{version}."""
-    row, wanted = find_job(asked), asked.path["version"].lower()
-    for version in asked.catalog.versions.listed(JOB, row.key, -1):
+    row, wanted = find_job(context), context.path["version"].lower()
+    for version in context.catalog.versions.listed(JOB, row.key, -1):
         if version_text(version.version) == wanted:
-            return _version_json(asked.catalog, row, version)
-    raise not_found("Job version", asked.path["version"])
+            return _version_json(context.catalog, row, version)
+    raise not_found("Job version", context.path["version"])
 
 
 def _version_json(catalog: Catalog, row: JobRow, version: VersionRow) -> Answer:

@@ -1,4 +1,4 @@
-"""The addresses of Marquez's API, and the way from a request to an answer or a refusal in Marquez's forms."""
+"""The routes of Marquez's API, and the handling of requests and errors in Marquez's form."""
 
 import asyncio
 import re
@@ -15,7 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwater.access import Caller, Role
-from headwater.api.acts import Recorder
+from headwater.api.admin_actions import Recorder
+from headwater.api.error_responses import RETRY_SOON, json_response, unexpected_error
 from headwater.api.freshness import FreshnessMeter
 from headwater.api.marquez import (
     datasets,
@@ -29,16 +30,22 @@ from headwater.api.marquez import (
     stats,
     writes,
 )
-from headwater.api.marquez.change_taker import ChangeTaker
+from headwater.api.marquez.change_handler import ChangeHandler
+from headwater.api.marquez.changes import Change, ChangeBackend
 from headwater.api.marquez.column_lineage import get_column_lineage
-from headwater.api.marquez.decoded_paths import Pieces, names_in, pieces_of
-from headwater.api.marquez.display_names import displayed
-from headwater.api.marquez.marquez_writing import Write, Writing
-from headwater.api.marquez.requests import Asked, LookAgain, Refused, Unknown, as_of, no_such_page
+from headwater.api.marquez.decoded_paths import Pieces, match_path, split_route
+from headwater.api.marquez.display_names import with_display_names
+from headwater.api.marquez.requests import (
+    MarquezError,
+    MarquezNotFound,
+    ReopenAsOf,
+    RequestContext,
+    as_of,
+    page_not_found,
+)
 from headwater.api.marquez.table_lineage import get_lineage
-from headwater.api.refusing import AGAIN, json_response, unexpected
 from headwater.errors import Behind, GiveUp, NotKnown, Retry, WrongQuestion
-from headwater.identity.callers import Access
+from headwater.identity.authentication import Authenticator
 from headwater.index.reading.catalog import Catalog
 from headwater.index.reading.index_search import Search
 from headwater.index.reading.view_opener import ViewOpener
@@ -46,7 +53,7 @@ from headwater.lake.bronze_tables import Bronze
 
 
 class _Anything(Convertor[str]):
-    """Starlette's `path`, newlines included: names may hold them."""
+    """Like Starlette's `path`, but also matches newlines, which names may contain."""
 
     regex = "(?s:.*)"
 
@@ -59,18 +66,18 @@ class _Anything(Convertor[str]):
 
 register_url_convertor("anything", _Anything())
 
-Answering = Callable[[Asked], Any]
+Handler = Callable[[RequestContext], Any]
 
 _MAX_BODY = 4 << 20
-"""Bytes of the body of a change: a dataset of 10,000 columns with their descriptions."""
+"""Maximum bytes of the body of a change, enough for a dataset of 10,000 columns with descriptions."""
 _DATASET = "namespaces/{namespace}/datasets/{dataset}"
 _JOB = "namespaces/{namespace}/jobs/{job}"
 
-_MARKED: dict[str, Answering] = {
+_MARKED: dict[str, Handler] = {
     "start": run_writes.mark_run("START"), "complete": run_writes.mark_run("COMPLETE"),
     "fail": run_writes.mark_run("FAIL"), "abort": run_writes.mark_run("ABORT"),
 }  # fmt: skip
-_ROUTES: dict[str, dict[str, Answering]] = {
+_ROUTES: dict[str, dict[str, Handler]] = {
     "namespaces": {"GET": namespaces.list_namespaces},
     "sources": {"GET": namespaces.list_sources},
     "sources/{source}": {"GET": namespaces.get_source, "PUT": declared_writes.put_source},
@@ -108,31 +115,31 @@ _ROUTES: dict[str, dict[str, Answering]] = {
         "GET": namespaces.get_namespace, "PUT": declared_writes.put_namespace, "DELETE": writes.delete_namespace,
     },
 }  # fmt: skip
-_OF_PRODUCERS = {declared_writes.put_dataset, declared_writes.put_job, run_writes.create_run, *_MARKED.values()}
-"""What a key of the roles `write` and `read` may do: the events that it comes to it may send itself."""
+_PRODUCER_CHANGES = {declared_writes.put_dataset, declared_writes.put_job, run_writes.create_run, *_MARKED.values()}
+"""Changes that a key with the roles `write` and `read` may make, because it could send their events itself."""
 
 
 class MarquezApi:
-    """Answers as Marquez does, from one index and one lake."""
+    """Answers Marquez's API from one index and one lake."""
 
     def __init__(
         self,
         open_views: ViewOpener,
         things: Search,
         bronze: Bronze,
-        access: Access,
+        access: Authenticator,
         freshness: FreshnessMeter,
         *,
         record: Recorder,
-        writing: Writing | None,
+        writing: ChangeBackend | None,
     ):
-        """record: writes down who changed what; writing: None where this process only reads."""
+        """record: adds a row to the admin log; writing: None in a read-only process."""
         self._open_views = open_views
         self._bronze = bronze
         self._access = access
         self._freshness = freshness
-        self._changes = ChangeTaker(record, writing)
-        self._one_at_a_time = threading.Lock()
+        self._changes = ChangeHandler(record, writing)
+        self._lake_lock = threading.Lock()
         self._v1 = _compile({**_ROUTES, "search": {"GET": partial(marquez_search.search, things)}})
         self._v2 = _compile({
             "jobs": {"GET": partial(marquez_search.search_jobs, things)},
@@ -157,88 +164,91 @@ class MarquezApi:
             path, methods = _find(table, base, request)
             answer = methods.get("GET" if request.method == "HEAD" else request.method)
             if answer is None:
-                raise Refused(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
-            if request.method not in _READING:
-                _require(caller, *(("write", "read") if answer in _OF_PRODUCERS else ("admin",)))
+                raise MarquezError(405, {"code": 405, "message": "HTTP 405 Method Not Allowed"})
+            if request.method not in _READ_METHODS:
+                _require(caller, *(("write", "read") if answer in _PRODUCER_CHANGES else ("admin",)))
             body = b"" if request.method == "GET" else await _read_body(request)
             found = await asyncio.to_thread(self._answer, answer, path, request, body)
-            if not isinstance(found, Write):
+            if not isinstance(found, Change):
                 return found
-            again = partial(self._answer, found.again or answer, path, request, b"")
-            return await self._changes.take(found, request, caller, again, is_admin_act=answer not in _OF_PRODUCERS)
-        except Refused as error:
+            follow_up = partial(self._answer, found.follow_up or answer, path, request, b"")
+            is_admin_act = answer not in _PRODUCER_CHANGES
+            return await self._changes.handle(found, request, caller, follow_up, is_admin_act=is_admin_act)
+        except MarquezError as error:
             return json_response(error.status, error.body)
 
     async def _admit(self, request: Request) -> Caller:
         key = await self._access.find(dict(request.headers), request.url.query, request.method)
         if key is None:
             status, _, what, fix = self._access.denial(request.headers, request.url.query)
-            raise Refused(status, {"code": status, "message": f"{what} {fix}"})
-        if request.method in _READING:
+            raise MarquezError(status, {"code": status, "message": f"{what} {fix}"})
+        if request.method in _READ_METHODS:
             _require(key, "read")
         return key
 
-    def _answer(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Response | Write:
+    def _answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Response | Change:
         try:
-            found = self._freshness.certain(lambda: self._look(answer, path, request, body), Unknown)
-            if isinstance(found, Write):
+            found = self._freshness.ask_with_certainty(
+                lambda: self._open_and_answer(answer, path, request, body), MarquezNotFound
+            )
+            if isinstance(found, Change):
                 return found
             if callable(found):
-                with self._one_at_a_time:
+                with self._lake_lock:
                     found = found(self._bronze)
             return json_response(200, found)
         except (WrongQuestion, NotKnown) as error:
             return json_response(400, {"code": 400, "message": str(error)})
-        except Refused:
+        except MarquezError:
             raise
         except Behind as error:
-            return json_response(503, {"code": 503, "message": str(error)}, AGAIN)
+            return json_response(503, {"code": 503, "message": str(error)}, RETRY_SOON)
         except (GiveUp, Retry) as error:
             status = 503 if isinstance(error, Retry) else 500
             return json_response(status, {"code": status, "message": str(error)})
         except Exception as error:
-            status, what, fix = unexpected(error)
+            status, what, fix = unexpected_error(error)
             return json_response(status, {"code": status, "message": f"{what} {fix}"})
 
-    def _look(self, answer: Answering, path: Mapping[str, str], request: Request, body: bytes) -> Any:
+    def _open_and_answer(self, answer: Handler, path: Mapping[str, str], request: Request, body: bytes) -> Any:
         snapshot = as_of(request.query_params)
         try:
-            return self._look_at(snapshot.as_of_us, answer, path, request, body)
-        except LookAgain as again:
-            return self._look_at(again.as_of_us, answer, path, request, body)
+            return self._answer_as_of(snapshot.as_of_us, answer, path, request, body)
+        except ReopenAsOf as error:
+            return self._answer_as_of(error.as_of_us, answer, path, request, body)
 
-    def _look_at(
-        self, as_of_us: int | None, answer: Answering, path: Mapping[str, str], request: Request, body: bytes
+    def _answer_as_of(
+        self, as_of_us: int | None, answer: Handler, path: Mapping[str, str], request: Request, body: bytes
     ) -> Any:
         snapshot = as_of(request.query_params)._replace(as_of_us=as_of_us)
         with self._open_views.catalog(snapshot) as (view, live):
-            found = answer(Asked(path, request.query_params, view, Catalog(live, as_of_us), body))
-            return displayed(found, view.rules.names.onelake_names)
+            found = answer(RequestContext(path, request.query_params, view, Catalog(live, as_of_us), body))
+            return with_display_names(found, view.rules.names.onelake_names)
 
 
 def _require(caller: Caller, *roles: Role) -> None:
     for role in roles:
         if not caller.may(role):
-            raise Refused(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
+            raise MarquezError(403, {"code": 403, "message": f"{caller.title} does not have the role `{role}`."})
 
 
-_READING = ("GET", "HEAD")
-_Table = list[tuple[re.Pattern[str], Pieces, dict[str, Answering]]]
+_READ_METHODS = ("GET", "HEAD")
+_Table = list[tuple[re.Pattern[str], Pieces, dict[str, Handler]]]
 
 
-def _compile(routes: Mapping[str, dict[str, Answering]]) -> _Table:
+def _compile(routes: Mapping[str, dict[str, Handler]]) -> _Table:
     return [
         (
             re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)),
-            pieces_of(pattern),
+            split_route(pattern),
             methods,
         )
         for pattern, methods in routes.items()
     ]
 
 
-def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Answering]]:
-    """Find the route of an address: names hold slashes, encoded, or where a proxy decoded them as they are."""
+def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], dict[str, Handler]]:
+    """Find the route of a path. Names may contain slashes as `%2F`, or plain if a proxy decoded them."""
     raw = request.scope.get("raw_path") or b""
     sent = raw.decode("latin-1")[len(base) :] if raw.startswith(base.encode()) else ""
     for exact, _, methods in table if sent else ():
@@ -247,12 +257,12 @@ def _find(table: _Table, base: str, request: Request) -> tuple[dict[str, str], d
             return {name: unquote(text, errors="replace") for name, text in match.groupdict().items()}, methods
     plain = request.url.path if not raw else request.scope["path"]
     for _, pieces, methods in table:
-        names = names_in(plain[len(base) :], pieces)
+        names = match_path(plain[len(base) :], pieces)
         if names is not None:
             return names, methods
     if request.method == "POST":
-        raise HTTPException(404)  # an event sent astray: its producer is told in the receiver's words
-    raise no_such_page()
+        raise HTTPException(404)  # probably an event with a wrong path: the receiver's error names the right one
+    raise page_not_found()
 
 
 async def _read_body(request: Request) -> bytes:
@@ -260,6 +270,7 @@ async def _read_body(request: Request) -> bytes:
     async for chunk in request.stream():
         size += len(chunk)
         if size > _MAX_BODY:
-            raise Refused(413, {"code": 413, "message": f"The body is larger than {_MAX_BODY} bytes."})
+            message = f"The body is larger than {_MAX_BODY} bytes. Split the change."
+            raise MarquezError(413, {"code": 413, "message": message})
         parts.append(chunk)
     return b"".join(parts)

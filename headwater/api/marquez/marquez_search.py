@@ -1,8 +1,8 @@
-"""Marquez's two searches, on ours: best match first, misspelt names too."""
+"""The two searches of Marquez. They use our search: best match first, tolerant of typing mistakes."""
 
 from headwater.api.marquez.facet_texts import raw_facets
 from headwater.api.marquez.nodes import dataset_id, job_id
-from headwater.api.marquez.requests import Answer, Asked, Refused, required
+from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, required
 from headwater.errors import WrongQuestion
 from headwater.index.reading.index_search import Search
 from headwater.index.stored.catalog_tables import DATASET
@@ -12,32 +12,32 @@ from headwater.paging import ListPage
 from headwater.questions.answers.column_answers import Found, SearchAnswer
 from headwater.questions.parameters import MAX_FOUND
 from headwater.questions.search_hits import found_by
-from headwater.questions.subjects import datasets_meant
+from headwater.questions.subjects import datasets_named
 
 _KINDS = {"JOB": "job", "DATASET": "dataset"}
 _SENT = {kind: sent for sent, kind in _KINDS.items()}
 
 
-def search(things: Search, asked: Asked) -> Answer:
+def search(things: Search, context: RequestContext) -> Answer:
     """GET /search: `filter` is JOB or DATASET; `totalCount` is the number of results, as in Marquez."""
-    kind = asked.query.get("filter", "").upper()
+    kind = context.query.get("filter", "").upper()
     if kind and kind not in _KINDS:
-        message = f"query param filter must be one of [DATASET, JOB]; {kind[:40]!r} is none."
-        raise Refused(400, {"code": 400, "message": message})
-    found = _find(things, asked, [_KINDS[kind]] if kind else list(_SENT), asked.page(10).limit)
+        message = f"query param filter must be one of [DATASET, JOB], not {kind[:40]!r}."
+        raise MarquezError(400, {"code": 400, "message": message})
+    found = _find(things, context, [_KINDS[kind]] if kind else list(_SENT), context.page(10).limit)
     results = [_result(item) for item in found.items]
     return {"totalCount": len(results), "results": results, "truncated": found.truncated}
 
 
-def _find(things: Search, asked: Asked, kinds: list[str], limit: int) -> SearchAnswer:
+def _find(things: Search, context: RequestContext, kinds: list[str], limit: int) -> SearchAnswer:
     if limit == 0:
         return SearchAnswer([], totalCount=0, truncated=True, next=None)
-    text = required(asked.query, "q")
-    named = datasets_meant(asked.view.snapshot, asked.view.rules.names, text) if "dataset" in kinds else ()
+    text = required(context.query, "q")
+    named = datasets_named(context.view.snapshot, context.view.rules.names, text) if "dataset" in kinds else ()
     try:
         return found_by(things, text, kinds=kinds, named=named, page=ListPage(limit=min(limit, MAX_FOUND)))
     except WrongQuestion as error:
-        raise Refused(400, {"code": 400, "message": str(error)}) from error
+        raise MarquezError(400, {"code": 400, "message": str(error)}) from error
 
 
 def _result(item: Found) -> Answer:
@@ -51,19 +51,19 @@ def _result(item: Found) -> Answer:
     }
 
 
-def search_jobs(things: Search, asked: Asked) -> Answer:
+def search_jobs(things: Search, context: RequestContext) -> Answer:
     """GET /api/v2beta/search/jobs."""
-    found = _find(things, asked, ["job"], asked.page(10).limit)
+    found = _find(things, context, ["job"], context.page(10).limit)
     hits = []
     for item in found.items:
         name = Name(item.namespace, item.name)
-        row = asked.catalog.job(name)
-        newest = asked.catalog.runs.newest(row.key, 1) if row else []
+        row = context.catalog.job(name)
+        newest = context.catalog.runs.newest(row.key, 1) if row else []
         hits.append({
             "run_id": newest[0].run if newest else None, "name": name.name, "namespace": name.namespace,
             "eventType": _event_type(newest[0].state) if newest else None,
             "type": newest[0].processing if newest else "BATCH",
-            "facets": raw_facets(asked.catalog.job_facets(name)), "runFacets": {},
+            "facets": raw_facets(context.catalog.job_facets(name)), "runFacets": {},
         })  # fmt: skip
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}
 
@@ -72,14 +72,14 @@ def _event_type(state: str) -> str:
     return "ABORT" if state == ENDED else state
 
 
-def search_datasets(things: Search, asked: Asked) -> Answer:
+def search_datasets(things: Search, context: RequestContext) -> Answer:
     """GET /api/v2beta/search/datasets."""
-    found = _find(things, asked, ["dataset"], asked.page(10).limit)
+    found = _find(things, context, ["dataset"], context.page(10).limit)
     hits = []
     for item in found.items:
         name = Name(item.namespace, item.name)
-        newest = asked.catalog.versions.listed(DATASET, asked.catalog.number(name), 1)
-        facets = raw_facets(asked.catalog.dataset_facets(name))
+        newest = context.catalog.versions.listed(DATASET, context.catalog.number(name), 1)
+        facets = raw_facets(context.catalog.dataset_facets(name))
         run = newest[0].run if newest else None
         hits.append({**name.shown, "run_id": run, "eventType": None, "facets": facets})
     return {"hits": hits, "highlights": [{} for _ in hits], "truncated": found.truncated}

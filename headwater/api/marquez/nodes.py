@@ -1,23 +1,23 @@
-"""Ids of nodes, such as `dataset:NAMESPACE:NAME`: both parts may hold colons, so what is known decides their end."""
+"""Parse ids of nodes, such as `dataset:NAMESPACE:NAME`. Both parts may contain colons; known names decide the split."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from headwater.api.marquez.requests import Answer, Asked, no_such_page, not_found
+from headwater.api.marquez.requests import Answer, RequestContext, not_found, page_not_found
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.lineage.names.dataset_name import Name
 
 T = TypeVar("T")
 
 _KINDS = ("dataset", "datasetField", "job")
-_COLONS = 64
-"""An id with more of them is not looked at: every colon is a place where it may be split."""
+_MAX_COLONS = 64
+"""Maximum number of colons in an id. Each colon is a possible split and costs a lookup."""
 
 
 class Node(NamedTuple):
-    """What an id means; version: what stands behind `#`."""
+    """The object that an id refers to. version: the part after `#`."""
 
     kind: str
     dataset: Name | None = None
@@ -38,27 +38,27 @@ def job_id(name: Name) -> str:
 
 @lru_cache(maxsize=16_384)
 def version_text(version: bytes) -> str:
-    """Return a version as the UUID that clients expect; never null, because Marquez's Java client takes no null."""
+    """Return a version as a UUID. It is never null, because Marquez's Java client does not accept null."""
     return str(UUID(bytes=version, version=5))
 
 
-def find_node(asked: Asked, text: str) -> Node:
-    """Return what an id means; raises Refused (404) for what is no id, and for one of nothing that is known."""
+def find_node(context: RequestContext, text: str) -> Node:
+    """Return the object that an id refers to. Raises MarquezError (404) if the id is invalid or unknown."""
     kind, _, rest = text.partition(":")
-    if kind not in _KINDS or rest.count(":") not in range(1, _COLONS):
-        raise no_such_page()
+    if kind not in _KINDS or rest.count(":") not in range(1, _MAX_COLONS):
+        raise page_not_found()
     whole, mark, version = rest.rpartition("#")
-    found = _find(asked, kind, rest, None) or (_find(asked, kind, whole, version) if mark else None)
+    found = _find(context, kind, rest, None) or (_find(context, kind, whole, version) if mark else None)
     if found is None:
         raise not_found("Node", text[:500])
     return found
 
 
 def with_asked_ids(answer: Answer, canonical: str, asked: str, column: str | None = None) -> Answer:
-    """Return a graph in which a node, or the columns of a dataset, have ids of the spelling that was asked for.
+    """Replace canonical ids in a graph by the spelling of the request.
 
-    Marquez's page looks up the node by the text that it asked for; under another id it draws nothing.
-    canonical, asked: an id, or with a colon behind it what ids of columns begin with. column: as it was asked for.
+    Marquez's page looks up the requested node by its id in the request, and draws nothing if it has another id.
+    canonical, asked: an id, or with a colon at the end the prefix of column ids; column: as spelled in the request.
     """
 
     def spelled(text: str) -> str:
@@ -76,15 +76,15 @@ def with_asked_ids(answer: Answer, canonical: str, asked: str, column: str | Non
     return answer
 
 
-def _find(asked: Asked, kind: str, rest: str, version: str | None) -> Node | None:
+def _find(context: RequestContext, kind: str, rest: str, version: str | None) -> Node | None:
     if kind == "job":
-        job = _first(rest, asked.find_job)
+        job = _first(rest, context.find_job)
         return Node(kind, job=job, version=version) if job else None
     if kind == "dataset":
-        dataset = _first(rest, asked.find_dataset)
+        dataset = _first(rest, context.find_dataset)
         return Node(kind, dataset, version=version) if dataset else None
     for dataset_part, column in _splits(rest):
-        dataset = _first(dataset_part, asked.find_dataset)
+        dataset = _first(dataset_part, context.find_dataset)
         if dataset:
             return Node(kind, dataset, column=column, version=version)
     return None
@@ -95,7 +95,7 @@ def _first(text: str, look: Callable[[str, str], T | None]) -> T | None:
 
 
 def _splits(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the ways to split at a colon, from the end: namespaces hold more of them than names."""
+    """Yield the splits of a text at each colon, from the end, because namespaces contain more colons than names."""
     at = text.rfind(":")
     while at > 0:
         if text[at + 1 :]:

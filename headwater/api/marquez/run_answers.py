@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headwater.api.marquez.nodes import version_text
-from headwater.api.marquez.requests import Answer, Asked, Refused, not_found
+from headwater.api.marquez.requests import Answer, MarquezError, RequestContext, not_found
 from headwater.errors import NotKnown, WrongQuestion
 from headwater.events.decode import decode
 from headwater.events.times import iso
@@ -19,35 +19,35 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 from headwater.lineage.runs.lost_runs import ENDED
 from headwater.lineage.runs.run_facts import duration_us
-from headwater.questions.facet_values import told_together
+from headwater.questions.facet_values import merge_facets
 
-Later = Callable[[Bronze], Answer]
-"""What is left to do with bronze, which is too slow to hold up other questions for it."""
+DeferredAnswer = Callable[[Bronze], Answer]
+"""Completes an answer from bronze. Reading bronze is slow, so it happens after the view of the index is closed."""
 
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED", ENDED: "ABORTED"}
-"""As Marquez calls them; all others are RUNNING. Marquez has no state for a run that ended with its application."""
+"""Marquez's names of states; all others are RUNNING. Marquez has no state for a run that ended with its application."""
 
-CREATED = "headwater_created"
-"""Facet of a run that was created by Marquez's older clients: what they said of it."""
+CREATED_FACET = "headwater_created"
+"""Facet of a run that an older client of Marquez created, with its arguments."""
 
 _WITH_FACETS = 20
-"""Runs of a page whose facets are read; the others show none."""
+"""Maximum number of runs on a page with facets; the other runs have none."""
 
 
 def run_json(catalog: Catalog, row: RunRow, *, versions: bool = True) -> Answer:
-    """Return a run; versions: also those of its job and datasets. Its facets are in bronze and not here."""
-    said = row.datasets()
+    """Return a run without facets, which are in bronze. versions: include those of its job and datasets."""
+    datasets = row.datasets()
     job = catalog.name(row.job_key)
     return {
         **brief_json(row),
-        "jobVersion": {**job.shown, "version": version_text(said.job)} if said.job else None,
+        "jobVersion": {**job.shown, "version": version_text(datasets.job)} if datasets.job else None,
         **(_versions(catalog, row) if versions else {}),
         "facets": {},
     }
 
 
 def brief_json(row: RunRow) -> Answer:
-    """Return a run without facets and versions: a page of jobs shows a hundred of them."""
+    """Return a run without facets and versions, for pages of jobs with hundreds of runs."""
     ended, took_us = row.ended_us, duration_us(row.started_us, row.ended_us)
     started, stopped = iso(row.started_us), iso(ended)
     return {
@@ -65,10 +65,10 @@ def brief_json(row: RunRow) -> Answer:
 
 
 def _versions(catalog: Catalog, row: RunRow) -> Answer:
-    said = row.datasets()
-    read = map(catalog.name, said.inputs)
+    datasets = row.datasets()
+    read = map(catalog.name, datasets.inputs)
     inputs = [(name, catalog.versions.at(name, row.started_us)) for name in read]
-    written = [(catalog.name(number), version) for number, version in said.outputs]
+    written = [(catalog.name(number), version) for number, version in datasets.outputs]
     outputs = [(name, undescribed(name) if version is None else version) for name, version in written]
     found = {}
     for side, pairs in (("input", inputs), ("output", outputs)):
@@ -78,32 +78,39 @@ def _versions(catalog: Catalog, row: RunRow) -> Answer:
     return found
 
 
-def with_facets(asked: Asked, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]) -> Later:
-    """Return what adds the facets to runs that are shown, then finishes the answer."""
-    add = facets_later(asked, [row.run for row in rows[:_WITH_FACETS]], "run")
+def with_facets(
+    context: RequestContext, rows: Sequence[RunRow], shown: Sequence[Answer], finish: Callable[[], Answer]
+) -> DeferredAnswer:
+    """Return a deferred answer that adds facets to runs and then calls `finish`."""
+    add = facets_later(context, [row.run for row in rows[:_WITH_FACETS]], "run")
 
     def later(bronze: Bronze) -> Answer:
         found = add(bronze)
         for row, run in zip(rows, shown, strict=True):
             run["facets"] = found.get(row.run, {})
-            if CREATED in run["facets"]:
-                run.update(_created(row, run["facets"][CREATED]))
+            if CREATED_FACET in run["facets"]:
+                run.update(_created(row, run["facets"][CREATED_FACET]))
         return finish()
 
     return later
 
 
 def _created(row: RunRow, facet: Any) -> Answer:
-    """Return what is known besides of a run that was created by hand; NEW, if that is all that was heard of it."""
+    """Return the arguments of a run that a client created. Its state is NEW until there are other events."""
     args = facet.get("args") if isinstance(facet, dict) else None
-    told = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
+    found = {"args": args} if isinstance(args, dict) and all(isinstance(each, str) for each in args.values()) else {}
     is_new = row.ended_us is None and row.time_us == row.started_us
-    return told | ({"state": "NEW", "startedAt": None} if is_new else {})
+    return found | ({"state": "NEW", "startedAt": None} if is_new else {})
 
 
-def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
-    """Return what reads the facets of runs, or of their jobs, from bronze; those of a job's newest runs are here."""
-    runs, whose = asked.catalog.runs, JOB if entity == "job" else RUN
+def facets_later(
+    context: RequestContext, keys: Sequence[str], entity: str
+) -> Callable[[Bronze], dict[str, dict[str, Any]]]:
+    """Return a reader of the facets of runs or of their jobs, by run.
+
+    The index contains the facets of the newest runs of each job; all others come from bronze.
+    """
+    runs, whose = context.catalog.runs, JOB if entity == "job" else RUN
     known = runs.facets(keys) if whose == RUN else {}
     places = {run: runs.facet_places(run, whose) for run in keys if run not in known}
 
@@ -111,72 +118,72 @@ def facets_later(asked: Asked, keys: Sequence[str], entity: str) -> Callable[[Br
         events = events_at(bronze, set().union(*places.values()))
         found = {run: {facet: decode(text) for facet, text in facets.items()} for run, facets in known.items()}
         return found | {
-            run: told_together([events[place] for place in own if place in events], entity)
+            run: merge_facets([events[place] for place in own if place in events], entity)
             for run, own in places.items()
         }
 
     return read
 
 
-def find_run(asked: Asked, run_id: str, *, whole: bool = False) -> RunRow:
-    """Return a run by its id; raises Refused if there is none, or several of one id that is no UUID.
+def find_run(context: RequestContext, run_id: str, *, whole: bool = False) -> RunRow:
+    """Return a run by its id. Raises MarquezError if it is unknown, or if several runs have this id, which is no UUID.
 
-    whole: accept no beginning of an id, because the request changes the run.
+    whole: do not accept the beginning of an id, because the request changes the run.
     """
     try:
-        row = asked.catalog.runs.find(RunHistory(asked.catalog.live).key(run_id, whole=whole))
+        row = context.catalog.runs.find(RunHistory(context.catalog.live).key(run_id, whole=whole))
     except WrongQuestion as error:
-        raise Refused(400, {"code": 400, "message": str(error)}) from error
+        raise MarquezError(400, {"code": 400, "message": str(error)}) from error
     except NotKnown:
-        row = asked.catalog.runs.find(run_id.lower())
+        row = context.catalog.runs.find(run_id.lower())
     if row is None:
         raise not_found("Run", run_id)
     return row
 
 
-def get_run(asked: Asked) -> Later:
+def get_run(context: RequestContext) -> DeferredAnswer:
     """GET /jobs/runs/{id}."""
-    row = find_run(asked, asked.path["run"])
-    shown = run_json(asked.catalog, row)
-    return with_facets(asked, [row], [shown], lambda: shown)
+    row = find_run(context, context.path["run"])
+    shown = run_json(context.catalog, row)
+    return with_facets(context, [row], [shown], lambda: shown)
 
 
-def get_facets(asked: Asked) -> Later:
-    """GET /jobs/runs/{id}/facets: of the run, or with `type=job` of its job as this run told them."""
-    row = find_run(asked, asked.path["run"])
-    entity = asked.query.get("type", "run").lower()
+def get_facets(context: RequestContext) -> DeferredAnswer:
+    """GET /jobs/runs/{id}/facets: facets of the run, or with `type=job` those of its job in the events of this run."""
+    row = find_run(context, context.path["run"])
+    entity = context.query.get("type", "run").lower()
     if entity not in ("run", "job"):
-        message = f"query param type must be one of [JOB, RUN]; {entity[:40]!r} is none."
-        raise Refused(400, {"code": 400, "message": message})
-    read = facets_later(asked, [row.run], entity)
+        message = f"query param type must be one of [JOB, RUN], not {entity[:40]!r}."
+        raise MarquezError(400, {"code": 400, "message": message})
+    read = facets_later(context, [row.run], entity)
     return lambda bronze: {"runId": run_id_of(row.run), "facets": read(bronze).get(row.run, {})}
 
 
-def upstream(asked: Asked) -> Answer:
-    """GET /runlineage/upstream: the runs that wrote what a run read, as far back as `depth`."""
-    text = asked.query.get("runId")
+def upstream(context: RequestContext) -> Answer:
+    """GET /runlineage/upstream: the runs that wrote the inputs of a run, up to `depth` steps back."""
+    text = context.query.get("runId")
     if not text:
-        raise Refused(400, {"errors": ["query param runId must not be null"]})
-    front, seen, shown = [find_run(asked, text)], set[str](), []
-    for depth in range(min(asked.depth(), 20) + 1):
+        raise MarquezError(400, {"errors": ["query param runId must not be null"]})
+    front, seen, shown = [find_run(context, text)], set[str](), []
+    for depth in range(min(context.depth(), 20) + 1):
         fresh = [row for row in front if row.run not in seen]
         seen.update(row.run for row in fresh)
-        shown += [_upstream_item(asked.catalog, row, depth) for row in fresh]
-        if len(shown) > asked.page().limit:
+        shown += [_upstream_item(context.catalog, row, depth) for row in fresh]
+        if len(shown) > context.page().limit:
             break
         front = [
             writer
             for row in fresh
             for name in row.datasets().inputs
-            for writer in _writer(asked.catalog, asked.catalog.name(name), row)
+            for writer in _writer(context.catalog, context.catalog.name(name), row)
         ]
-    limit = asked.page().limit
+    limit = context.page().limit
     return {"runs": shown[:limit], "truncated": len(shown) > limit or any(row.run not in seen for row in front)}
 
 
 def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
-    said = row.datasets()
-    version = version_text(said.job) if said.job else None
+    datasets = row.datasets()
+    version = version_text(datasets.job) if datasets.job else None
     return {
         "depth": depth,
         "job": {**catalog.name(row.job_key).shown, "version": version},
@@ -184,13 +191,13 @@ def _upstream_item(catalog: Catalog, row: RunRow, depth: int) -> Answer:
             "id": run_id_of(row.run), "start": iso(row.started_us), "end": iso(row.ended_us),
             "status": STATES.get(row.state, "RUNNING"),
         },
-        "inputs": [catalog.name(name).shown for name in said.inputs],
-        "outputs": [catalog.name(name).shown for name, _ in said.outputs],
+        "inputs": [catalog.name(name).shown for name in datasets.inputs],
+        "outputs": [catalog.name(name).shown for name, _ in datasets.outputs],
     }  # fmt: skip
 
 
 def _writer(catalog: Catalog, name: Name, reader: RunRow) -> list[RunRow]:
-    """Return the newest run that had written a dataset when another began to read it."""
+    """Return the newest run that wrote a dataset before another run started to read it; empty if unknown."""
     found = RunHistory(catalog.live).written_before(name, reader.time_us, reader.run)
     row = catalog.runs.find(found.key) if found else None
     return [row] if row else []

@@ -1,4 +1,4 @@
-"""Runs that Marquez's older clients create and move from state to state, as run events."""
+"""Create runs and change their states, which older clients of Marquez do. Each becomes a run event."""
 
 # ruff: noqa: N815 - members are called as Marquez calls them
 
@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from msgspec import Struct
 
+from headwater.api.marquez.changes import Change, body_of
 from headwater.api.marquez.declared_writes import event_of, run_event
 from headwater.api.marquez.jobs import find_job, sides_of
-from headwater.api.marquez.marquez_writing import Write, body_of
-from headwater.api.marquez.requests import Answer, Asked, Refused, Unknown, time_us
-from headwater.api.marquez.run_answers import CREATED, STATES, find_run, get_run, run_json
+from headwater.api.marquez.requests import Answer, MarquezError, MarquezNotFound, RequestContext, time_us
+from headwater.api.marquez.run_answers import CREATED_FACET, STATES, find_run, get_run, run_json
 from headwater.events.times import iso
 from headwater.index.reading.catalog import Catalog
 from headwater.index.stored.catalog_tables import JOB
@@ -28,52 +28,56 @@ class RunMeta(Struct):
     args: dict[str, str] | None = None
 
 
-def create_run(asked: Asked) -> Write:
-    """POST /namespaces/{namespace}/jobs/{job}/runs: an event OTHER, with what was told of the run in its facets."""
-    row, meta = find_job(asked), body_of(asked, RunMeta)
+def create_run(context: RequestContext) -> Change:
+    """POST /namespaces/{namespace}/jobs/{job}/runs: an event OTHER with nominal time and arguments as facets."""
+    row, meta = find_job(context), body_of(context, RunMeta)
     run_id = meta.id or str(uuid4())
-    _refuse_known(asked, run_id)
+    _refuse_known(context, run_id)
     times = {
         key: iso(time_us({key: text}, key))
         for key, text in (("nominalStartTime", meta.nominalStartTime), ("nominalEndTime", meta.nominalEndTime))
         if text
     }
-    facets = {CREATED: facet(args=meta.args or {})} | ({"nominalTime": facet(**times)} if times else {})
-    event = run_event(run_id, asked.catalog.name(row.shown), "OTHER", {}, run=facets)
+    facets = {CREATED_FACET: facet(args=meta.args or {})} | ({"nominalTime": facet(**times)} if times else {})
+    event = run_event(run_id, context.catalog.name(row.shown), "OTHER", {}, run=facets)
     now, none = event["eventTime"], {"startedAt": None, "endedAt": None, "durationMs": None, "jobVersion": None}
     answer: Answer = {
         "id": run_id, "createdAt": now, "updatedAt": now, "nominalStartTime": None, "nominalEndTime": None, **times,
         "state": "NEW", **none, "args": meta.args or {}, "facets": {}, "inputVersions": [], "outputVersions": [],
         "inputDatasetVersions": [], "outputDatasetVersions": [],
     }  # fmt: skip
-    return Write([event], answer, _shown(run_id), 201)
+    return Change([event], answer, _shown(run_id), 201)
 
 
-def _refuse_known(asked: Asked, run_id: str) -> None:
+def _refuse_known(context: RequestContext, run_id: str) -> None:
     try:
-        run = find_run(asked, run_id, whole=True)
-    except Unknown:
+        run = find_run(context, run_id, whole=True)
+    except MarquezNotFound:
         return
     if run.said is None:
-        return  # only runs below it name it
-    raise Refused(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
+        return  # only its child runs name it
+    raise MarquezError(400, {"code": 400, "message": f"Run '{run_id}' already exists."})
 
 
-def mark_run(kind: str) -> Callable[[Asked], Write]:
-    """Return what answers POST /jobs/runs/{id}/start and the like: an event of this type, at `at=` or now.
+def mark_run(kind: str) -> Callable[[RequestContext], Change]:
+    """Return the handler of POST /jobs/runs/{id}/start and so on. It sends an event of this type at `at=` or now.
 
-    A run of which no event says what it reads reads what its job does; likewise what it writes.
+    If no event of the run has inputs, the event has the inputs of its job; likewise for outputs.
     """
 
-    def answer(asked: Asked) -> Write:
-        run, at_us = find_run(asked, asked.path["run"], whole=True), time_us(asked.query, "at")
-        said = run.datasets()
-        own = {side for side, named in (("inputs", said.inputs), ("outputs", said.outputs)) if named}
-        of_job = _of_job(asked.catalog, run.job_key) if len(own) < 2 else {}
+    def answer(context: RequestContext) -> Change:
+        run, at_us = find_run(context, context.path["run"], whole=True), time_us(context.query, "at")
+        datasets = run.datasets()
+        own = {side for side, named in (("inputs", datasets.inputs), ("outputs", datasets.outputs)) if named}
+        of_job = _of_job(context.catalog, run.job_key) if len(own) < 2 else {}
         sides = {side: named for side, named in of_job.items() if side not in own}
-        event = event_of(asked, run, kind, sides, at_us=at_us)
-        shown = {**run_json(asked.catalog, run), "state": STATES.get(kind, "RUNNING"), "updatedAt": event["eventTime"]}
-        return Write([event], shown, _shown(run_id_of(run.run)))
+        event = event_of(context, run, kind, sides, at_us=at_us)
+        shown = {
+            **run_json(context.catalog, run),
+            "state": STATES.get(kind, "RUNNING"),
+            "updatedAt": event["eventTime"],
+        }
+        return Change([event], shown, _shown(run_id_of(run.run)))
 
     return answer
 
@@ -83,5 +87,5 @@ def _of_job(catalog: Catalog, job: int) -> dict[str, list[dict[str, str]]]:
     return sides_of(catalog, versions[0] if versions else None)
 
 
-def _shown(run_id: str) -> Callable[[Asked], object]:
-    return lambda asked: get_run(asked._replace(path={"run": run_id}))
+def _shown(run_id: str) -> Callable[[RequestContext], object]:
+    return lambda context: get_run(context._replace(path={"run": run_id}))

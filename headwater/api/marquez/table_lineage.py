@@ -1,4 +1,4 @@
-"""Lineage of tables: jobs and datasets around a node, in the direction in which data flows."""
+"""Table lineage: jobs and datasets around a node, with edges in the direction of the data flow."""
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 from headwater.api.marquez.datasets import dataset_json
 from headwater.api.marquez.jobs import job_json
 from headwater.api.marquez.nodes import dataset_id, find_node, job_id, with_asked_ids
-from headwater.api.marquez.requests import Answer, Asked, granularity_of, required
+from headwater.api.marquez.requests import Answer, RequestContext, granularity_of, required
 from headwater.events.facet_sets import OF_COLUMNS
 from headwater.index.reading.catalog_lists import JobRow
 from headwater.index.reading.job_ancestry import JobAncestry
@@ -19,42 +19,40 @@ from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.time.snapshot import Snapshot
 
 MAX_NODES = 2_000
-"""Nodes of one answer; one that was cut here says `truncated`."""
+"""Maximum number of nodes in an answer; a larger graph is cut and has `truncated`."""
 
 
 _LARGE = ("schema", *OF_COLUMNS)
-"""Facets that nodes leave out: `fields` says the one, the dataset's own page both. Marquez's nodes have no facets."""
+"""Facets that nodes omit because of their size. Marquez's nodes have no facets at all."""
 
 
-class Sides(NamedTuple):
-    """The datasets of a job."""
+class JobDatasets(NamedTuple):
+    """The datasets that a job reads and writes."""
 
     inputs: set[Name]
     outputs: set[Name]
 
 
-class Tables:
-    """The graph of jobs and datasets at one moment; of a job that runs also what it has reported so far.
+class TableGraph:
+    """The graph of jobs and datasets at one time. For a running job, it includes the datasets reported so far.
 
-    A job stands for those that are folded into it, where a granularity is asked for; one that sent no event of its own
-    for none: there is nothing to show of it.
+    With a granularity, jobs are folded into their application, task or DAG, if it has sent events of its own.
     """
 
-    def __init__(self, asked: Asked):
-        """asked: what the request sees."""
-        self._moment: Snapshot = asked.view.snapshot
-        self._counted: CountedEdges = asked.view.counted
-        self._catalog = asked.catalog
-        self._is_now = asked.is_now and not asked.query.get("knownAt")
-        self._names_of = asked.names_of
+    def __init__(self, context: RequestContext):
+        self._moment: Snapshot = context.view.snapshot
+        self._counted: CountedEdges = context.view.counted
+        self._catalog = context.catalog
+        self._is_now = context.is_now and not context.query.get("knownAt")
+        self._names_of = context.names_of
         self._rows: dict[Name, JobRow | None] = {}
         started = JobAncestry(self._catalog.live).started
-        self.granularity: Granularity = granularity_of(asked.query)
+        self.granularity: Granularity = granularity_of(context.query)
         levels = get_args(Granularity)[1 : get_args(Granularity).index(self.granularity) + 1]
         self._folds: list[Fold] = [folding(level, started) for level in reversed(levels)]
 
     def fold(self, job: Name) -> Name:
-        """Return the job that stands for one."""
+        """Return the job that a job is folded into."""
         return next((folded for fold in self._folds if self.row(folded := fold(job))), job)
 
     @cached_property
@@ -64,28 +62,33 @@ class Tables:
             found.setdefault(self.fold(job), []).append(job)
         return found
 
-    def sides(self, job: Name) -> Sides:
-        """Return what a job, by its key, reads and writes."""
-        found = Sides(set(), set())
+    def sides(self, job: Name) -> JobDatasets:
+        """Return the datasets that a job reads and writes. job: its key."""
+        found = JobDatasets(set(), set())
         for each in self._folded.get(job, (job,)):
-            for said in self._said(each):
-                read = {name.plain for name in (*said.tables, *said.also_read)}
+            for lineage in self._reported_lineage(each):
+                read = {name.plain for name in (*lineage.tables, *lineage.also_read)}
                 found.inputs.update(name for name in read if not self._is_gone(name))
-                found.outputs.update(() if said.output is None else (said.output.plain,))
+                found.outputs.update(() if lineage.output is None else (lineage.output.plain,))
             running = self._running(each)
             found.inputs.update(running.inputs)
             found.outputs.update(running.outputs)
         return found
 
     def flows(self, job: Name) -> set[tuple[Name, Name]]:
-        """Return from which dataset to which a job leads: one that stands for several does not lead from all to all."""
-        told = (said for each in self._folded.get(job, (job,)) for said in self._said(each))
-        return {(name.plain, said.output.plain) for said in told if said.output is not None for name in said.tables}
+        """Return the pairs of input and output of a job. A folded job does not connect each input with each output."""
+        reported = (lineage for each in self._folded.get(job, (job,)) for lineage in self._reported_lineage(each))
+        return {
+            (name.plain, lineage.output.plain)
+            for lineage in reported
+            if lineage.output is not None
+            for name in lineage.tables
+        }
 
-    def _said(self, job: Name) -> Iterator[OutputLineage]:
+    def _reported_lineage(self, job: Name) -> Iterator[OutputLineage]:
         graph = self._moment.graph
         lineage = (graph.sets[number][1] for number in graph.of_job.get(job, ()) if self._counted.says(number))
-        return (said for said in lineage if not self._is_hidden(said.output))
+        return (each for each in lineage if not self._is_hidden(each.output))
 
     def jobs(self, dataset: Name) -> set[Name]:
         """Return the keys of the jobs that read or write a dataset."""
@@ -104,7 +107,7 @@ class Tables:
         return {self.fold(job) for job in found | self._running_at(dataset) if self.row(job)}
 
     def row(self, job: Name) -> JobRow | None:
-        """Return a job, None for what is none: declarations of datasets, what we do ourselves, deleted ones."""
+        """Return a job to show; None for dataset declarations, jobs of Headwater itself, and deleted jobs."""
         if job not in self._rows:
             self._rows[job] = self._look_up(job)
         return self._rows[job]
@@ -122,14 +125,14 @@ class Tables:
         deleted_us = self._catalog.deleted_us(self._catalog.name(row.shown)) if row else None
         return row if row and (deleted_us is None or deleted_us < row.last_us) else None
 
-    def _running(self, job: Name) -> Sides:
+    def _running(self, job: Name) -> JobDatasets:
         row = self.row(job) if self._is_now else None
         newest = self._catalog.runs.newest(row.key, 1) if row and row.state == "RUNNING" else []
         if not newest:
-            return Sides(set(), set())
-        said = newest[0].datasets()
-        return Sides(
-            {self._catalog.name(each) for each in said.inputs}, {self._catalog.name(n) for n, _ in said.outputs}
+            return JobDatasets(set(), set())
+        datasets = newest[0].datasets()
+        return JobDatasets(
+            {self._catalog.name(each) for each in datasets.inputs}, {self._catalog.name(n) for n, _ in datasets.outputs}
         )
 
     def _running_at(self, dataset: Name) -> set[Name]:
@@ -139,20 +142,20 @@ class Tables:
         return {job for job in jobs if dataset in self._running(job).inputs | self._running(job).outputs}
 
 
-def get_lineage(asked: Asked) -> Answer:
-    """GET /lineage: the jobs up to `depth` steps from a node, each with all its datasets.
+def get_lineage(context: RequestContext) -> Answer:
+    """GET /lineage: the jobs up to `depth` steps from a node, with all their datasets.
 
-    The node that was asked for has the id by which it was asked for, whichever alias that is.
-    granularity: ours alone; jobs are folded, and each says in `flows` from which dataset to which it leads.
+    The requested node keeps the id of the request, which may be an alias. With `granularity`, which is our extension,
+    jobs are folded and have `flows`, the pairs of input and output.
     """
-    text = required(asked.query, "nodeId")
-    node = find_node(asked, text)
-    tables = Tables(asked)
-    jobs: dict[Name, Sides] = {}
+    text = required(context.query, "nodeId")
+    node = find_node(context, text)
+    tables = TableGraph(context)
+    jobs: dict[Name, JobDatasets] = {}
     datasets: set[Name] = {node.dataset} if node.dataset else set()
-    fresh, front = set(datasets), {tables.fold(asked.catalog.name(node.job.key))} if node.job else set()
+    fresh, front = set(datasets), {tables.fold(context.catalog.name(node.job.key))} if node.job else set()
     truncated = False
-    for _ in range(max(1 if node.job else 0, asked.depth())):
+    for _ in range(max(1 if node.job else 0, context.depth())):
         front |= {job for name in fresh for job in tables.jobs(name)} - jobs.keys()
         if not front:
             break
@@ -164,16 +167,16 @@ def get_lineage(asked: Asked) -> Answer:
             truncated = True
             break
         front = set()
-    found = _TableDrawing(asked, tables, jobs, datasets).answer(truncated=truncated)
-    own = dataset_id(node.dataset) if node.dataset else job_id(asked.catalog.name(node.job.shown)) if node.job else ""
+    found = _TableGraphAnswer(context, tables, jobs, datasets).answer(truncated=truncated)
+    own = dataset_id(node.dataset) if node.dataset else job_id(context.catalog.name(node.job.shown)) if node.job else ""
     return with_asked_ids(found, own, text.removesuffix(f"#{node.version}"))
 
 
-class _TableDrawing:
-    """The nodes and edges of one answer."""
+class _TableGraphAnswer:
+    """Builds the nodes and edges of an answer."""
 
-    def __init__(self, asked: Asked, tables: Tables, jobs: dict[Name, Sides], datasets: set[Name]):
-        self._asked = asked
+    def __init__(self, context: RequestContext, tables: TableGraph, jobs: dict[Name, JobDatasets], datasets: set[Name]):
+        self._context = context
         self._ids = {name: dataset_id(name) for name in datasets}
         self._into: dict[str, list[str]] = {}
         self._out: dict[str, list[str]] = {}
@@ -183,7 +186,7 @@ class _TableDrawing:
             row = tables.row(key)
             if row is None:
                 continue
-            job = job_id(asked.catalog.name(row.shown))
+            job = job_id(context.catalog.name(row.shown))
             self._jobs[job] = row
             if tables.granularity != "statement":
                 self._flows[job] = [(dataset_id(start), dataset_id(end)) for start, end in tables.flows(key)]
@@ -197,23 +200,23 @@ class _TableDrawing:
         self._into.setdefault(destination, []).append(origin)
 
     def answer(self, *, truncated: bool) -> Answer:
-        """Return the nodes, by their ids."""
-        asked = self._asked
+        """Return the graph, with nodes sorted by id."""
+        context = self._context
         makers: dict[str, tuple[str, Callable[[], Answer]]] = {}
         for node, row in self._jobs.items():
             makers[node] = ("JOB", lambda row=row, node=node: self._job(row, node))  # type: ignore[misc]
         for name, node in self._ids.items():
-            makers[node] = ("DATASET", lambda name=name: _dataset(asked, name))  # type: ignore[misc]
+            makers[node] = ("DATASET", lambda name=name: _dataset(context, name))  # type: ignore[misc]
         kept = dict.fromkeys(sorted(makers)[:MAX_NODES])
         graph = [self._node(node, *makers[node], kept) for node in kept]
         return {"graph": graph, "truncated": truncated or len(kept) < len(makers)}
 
     def _job(self, row: JobRow, node: str) -> Answer:
         flows = self._flows.get(node)
-        told = (
+        extra = (
             {} if flows is None else {"flows": [{"origin": start, "destination": end} for start, end in sorted(flows)]}
         )
-        return {**job_json(self._asked.catalog, row, runs=1), **told}
+        return {**job_json(self._context.catalog, row, runs=1), **extra}
 
     def _node(self, node: str, kind: str, data: Callable[[], Answer], kept: Container[str]) -> dict[str, Any]:
         return {
@@ -225,8 +228,8 @@ class _TableDrawing:
         }
 
 
-def _dataset(asked: Asked, name: Name) -> Answer:
-    found = dataset_json(asked, name, lineage=False)
+def _dataset(context: RequestContext, name: Name) -> Answer:
+    found = dataset_json(context, name, lineage=False)
     return {**found, "facets": {key: text for key, text in found["facets"].items() if key not in _LARGE}}
 
 

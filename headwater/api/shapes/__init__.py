@@ -1,1 +1,1 @@
-"""What answers look like: the schemas of the OpenAPI document. Tests hold every answer against them."""
+"""Shapes of answers, which become the schemas of the OpenAPI document. Tests validate every answer against them."""

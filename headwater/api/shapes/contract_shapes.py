@@ -1,4 +1,4 @@
-"""Answers about contracts: which there are, which are kept, what breaks the others."""
+"""Answers about contracts."""
 
 from typing import Literal
 
@@ -6,16 +6,16 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, L
 
 
 class ContractText(AnswerStruct):
-    """A contract as YAML, and what its file may be called."""
+    """A contract as YAML, and a suggested file name."""
 
     text: str
     file: str
 
 
 class ContractBreak(AnswerStruct):
-    """A promise or policy that is broken; run, time, job: what broke it, as far as it is known.
+    """A broken promise or policy. run, time, job: the run that broke it, null if unknown.
 
-    warning: it only may be broken, and its contract counts as kept.
+    warning: it may be broken; its contract still counts as kept.
     """
 
     kind: str
@@ -29,9 +29,10 @@ class ContractBreak(AnswerStruct):
 
 
 class ContractState(AnswerStruct):
-    """A file of contracts or policies and whether what it says is kept; problem: why it cannot be read.
+    """The state of a file of contracts or policies.
 
-    dataset: the one that it is about, null for several, or policies; promises: tables, or policies.
+    dataset: null for several datasets and for policies; promises: number of tables or policies; problem: why the file
+    cannot be read.
     """
 
     file: str
@@ -44,7 +45,7 @@ class ContractState(AnswerStruct):
 
 
 class Contracts(ListAnswer):
-    """The contracts of a folder; states: of all of them."""
+    """The contracts of a folder. states: number of files by state, on all pages."""
 
     folder: str
     items: list[ContractState]

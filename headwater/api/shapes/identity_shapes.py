@@ -1,4 +1,4 @@
-"""Answers about keys and about who changed what."""
+"""Answers about keys and the admin log."""
 
 from msgspec import field
 
@@ -6,9 +6,9 @@ from headwater.questions.answers.answer_parts import AnswerStruct, ListAnswer, T
 
 
 class KeyShown(AnswerStruct):
-    """A key, without its hash. last_used: to ten minutes; kept: in the file, or in the settings.
+    """A key without its hash. last_used: precise to ten minutes; kept: whether the file or the settings contain it.
 
-    owner: the owner's name for display, `unassigned` without one; `owner_issuer` and `owner_subject` identify the
+    owner: name of the owner for display, `unassigned` without one; `owner_issuer` and `owner_subject` identify the
     owner, `owner_object_id` is the object id of Entra ID.
     """
 
@@ -30,31 +30,31 @@ class KeyShown(AnswerStruct):
 
 
 class KeysAnswer(ListAnswer):
-    """Keys: all of them to an admin, to others their own."""
+    """Keys: all for an administrator, their own for other callers."""
 
     items: list[KeyShown]
 
 
 class KeysRevoked(AnswerStruct):
-    """Keys that were taken back."""
+    """Revoked keys."""
 
     items: list[KeyShown]
 
 
 class KeysAssigned(AnswerStruct):
-    """Keys that have another owner now."""
+    """Keys with a new owner."""
 
     items: list[KeyShown]
 
 
 class KeyMade(KeyShown):
-    """A key that was made now; `key` is its secret, shown this once."""
+    """A new key. `key` is its secret, which is shown only once."""
 
     secret: str = field(name="key")
 
 
 class AdminAct(AnswerStruct):
-    """Something that somebody changed."""
+    """An administrative action."""
 
     act_id: str
     at: Time
@@ -68,6 +68,6 @@ class AdminAct(AnswerStruct):
 
 
 class AdminActs(ListAnswer):
-    """Acts, newest first."""
+    """Administrative actions, newest first."""
 
     items: list[AdminAct]

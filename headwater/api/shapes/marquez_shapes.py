@@ -1,4 +1,4 @@
-"""What the dashboard reads of Marquez's API, so that its types and the answers cannot part."""
+"""Shapes of the answers of Marquez's API that the dashboard reads. Its TypeScript types are generated from them."""
 
 # ruff: noqa: N815 - members are called as Marquez calls them
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, StepTransformation, Time
 
 Facets = dict[str, Any]
-"""By name; what a producer sends under a name may be of any form."""
+"""Facets by name, in any form that a producer sends."""
 
 
 class MarquezField(AnswerStruct):
@@ -34,7 +34,7 @@ class MarquezInputField(AnswerStruct):
 
 
 class MarquezColumn(AnswerStruct):
-    """What feeds a column."""
+    """A column with its input fields."""
 
     name: str
     inputFields: list[MarquezInputField]
@@ -43,7 +43,7 @@ class MarquezColumn(AnswerStruct):
 
 
 class MarquezDataset(AnswerStruct):
-    """A dataset; displayName: its display name, left out where that is its name; schemaLocation: of streams alone."""
+    """A dataset. displayName: omitted if it equals the name; schemaLocation: only for streams."""
 
     id: Job
     type: str
@@ -75,14 +75,14 @@ class MarquezVersionId(AnswerStruct):
 
 
 class MarquezDatasetVersion(AnswerStruct):
-    """A version that a run read or wrote."""
+    """A dataset version that a run read or wrote."""
 
     datasetVersionId: MarquezVersionId
     facets: Facets
 
 
 class MarquezRun(AnswerStruct):
-    """A run; in a job's `latestRuns` without versions and facets."""
+    """A run. In `latestRuns` of a job, it has no versions and facets."""
 
     id: str
     createdAt: Time
@@ -103,7 +103,7 @@ class MarquezRun(AnswerStruct):
 
 
 class MarquezVersion(AnswerStruct):
-    """A version of a dataset; schemaLocation: of streams alone."""
+    """A version of a dataset. schemaLocation: only for streams."""
 
     id: MarquezVersionId
     type: str
@@ -134,7 +134,7 @@ class MarquezVersions(AnswerStruct):
 
 
 class MarquezJob(AnswerStruct):
-    """A job; both kinds of newest runs are null where it has none."""
+    """A job. `latestRun` and `latestRuns` are null if it has no run."""
 
     id: Job
     type: str
@@ -200,4 +200,4 @@ READ_BY_PAGE: dict[str, type[AnswerStruct]] = {
     "jobs/runs/{run}": MarquezRun,
     "jobs/runs/{run}/facets": MarquezFacets,
 }
-"""Address below `/api/v1/` → its answer."""
+"""Paths below `/api/v1/` and the shapes of their answers."""

@@ -1,4 +1,4 @@
-"""Answers about the pipeline itself: what came in, what lags, what was refused, how it is set."""
+"""Answers about the pipeline itself: audit, freshness, overview and settings."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Job, T
 
 
 class LostRange(AnswerStruct):
-    """Records that the log acknowledged and that no table has, both ends included."""
+    """A range of acknowledged records that no table contains; both ends are inclusive."""
 
     incarnation: str
     partition: str
@@ -17,7 +17,7 @@ class LostRange(AnswerStruct):
 
 
 class Audit(AnswerStruct):
-    """Every acknowledged event is in exactly one table."""
+    """The comparison of acknowledged events with the tables. Each event must be in exactly one table."""
 
     received: int
     stored: int
@@ -34,11 +34,11 @@ class Audit(AnswerStruct):
 
 
 Age = Annotated[float, Meta(ge=0)]
-"""Of the oldest event that waits, in seconds; 0 where none does."""
+"""Age of the oldest waiting event in seconds; 0 if no event waits."""
 
 
 class IndexLag(AnswerStruct):
-    """What questions do not know: how many events wait, the age of the oldest, how many the index could not take."""
+    """Events that answers do not include. seconds: age of the oldest waiting event; set_aside: see `rejected/index`."""
 
     events: Count
     seconds: Age
@@ -46,16 +46,16 @@ class IndexLag(AnswerStruct):
 
 
 class GoldFreshness(AnswerStruct):
-    """When gold last took events, and the age of the oldest acknowledged event that it lacks."""
+    """Time of the last pass that added events to gold, and the age of the oldest acknowledged event it lacks."""
 
     last_pass: str
     seconds: Age
 
 
 class Freshness(AnswerStruct):
-    """Age of the oldest acknowledged event that questions cannot see yet: of those in the log, and those in bronze.
+    """Age of the oldest acknowledged event that answers do not include: in the log, in bronze, and overall.
 
-    events: how many of both there are.
+    events: number of waiting events.
     """
 
     seconds: Age
@@ -66,7 +66,7 @@ class Freshness(AnswerStruct):
 
 
 class OverviewRun(AnswerStruct):
-    """A run to look at."""
+    """A failed or lost run."""
 
     run: str
     job: Job
@@ -77,7 +77,7 @@ class OverviewRun(AnswerStruct):
 
 
 class RunHealth(AnswerStruct):
-    """How runs fare; counts by state, `series` for each bucket of the window."""
+    """Numbers of runs by state, in total and for each bucket of the window, with the newest failed and lost runs."""
 
     states: dict[str, int]
     series: dict[str, list[int]]
@@ -87,7 +87,7 @@ class RunHealth(AnswerStruct):
 
 
 class Window(AnswerStruct):
-    """A time cut into buckets of equal length; it ends at `to`, not included."""
+    """A window of time in buckets of equal length; `to` is exclusive."""
 
     from_: Time = field(name="from")
     to: Time
@@ -95,7 +95,7 @@ class Window(AnswerStruct):
 
 
 class Overview(AnswerStruct):
-    """What came in, what lags, how runs fare."""
+    """Received events, delays and states of runs in a window of time."""
 
     window: Window
     events: list[int]
@@ -125,13 +125,13 @@ class Setting(AnswerStruct):
 
 
 class SettingsAnswer(AnswerStruct):
-    """Every setting."""
+    """All settings."""
 
     items: list[Setting]
 
 
 class SentAgain(AnswerStruct):
-    """What became of rejected events that were sent again."""
+    """The result of sending rejected events again."""
 
     sent: Count
     accepted: Count

@@ -1,4 +1,4 @@
-"""Answers about sinks: what each does, what it gave up, what became of an order."""
+"""Answers about sinks."""
 
 from typing import Annotated, Literal
 
@@ -9,14 +9,14 @@ from headwater.questions.answers.column_answers import NameStep
 
 
 class SinkLag(AnswerStruct):
-    """What the lake has and a sink has not taken: events, and the age of the oldest in seconds."""
+    """Events that a sink has not processed yet: their number, and the age of the oldest in seconds."""
 
     events: Count
     seconds: Annotated[float, Meta(ge=0)]
 
 
 class SinkItem(AnswerStruct):
-    """A sink: what it does, what became of its events; `failed` are its dead letters now."""
+    """A sink with its state and the numbers of its events. failed: number of current dead letters."""
 
     name: str
     type: str
@@ -30,14 +30,14 @@ class SinkItem(AnswerStruct):
 
 
 class SinksAnswer(AnswerStruct):
-    """Every sink; `problem`: what is wrong with the file of sinks. Then they are those that still run."""
+    """All sinks. problem: error in the file of sinks; `items` are then the sinks that are still running."""
 
     problem: str | None
     items: list[SinkItem]
 
 
 class SinkFailure(AnswerStruct):
-    """An event that a sink's target refused for good."""
+    """A dead letter: an event that the target of a sink rejected permanently."""
 
     sink: str
     log: str
@@ -59,14 +59,17 @@ class SinkFailures(ListAnswer):
 
 
 class SinkReset(AnswerStruct):
-    """Where a sink goes on: behind these sequence numbers, by partition; those not named begin at their start."""
+    """The new position of a sink: it continues after these sequence numbers, by partition.
+
+    Partitions that are not listed start from the beginning.
+    """
 
     sink: str
     begins_behind: dict[str, Count]
 
 
 class SinkRedriven(AnswerStruct):
-    """What became of dead letters; `gone`: their events are no longer in the lake."""
+    """The result of sending dead letters again. gone: events that are no longer in the lake."""
 
     delivered: Count
     refused: Count
@@ -74,14 +77,14 @@ class SinkRedriven(AnswerStruct):
 
 
 class SinkChecked(AnswerStruct):
-    """What a target says to who connects."""
+    """The result of connecting to a target."""
 
     sink: str
     found: str
 
 
 class SinkPayload(AnswerStruct):
-    """What would be sent of an event; `unfit`: why nothing is."""
+    """The payload for an event. unfit: why the event is not sent."""
 
     event_id: str
     unfit: str | None
@@ -89,15 +92,16 @@ class SinkPayload(AnswerStruct):
 
 
 class SinkPreview(AnswerStruct):
-    """What would be sent."""
+    """The payloads that would be sent."""
 
     items: list[SinkPayload]
 
 
 class SinkLoss(AnswerStruct):
-    """Things that a target does not hold, or in part: how many, in how many runs and declarations.
+    """A kind of information that a target does not store, or stores in part.
 
-    None of those that did not occur: `name` then is a pattern, as the target declares it.
+    things: number of occurrences; runs: number of runs and declarations with them. If there are none, `name` is a
+    pattern that the target declares.
     """
 
     part: str
@@ -109,7 +113,7 @@ class SinkLoss(AnswerStruct):
 
 
 class SinkLosses(AnswerStruct):
-    """What a sink's target cannot hold of so many events; `left_out`: kept back by the sink's filter."""
+    """The losses of a sink in a number of events. left_out: events that the filter of the sink excludes."""
 
     sink: str
     type: str
@@ -122,7 +126,7 @@ class SinkLosses(AnswerStruct):
 
 
 class SinkNames(AnswerStruct):
-    """What a dataset is called in a catalog; `items`: what led from its name as sent to its canonical one."""
+    """The name of a dataset in a catalog. items: the steps from the name as sent to the canonical name."""
 
     type: str
     qualified_name: str

@@ -1,1 +1,1 @@
-"""Semantic models of Power BI and Fabric, as declarations: what a scan or semantic link's lists say of them."""
+"""Declarations from semantic models of Power BI and Fabric, by scan results or lists of semantic link."""

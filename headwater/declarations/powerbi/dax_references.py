@@ -1,4 +1,4 @@
-"""What a DAX expression refers to: columns and measures by their brackets, whole tables by their names (pure)."""
+"""References in DAX expressions: columns and measures in brackets, and whole tables by name. No I/O."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,9 +8,9 @@ from headwater.declarations.powerbi.semantic_model import ModelTable
 
 
 class DaxReference(NamedTuple):
-    """A name in brackets, of a table where one stands before it; or a whole table, where name is None.
+    """A name in brackets with its table, if given, or a whole table if name is None.
 
-    is_counted: only the number of its values or of its distinct values is used.
+    is_counted: the expression only uses the number of its values or distinct values.
     """
 
     table: str | None
@@ -19,7 +19,7 @@ class DaxReference(NamedTuple):
 
 
 class UsedColumn(NamedTuple):
-    """A column of a model's table; name None: all of them."""
+    """A column of a model's table; name None: all columns."""
 
     table: str
     name: str | None
@@ -35,17 +35,17 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COUNTS = {"count", "counta", "countblank", "distinctcount", "distinctcountnoblank", "approximatedistinctcount"}
-"""Functions of one column that return how many values it has."""
+"""Functions that count the values of a column."""
 
 _LISTS_VALUES = {"values", "distinct"}
-"""Functions whose rows are the distinct values of one column."""
+"""Functions whose rows are the distinct values of a column."""
 
 _COUNTS_ROWS = {"countrows", "isempty"}
-"""Functions that take a table and look at none of its columns."""
+"""Functions of a table that use none of its columns."""
 
 
 def dax_references(expression: str) -> Iterator[DaxReference]:
-    """Yield what an expression refers to; time is linear, and text that is no DAX yields what looks like references."""
+    """Yield the references of an expression in linear time. Invalid DAX yields whatever looks like a reference."""
     before: list[tuple[str, str]] = []
     tokens = [*_tokens(expression)]
     for (kind, text), (_, behind) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
@@ -73,7 +73,7 @@ def _tokens(expression: str) -> Iterator[tuple[str, str]]:
 
 
 def _counts(before: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether the calls in front of a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
+    """Return whether the calls before a column only count its values: `COUNT(`, `COUNTROWS(VALUES(`."""
     calls = [text.casefold() if kind == "call" else "" for kind, text in before[-2:]]
     is_listed = len(calls) == 2 and calls[0] == "countrows" and calls[1] in _LISTS_VALUES
     return is_listed or (bool(calls) and calls[-1] in _COUNTS)
@@ -86,7 +86,7 @@ def _table(kind: str, text: str) -> str | None:
 
 
 def _flushed(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
-    """Yield the whole tables among what stands before a reference; words may as well be variables."""
+    """Yield the whole tables before a reference; words may also be variables."""
     for at, (kind, text) in enumerate(before):
         table = _table(kind, text)
         counted = at > 0 and before[at - 1][0] == "call" and before[at - 1][1].casefold() in _COUNTS_ROWS
@@ -96,10 +96,9 @@ def _flushed(before: list[tuple[str, str]]) -> Iterator[DaxReference]:
 
 
 class ModelNames:
-    """What names mean in one model, whatever their case."""
+    """Names of one model, without case."""
 
     def __init__(self, tables: Mapping[str, ModelTable]):
-        """Look at each name once."""
         self._tables = {name.casefold(): table for name, table in tables.items()}
         self._columns = {
             (name.casefold(), column.name.casefold()): UsedColumn(name, column.name)
@@ -109,7 +108,7 @@ class ModelNames:
         self._measures = {each.name.casefold(): each.name for table in tables.values() for each in table.measures}
 
     def used(self, expression: str, home: str) -> tuple[list[UsedColumn], list[str]]:
-        """Return the columns and the measures that an expression uses, each once; home: the table that it is in."""
+        """Return the columns and measures that an expression uses, each once. home: the table of the expression."""
         columns: dict[UsedColumn, None] = {}
         measures: dict[str, None] = {}
         for table, name, _ in dax_references(expression):
@@ -126,9 +125,9 @@ class ModelNames:
 
 
 def only_counted(expression: str, columns: Iterable[UsedColumn]) -> set[UsedColumn]:
-    """Return the columns that an expression uses for nothing but counts of their values.
+    """Return the columns that an expression only counts.
 
-    A name in brackets without a table may be a column of any table, and a whole table may show all of its columns.
+    A name in brackets without a table may be a column of any table, and a whole table may show all its columns.
     """
     counted: set[tuple[str, str]] = set()
     open_names: set[tuple[str | None, str | None]] = set()

@@ -1,4 +1,4 @@
-"""Which table of which store a partition's M expression reads, as far as its text shows (pure; nothing is run)."""
+"""The source table of a partition, parsed from its M expression without running it. No I/O."""
 
 import re
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from headwater.declarations.declaration_file import DeclaredPlace
 
 
 class TableSource(NamedTuple):
-    """The table behind a model's table; renamed: names there by those in the model, by case folded names.
+    """The source of a model's table. renamed: source names by case-folded model names.
 
-    by_name: columns that are not renamed have the same names; False where a step may make other columns.
+    by_name: other columns have the same names; False if a step may create other columns.
     """
 
     place: DeclaredPlace
@@ -35,11 +35,11 @@ _KEEPS_NAMES = {
     "selectrows", "selectcolumns", "removecolumns", "renamecolumns", "transformcolumntypes", "reordercolumns", "sort",
     "distinct", "buffer", "firstn", "skip", "removerowswitherrors", "replacevalue", "transformcolumns",
 }  # fmt: skip
-"""Steps of M after which a column of one name is made of the column of that name."""
+"""M steps that keep the names of columns."""
 
 
 def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | None:
-    """Return what an expression reads, None where it is not told; shared: by name, what it may begin with."""
+    """Return the source of an expression, None if unknown. shared: shared expressions by name."""
     whole = expression
     for name, text in shared.items():
         if re.search(rf'(?<![\w"]){re.escape(name)}(?![\w"])', expression) or f'#"{name}"' in expression:
@@ -52,7 +52,7 @@ def table_source(expression: str, shared: Mapping[str, str]) -> TableSource | No
 
 
 def entity_source(entity: str, schema: str | None, shared: Mapping[str, str]) -> TableSource | None:
-    """Return the table of a Direct Lake partition: an entity of what the shared expressions open."""
+    """Return the source of a Direct Lake partition: an entity of the store in the shared expressions."""
     for text in shared.values():
         if found := _SQL.search(text):
             host, database = _plain(found[1]), _plain(found[2] or "")
@@ -98,17 +98,17 @@ def _sql_server(host: str, database: str, schema: str, table: str) -> DeclaredPl
 
 
 def _lakehouse(keys: list[dict[str, str]]) -> DeclaredPlace | None:
-    told = {key: value for each in keys for key, value in each.items()}
+    values = {key: value for each in keys for key, value in each.items()}
     table = next((each["id"] for each in keys if each.get("itemkind", "").casefold() == "table" and "id" in each), None)
-    if not {"workspaceid", "lakehouseid"} <= told.keys() or table is None:
+    if not {"workspaceid", "lakehouseid"} <= values.keys() or table is None:
         return None
-    path = "/".join(filter(None, (told.get("schema"), table)))
-    space = f"abfss://{told['workspaceid']}@onelake.dfs.fabric.microsoft.com"
-    return DeclaredPlace(namespace=space, dataset=f"{told['lakehouseid']}/Tables/{path}")
+    path = "/".join(filter(None, (values.get("schema"), table)))
+    space = f"abfss://{values['workspaceid']}@onelake.dfs.fabric.microsoft.com"
+    return DeclaredPlace(namespace=space, dataset=f"{values['lakehouseid']}/Tables/{path}")
 
 
 def _renames(text: str) -> dict[str, str]:
-    """Return what columns of the model are called in the source; chains of renames are followed."""
+    """Return source names by names in the model, following chains of renames."""
     found: dict[str, str] = {}
     for call in _RENAME.finditer(text):
         end = text.find(")", call.end())

@@ -1,4 +1,4 @@
-"""A semantic model as a declaration: its tables, its measures and its reports as datasets of `powerbi://` (pure)."""
+"""The declaration of a semantic model: tables, measures and reports as datasets of `powerbi://`. No I/O."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 
 def model_declaration(model: SemanticModel, say: Say) -> DeclarationFile:
-    """Return what is declared of a model. say: is told which tables' sources are not known, so that none is missed."""
+    """Return the declaration of a model. say: receives a message for each table with an unknown source."""
     space = f"{_HOST}/{model.workspace}"
     uses = _Uses(model, space)
     jobs = [_refresh(model, table, space, say) for table in model.tables.values() if table.columns]
@@ -52,17 +52,19 @@ def _described(model: SemanticModel) -> Iterable[DeclaredDataset]:
         yield DeclaredDataset(dataset=f"{model.name}/{MEASURES}", columns=fields)
 
 
-def _job(space: str, name: str, said: str, outputs: list[DeclaredOutput], inputs: list[DeclaredPlace]) -> DeclaredJob:
-    return DeclaredJob(namespace=space, name=name, description=said, outputs=outputs, inputs=inputs)
+def _job(
+    space: str, name: str, description: str, outputs: list[DeclaredOutput], inputs: list[DeclaredPlace]
+) -> DeclaredJob:
+    return DeclaredJob(namespace=space, name=name, description=description, outputs=outputs, inputs=inputs)
 
 
 def _refresh(model: SemanticModel, table: ModelTable, space: str, say: Say) -> DeclaredJob | None:
-    """Return the job that fills a table of the model from what its partitions read."""
+    """Return the job that fills a table of the model from the sources of its partitions."""
     found = [_source(text, model.expressions) for text in table.sources]
     known = [each for each in found if each is not None]
     if not known or len(known) < len(found):
         if table.calculated is None:
-            say(f"{model.workspace}/{model.name}: the source of table {table.name!r} is not told; it is left out.")
+            say(f"{model.workspace}/{model.name}: skipped table {table.name!r}, because its source is unknown.")
         if not known:
             return None
     columns = {}
@@ -70,8 +72,8 @@ def _refresh(model: SemanticModel, table: ModelTable, space: str, say: Say) -> D
         if column.expression is None and all(each.by_name for each in known):
             columns[column.name] = [_step(_sources(column, known), "IDENTITY")]
     output = DeclaredOutput(dataset=f"{model.name}/{table.name}", columns=columns)
-    said = f"Fills table {table.name} of the semantic model {model.name}."
-    return _job(space, f"{model.name}/{table.name} refresh", said, [output], [each.place for each in known])
+    description = f"Refreshes table {table.name} of the semantic model {model.name}."
+    return _job(space, f"{model.name}/{table.name} refresh", description, [output], [each.place for each in known])
 
 
 def _source(text: str, shared: Mapping[str, str]) -> TableSource | None:
@@ -85,8 +87,8 @@ def _sources(column: ModelColumn, known: Iterable[TableSource]) -> list[Declared
     sources = []
     for each in known:
         name = column.source or column.name
-        told = each.renamed.get(name.casefold(), name)
-        sources.append(DeclaredSource(namespace=each.place.namespace, dataset=each.place.dataset, column=told))
+        source_name = each.renamed.get(name.casefold(), name)
+        sources.append(DeclaredSource(namespace=each.place.namespace, dataset=each.place.dataset, column=source_name))
     return sources
 
 
@@ -95,7 +97,7 @@ def _step(sources: list[DeclaredSource], how: How, *, masked: bool = False) -> D
 
 
 class _Uses:
-    """What expressions of a model use, by its own list of dependencies where there is one, else by their DAX."""
+    """Columns and measures that expressions use, from the model's list of dependencies, else from their DAX."""
 
     def __init__(self, model: SemanticModel, space: str):
         self._model, self._space = model, space
@@ -105,7 +107,7 @@ class _Uses:
             self._listed.setdefault((each.table.casefold(), each.name.casefold()), []).append(each)
 
     def steps(self, table: str, name: str, expression: str, how: How) -> list[DeclaredStep]:
-        """Return the steps into a measure, a calculated column, or all of a calculated table."""
+        """Return the steps into a measure, a calculated column, or all columns of a calculated table."""
         columns, measures = self._by_list(table, name) or self._names.used(expression, table)
         named = [each for each in columns if each.name is not None]
         counted = only_counted(expression, named)
@@ -136,7 +138,7 @@ class _Uses:
 
 
 def _calculated(model: SemanticModel, table: ModelTable, space: str, uses: _Uses) -> DeclaredJob | None:
-    """Return the job of a table's calculated columns, or of a table that is calculated as a whole."""
+    """Return the job of a table's calculated columns, or of a calculated table."""
     columns = {
         each.name: uses.steps(table.name, each.name, each.expression, "TRANSFORMATION")
         for each in table.columns
@@ -146,8 +148,8 @@ def _calculated(model: SemanticModel, table: ModelTable, space: str, uses: _Uses
     output = DeclaredOutput(dataset=f"{model.name}/{table.name}", columns=columns, every=every)
     if not columns and not every:
         return None
-    said = f"DAX of table {table.name} of the semantic model {model.name}."
-    return _job(space, f"{model.name}/{table.name} calculated", said, [output], [])
+    description = f"Calculated columns of table {table.name} in the semantic model {model.name}."
+    return _job(space, f"{model.name}/{table.name} calculated", description, [output], [])
 
 
 def _measures(model: SemanticModel, space: str, uses: _Uses) -> DeclaredJob | None:
@@ -157,14 +159,14 @@ def _measures(model: SemanticModel, space: str, uses: _Uses) -> DeclaredJob | No
         for each in table.measures
     }
     output = DeclaredOutput(dataset=f"{model.name}/{MEASURES}", columns=columns)
-    said = f"Measures of the semantic model {model.name}."
-    return _job(space, f"{model.name}/{MEASURES}", said, [output], []) if columns else None
+    description = f"Measures of the semantic model {model.name}."
+    return _job(space, f"{model.name}/{MEASURES}", description, [output], []) if columns else None
 
 
 def _report(model: SemanticModel, report: str, space: str) -> DeclaredJob:
-    """Return a report as a reader of the whole model: which of it a report shows, neither list says."""
+    """Return a report as a reader of the whole model, because the lists do not contain its columns."""
     tables = [f"{model.name}/{each.name}" for each in model.tables.values() if each.columns]
     tables += [f"{model.name}/{MEASURES}"] if any(each.measures for each in model.tables.values()) else []
     inputs = [DeclaredPlace(dataset=each) for each in tables]
-    said = f"Report {report} on the semantic model {model.name}."
-    return _job(space, f"reports/{report}", said, [DeclaredOutput(dataset=f"reports/{report}")], inputs)
+    description = f"Report {report}, which uses the semantic model {model.name}."
+    return _job(space, f"reports/{report}", description, [DeclaredOutput(dataset=f"reports/{report}")], inputs)

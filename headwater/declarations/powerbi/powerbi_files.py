@@ -1,4 +1,4 @@
-"""Files of Power BI to declarations: scan results, and lists of semantic link for one model (pure)."""
+"""Reads Power BI files: scan results, and lists of semantic link for one model. No I/O."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,16 +16,16 @@ from headwater.errors import WrongSetting
 def read_powerbi(
     files: Iterable[tuple[str, bytes]], workspace: str | None, model: str | None, say: Callable[[str], None]
 ) -> list[DeclarationFile]:
-    """Return a declaration for each model; files: name and content. Raises WrongSetting for what is neither.
+    """Return a declaration for each model. files: name and content. Raises WrongSetting for unknown files.
 
-    workspace, model: of the lists, which name neither.
+    workspace, model: of the lists, which do not contain them.
     """
     found: list[SemanticModel] = []
     listed: SemanticModel | None = None
     for file, content in files:
         if file.casefold().endswith(".csv"):
             if not workspace or not model:
-                raise WrongSetting(f"{file} does not say of which model it is. Add --workspace NAME --model NAME.")
+                raise WrongSetting(f"{file} does not name its model. Add --workspace NAME --model NAME.")
             listed = listed or SemanticModel(workspace, model)
             read_list(listed, _text(file, content), file)
         else:
@@ -37,11 +37,13 @@ def _scanned(file: str, content: bytes) -> list[SemanticModel]:
     try:
         scan: Any = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
     except msgspec.DecodeError as error:
-        raise WrongSetting(f"{file} is no JSON: {error}. Name the answer of scanResult, or lists as .csv.") from error
+        raise WrongSetting(
+            f"{file} is not valid JSON: {error}. Use the response of scanResult, or lists as .csv files."
+        ) from error
     if not isinstance(scan, dict) or not isinstance(scan.get("workspaces"), list):
         raise WrongSetting(
-            f"{file} has no `workspaces`: it is no scan result. Ask the admin API with getInfo?datasetSchema=true"
-            "&datasetExpressions=true&lineage=true, and take what scanResult answers."
+            f"{file} has no `workspaces`, so it is not a scan result. Call the admin API getInfo?datasetSchema=true"
+            "&datasetExpressions=true&lineage=true, and save the response of scanResult."
         )
     return [*models_of_scan(scan)]
 
@@ -50,4 +52,4 @@ def _text(file: str, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise WrongSetting(f"{file} is no UTF-8 ({error.reason}). Write it with DataFrame.to_csv.") from error
+        raise WrongSetting(f"{file} is not valid UTF-8 ({error.reason}). Write it with DataFrame.to_csv.") from error

@@ -1,4 +1,4 @@
-"""What the admin API of Power BI answers to `workspaces/scanResult`, asked for with schema and expressions (pure)."""
+"""Parses the response of Power BI's admin API `workspaces/scanResult`, with schema and expressions. No I/O."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from headwater.declarations.powerbi.semantic_model import Measure, ModelColumn, 
 
 
 def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
-    """Yield the models of a decoded answer; members of another type than the API's are passed over."""
+    """Yield the models of a decoded response. Members of an unexpected type are ignored."""
     for workspace in _dicts(scan, "workspaces"):
         space = _text(workspace, "name") or _text(workspace, "id") or "unknown"
         reports = _dicts(workspace, "reports")
@@ -26,20 +26,20 @@ def models_of_scan(scan: Any) -> Iterator[SemanticModel]:
             yield model
 
 
-def _read_table(model: SemanticModel, said: Any) -> None:
-    name = _text(said, "name")
+def _read_table(model: SemanticModel, decoded: Any) -> None:
+    name = _text(decoded, "name")
     if name is None:
         return
     table: ModelTable = model.table(name)
-    for column in _dicts(said, "columns"):
+    for column in _dicts(decoded, "columns"):
         if called := _text(column, "name"):
             known = _text(column, "expression"), _text(column, "sourceColumn")
             table.columns.append(ModelColumn(called, _text(column, "dataType"), *known))
-    for measure in _dicts(said, "measures"):
+    for measure in _dicts(decoded, "measures"):
         if called := _text(measure, "name"):
-            told = _text(measure, "expression") or "", _text(measure, "description")
-            table.measures.append(Measure(called, *told))
-    for source in _dicts(said, "source"):
+            details = _text(measure, "expression") or "", _text(measure, "description")
+            table.measures.append(Measure(called, *details))
+    for source in _dicts(decoded, "source"):
         entity, text = _text(source, "entityName"), _text(source, "expression")
         if entity:
             table.sources.append(f"entity:{_text(source, 'schemaName') or ''}/{entity}")
@@ -54,6 +54,6 @@ def _dicts(value: Any, name: str) -> list[dict[str, Any]]:
 
 def _text(value: Any, name: str) -> str | None:
     found = value.get(name)
-    if isinstance(found, list):  # of lines, as TMSL has it
+    if isinstance(found, list):  # TMSL stores texts as lists of lines
         found = "\n".join(each for each in found if isinstance(each, str))
     return found if isinstance(found, str) and found else None

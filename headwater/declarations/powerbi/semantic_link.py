@@ -1,4 +1,4 @@
-"""Lists of semantic link (sempy, semantic-link-labs, INFO.CALCDEPENDENCY) as CSV, each known by its headings (pure)."""
+"""Parses CSV lists of semantic link (sempy, semantic-link-labs, INFO.CALCDEPENDENCY). No I/O."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ Row = Mapping[str, str]
 
 
 class CsvKind(NamedTuple):
-    """A list that is read: what it is called, the headings by which it is known, and what takes a row of it."""
+    """A kind of list: its name, its headings, and the function that adds a row to a model."""
 
     made_by: str
     headings: frozenset[str]
@@ -21,7 +21,7 @@ class CsvKind(NamedTuple):
 
 
 def read_list(model: SemanticModel, text: str, file: str) -> None:
-    """Take a list into a model; raises WrongSetting where its headings are of none that is known."""
+    """Add a list to a model. Raises WrongSetting if its headings match no known list."""
     csv.field_size_limit(1 << 24)
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
@@ -29,22 +29,24 @@ def read_list(model: SemanticModel, text: str, file: str) -> None:
         kind = next((each for each in _KINDS if each.headings <= {*headings}), None)
         if kind is None:
             known = "; ".join(f"{each.made_by}: {', '.join(sorted(each.headings))}" for each in _KINDS)
-            raise WrongSetting(f"{file}, line 1: these headings are of no list of semantic link. Known are {known}.")
+            raise WrongSetting(f"{file}, line 1: no semantic link list has these headings. Known lists are {known}.")
         for row in rows:
             if row:
                 kind.take(model, dict(zip(headings, row, strict=False)))
     except csv.Error as error:
-        raise WrongSetting(f"{file}, line {rows.line_num}: no CSV: {error}. Write it with DataFrame.to_csv.") from error
+        raise WrongSetting(
+            f"{file}, line {rows.line_num}: this is not valid CSV: {error}. Write it with DataFrame.to_csv."
+        ) from error
 
 
 def _plain(heading: str) -> str:
-    """Return a heading as all ways to write it have it: `[REFERENCED_TABLE]`, `Referenced Table` → referenced table."""
+    """Normalise a heading: `[REFERENCED_TABLE]` and `Referenced Table` become `referenced table`."""
     return re.sub(r"[\W_]+", " ", heading).strip().casefold()
 
 
 def _measure(model: SemanticModel, row: Row) -> None:
-    told = row.get("measure description") or row.get("description") or None
-    model.table(row["table name"]).measures.append(Measure(row["measure name"], row["measure expression"], told))
+    description = row.get("measure description") or row.get("description") or None
+    model.table(row["table name"]).measures.append(Measure(row["measure name"], row["measure expression"], description))
 
 
 def _column(model: SemanticModel, row: Row) -> None:
@@ -95,4 +97,4 @@ _KINDS = (
     CsvKind("INFO.CALCDEPENDENCY", _NEEDS | {"table", "object"}, _dmv_dependency),
     CsvKind("list_expressions", frozenset({"name", "expression"}), _expression),
 )
-"""More particular lists before those whose headings they have, too."""
+"""Lists with more headings come before lists with a subset of them."""

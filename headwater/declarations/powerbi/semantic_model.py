@@ -1,11 +1,11 @@
-"""A semantic model as far as lineage asks, whatever listed it."""
+"""A semantic model, reduced to what lineage needs, from any source."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 class ModelColumn(NamedTuple):
-    """A column; expression: DAX of a calculated one; source: what it is called in its table's source."""
+    """A column. expression: DAX of a calculated column. source: its name in the source of its table."""
 
     name: str
     type: str | None = None
@@ -22,7 +22,7 @@ class Measure(NamedTuple):
 
 
 class CalcDependency(NamedTuple):
-    """What a list of calculation dependencies says: an object (COLUMN, MEASURE …) needs another."""
+    """An entry in a list of calculation dependencies: an object (COLUMN, MEASURE …) needs another."""
 
     table: str
     name: str
@@ -33,7 +33,7 @@ class CalcDependency(NamedTuple):
 
 @dataclass
 class ModelTable:
-    """A table; sources: M (or an entity's name) of its partitions; calculated: DAX of a calculated table."""
+    """A table. sources: M (or entity names) of its partitions. calculated: DAX of a calculated table."""
 
     name: str
     columns: list[ModelColumn] = field(default_factory=list)
@@ -44,7 +44,7 @@ class ModelTable:
 
 @dataclass
 class SemanticModel:
-    """A model; expressions: shared M by name; reports: names of what shows it; dependencies: None where not listed."""
+    """A model. expressions: shared M by name. reports: names of its reports. dependencies: None if not listed."""
 
     workspace: str
     name: str
@@ -55,5 +55,5 @@ class SemanticModel:
     dependencies: list[CalcDependency] | None = None
 
     def table(self, name: str) -> ModelTable:
-        """Return a table, new where none of that name is known."""
+        """Return a table, created if it does not exist."""
         return self.tables.setdefault(name, ModelTable(name))

@@ -1,1 +1,1 @@
-"""Where files lie, one module each: which there are, what is in them, and their end."""
+"""Stores of files, one module each: listing, reading and deleting files."""

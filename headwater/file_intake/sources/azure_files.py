@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from azure.storage.filedatalake import DataLakeFileClient
 
 RANGE_BYTES = 4 << 20
-"""Of one read: most files of a transport are read by one request."""
+"""Size of one read. Most files of a transport are read by one request."""
 PAGE = 1000
 _LIMITS: dict[str, Any] = {
     "connection_timeout": 10,
@@ -35,7 +35,7 @@ _HOST = re.compile(r"[\w.-]+\.dfs\.[\w.-]+")
 
 
 class AzurePlace(NamedTuple):
-    """A folder: address of the account, container (of OneLake: workspace), path in it without slashes at its ends."""
+    """A folder: address of the account, container (in OneLake the workspace), path without outer slashes."""
 
     account: str
     container: str
@@ -43,15 +43,15 @@ class AzurePlace(NamedTuple):
 
 
 class AzureFiles:
-    """A file or the files of a folder. Connects with the first request; not for several threads at once."""
+    """A file or the files of a folder. Connects with the first request; not thread-safe."""
 
-    look_every_s = 10.0  # each look costs requests
+    look_every_s = 10.0  # each listing costs requests
 
     def __init__(self, address: str, options: Mapping[str, str], client_id: str | None) -> None:
-        """Name the place; raises WrongSetting where the address is none.
+        """Set the address. Raises WrongSetting if it is not valid.
 
-        options: `account_name` and `account_key`, or `sas_token`, else the identity of this id, else one that is found;
-        `endpoint` in place of the account's own address.
+        options: `account_name` and `account_key`, or `sas_token`; without them the identity with `client_id`, or the
+        default one. `endpoint` replaces the account's own address.
         """
         self._address = address
         self._place = place_of(address)
@@ -65,7 +65,7 @@ class AzureFiles:
         self._files = FileSystemClient(account, self._place.container, credential, **_LIMITS)
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List them, in one walk; with a time folder by folder, so that those of earlier days are not looked into."""
+        """List the files in one walk; with a time folder by folder, so that folders of earlier days are skipped."""
         root = self._place.path
         below = self._below(root, since_us)
         try:
@@ -73,34 +73,35 @@ class AzureFiles:
         except FileGone:
             first = None
             if not self.find(root):
-                raise WrongSetting(f"Nothing is at {self._address}. Name a folder that is there.") from None
-        if first is None:  # an empty folder, or no folder at all
+                raise WrongSetting(f"{self._address} does not exist. Give an existing folder.") from None
+        if first is None:  # an empty folder, or not a folder
             file = self.find(root) if root else None
             below = iter([file] if file and file.size else [])
         listed = below if first is None else chain([first], below)
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Look at one path."""
+        """Return the file at one path; None if there is none."""
         from azure.core.exceptions import AzureError, ResourceNotFoundError  # noqa: PLC0415 - an extra
 
         try:
-            said: Any = self._files.get_file_client(path).get_file_properties()
+            properties: Any = self._files.get_file_client(path).get_file_properties()
         except ResourceNotFoundError:
             return None
         except AzureError as error:
             raise self._failed("read", error) from error
-        if said.get("metadata", {}).get("hdi_isfolder") or said.get("is_directory"):
+        if properties.get("metadata", {}).get("hdi_isfolder") or properties.get("is_directory"):
             return None
-        return FoundFile(path, path, said["size"], _us(said["last_modified"]), said["etag"].strip('"'))
+        modified_us, version = _us(properties["last_modified"]), properties["etag"].strip('"')
+        return FoundFile(path, path, properties["size"], modified_us, version)
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open it; each range must be of the version that the first one was of."""
+        """Open a file. All ranges are read from the version of the first one."""
         raw = RangedFile(self._files.get_file_client(found.path), found, self._address)
         return cast("BinaryIO", io.BufferedReader(raw, RANGE_BYTES))
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete the version that was listed."""
+        """Delete the version of a file that was listed."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -137,7 +138,7 @@ class AzureFiles:
         except AzureError as error:
             raise self._failed("list", error) from error
         for name in folders:
-            with suppress(FileGone):  # it went while its neighbours were listed
+            with suppress(FileGone):  # it was deleted while its siblings were listed
                 yield from self._below(name, since_us)
 
     def _failed(self, what: str, error: Exception) -> Retry:
@@ -145,10 +146,10 @@ class AzureFiles:
 
 
 class RangedFile(io.RawIOBase):
-    """A file at an address, read in ranges as they are asked for."""
+    """A file at an address, read in ranges on demand."""
 
     def __init__(self, client: "DataLakeFileClient", found: FoundFile, address: str) -> None:
-        """Ask for nothing yet."""
+        """Set up a file that has not been requested yet."""
         self._client = client
         self._size = found.size
         self._at = 0
@@ -156,24 +157,24 @@ class RangedFile(io.RawIOBase):
         self._address = address
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return where it stands."""
+        """Return the position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Stand at another byte."""
+        """Move to another byte."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read a range; raises FileGone where the file is not what it was at the first one."""
+        """Read a range. Raises FileGone if the file has changed since the first range was read."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
         from azure.core.exceptions import (  # noqa: PLC0415 - an extra
             AzureError,
@@ -201,7 +202,7 @@ class RangedFile(io.RawIOBase):
 
 
 def place_of(address: str) -> AzurePlace:
-    """Read `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`; raises WrongSetting naming the forms."""
+    """Parse `abfss://CONTAINER@HOST/PATH` or `https://HOST/CONTAINER/PATH`. Its WrongSetting lists the forms."""
     parts = urlsplit(address)
     path = unquote(parts.path).strip("/")
     container = parts.username
@@ -210,7 +211,7 @@ def place_of(address: str) -> AzurePlace:
     host = parts.hostname or ""
     if parts.scheme not in ("abfss", "https") or not container or not _HOST.fullmatch(host) or parts.query:
         raise WrongSetting(
-            f"{address.partition('?')[0]!r} is no folder in Azure. Write it like "
+            f"{address.partition('?')[0]!r} is not a valid address of a folder in Azure. Write it like "
             "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER, or of OneLake "
             "abfss://WORKSPACE@onelake.dfs.fabric.microsoft.com/LAKEHOUSE.Lakehouse/Files/FOLDER."
         )

@@ -1,4 +1,4 @@
-"""What every place of files can do, and what it is asked for."""
+"""The interface of stores of files."""
 
 import re
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ _UNFINISHED = (".tmp", ".inprogress", ".crc")
 class FoundFile(NamedTuple):
     """A file as it was listed.
 
-    identity: stays when it grows or is renamed, where the place knows of such a thing; else it is the path.
-    modified_us: by the clock of the place, since 1970-01-01 UTC; version: of its content, empty where there is none.
+    identity: unchanged when the file grows or is renamed, if the store has such an id; otherwise the path.
+    modified_us: by the clock of the store, since 1970-01-01 UTC; version: of its content, empty if the store has none.
     """
 
     path: str
@@ -26,48 +26,48 @@ class FoundFile(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the path as one line of text: a name may hold bytes that are none, line ends, and worse."""
+        """Return the path as one line of text: a name may contain line ends and invalid characters."""
         return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in self.path)
 
 
 class FileGone(Exception):
-    """It was there when the files were listed, or is another one now: the next look tells."""
+    """The file was deleted or replaced after it was listed. The next listing shows which."""
 
 
 class FileSource(Protocol):
-    """Files below one path. All methods raise Retry where the place does not answer."""
+    """Files below one path. All methods raise Retry if the store does not answer."""
 
     store: str
-    """Names the place among others: two files of one store and identity are one."""
+    """Identifies the store: two files with the same store and identity are the same file."""
 
     look_every_s: float
-    """Least time between two looks of who follows: a look costs requests."""
+    """Minimum time between two listings with --follow, because a listing costs requests."""
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List the files that were modified at or after a time, folders of earlier days left out.
+        """List the files that were modified at or after a time, without folders of earlier days.
 
-        A folder that may not be listed stands for itself: opening it says why.
+        A folder that may not be listed is returned itself; opening it raises the reason.
         """
 
     def find(self, path: str) -> FoundFile | None:
-        """Look at one path; None where no file is."""
+        """Return the file at one path; None if there is none."""
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open a file for reading from any byte on; raises FileGone, OSError where it may not be read."""
+        """Open a file for reading at any position. Raises FileGone, and OSError if it may not be read."""
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete a file unless it has changed since it was listed; tells whether it did."""
+        """Delete a file unless it has changed since it was listed. Return whether it was deleted."""
 
 
 def is_passed_over(name: str) -> bool:
-    """Tell whether a file or folder of this name is left alone: hidden, of Delta or Spark, or being written."""
+    """Return whether a file or folder of this name is ignored: hidden, of Delta or Spark, or being written."""
     return name.startswith(_HIDDEN) or name.endswith(_UNFINISHED)
 
 
 def is_earlier_day(name: str, since_us: int) -> bool:
-    """Tell whether a folder `dt=2026-03-01` is of a UTC day that ended a day or more before a time.
+    """Return whether a folder `dt=2026-03-01` is for a UTC day that ended a day or more before a time.
 
-    The day in between is looked into: a writer's clock lags, or its store took a batch hours after it was made.
+    The day in between is not skipped: a writer's clock may lag, or its store accepted a batch hours later.
     """
     found = _DAY.fullmatch(name)
     if not found:

@@ -21,20 +21,20 @@ class LocalFiles:
     """A file, or the files of a folder at any depth.
 
     Links to files are followed as long as they stay in the folder, links to folders are not. The path itself may be a
-    link: who names it means what it leads to.
+    link.
     """
 
     store = "file"
-    look_every_s = 0.5  # listing tells of mounted files, too, which no notice of the system does
+    look_every_s = 0.5  # by listing, because the system sends no notifications for mounted files
 
     def __init__(self, root: Path) -> None:
-        """Name the place; raises WrongSetting where neither file nor folder is."""
+        """Set the path. Raises WrongSetting if there is no file or folder."""
         self._root = root.expanduser().absolute()
         if not (self._root.is_file() or self._root.is_dir()):
-            raise WrongSetting(f"No file or folder {root}. Name one with events, or an address abfss://….")
+            raise WrongSetting(f"There is no file or folder {root}. Give one with events, or an address abfss://….")
 
     def files(self, since_us: int) -> Iterator[FoundFile]:
-        """List them in the order of the system."""
+        """List the files in the order of the system."""
         if self._root.is_dir():
             listed = _walk(self._root, since_us)
         else:
@@ -42,7 +42,7 @@ class LocalFiles:
         return (found for found in listed if found.modified_us >= since_us)
 
     def find(self, path: str) -> FoundFile | None:
-        """Look at one path."""
+        """Return the file at one path; None if there is none."""
         try:
             status = Path(path).stat()
         except OSError:
@@ -50,12 +50,12 @@ class LocalFiles:
         return _found(path, status) if stat.S_ISREG(status.st_mode) else None
 
     def open(self, found: FoundFile) -> BinaryIO:
-        """Open it if it is still the one that was listed.
+        """Open a file if it is still the one that was listed.
 
-        Raises OSError if it lies outside of the folder. That is judged on the opened file, so it does not matter which
-        part of the path became a link since it was listed.
+        Raises OSError if it is outside the folder. This is checked on the opened file, so it does not matter which part
+        of the path became a link since it was listed.
         """
-        try:  # without waiting for a writer, should it have become a pipe
+        try:  # without waiting for a writer, in case it has become a pipe
             descriptor = os.open(found.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except FileNotFoundError as error:
             raise FileGone(found.path) from error
@@ -68,7 +68,7 @@ class LocalFiles:
             ):
                 raise OSError(
                     errno.ELOOP,
-                    "it is a link that leads out of the folder, which is not followed. Name its target as a PATH",
+                    "it is a link to a file outside the folder, which is not followed. Give its target as a PATH",
                 )
         except BaseException:
             file.close()
@@ -76,21 +76,21 @@ class LocalFiles:
         return file
 
     def delete(self, found: FoundFile) -> bool:
-        """Delete it unless it has grown, is another, or is being written."""
+        """Delete a file unless it has grown, was replaced, or is being written."""
         if self.find(found.path) != found:
             return False
         try:
             return delete_unchanged(
                 Path(found.path), lambda status: _found(found.path, status)[2:] == found[2:]
-            )  # not its identity: not every mount keeps that over a rename
+            )  # without its identity, which some mounts change in a rename
         except OSError as error:
             raise WrongSetting(
-                f"{found.path} was taken and may not be deleted: {error.strerror}. Leave --keep out, or allow it."
+                f"{found.path} was ingested but cannot be deleted: {error.strerror}. Omit --keep, or allow deletion."
             ) from error
 
 
 def _opened_path(descriptor: int, path: str) -> str:
-    """Return where an opened file really lies; raises FileGone if another file is there now."""
+    """Return the real path of an opened file. Raises FileGone if another file is there now."""
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names as they are
     except OSError:  # a system without /proc
@@ -105,7 +105,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of each folder before those below it; a stack, for folders may be a thousand deep."""
+    """Yield the files of each folder before those below it; with a stack, because folders may be a thousand deep."""
     waiting = [str(root)]
     while waiting:
         folder = waiting.pop()
@@ -115,7 +115,7 @@ def _walk(root: Path, since_us: int) -> Iterator[FoundFile]:
 
 
 def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFile]:
-    """Yield the files of a folder, and add the names of those below it that are to be looked into."""
+    """Yield the files of a folder, and add the names of the subfolders to visit."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -127,7 +127,7 @@ def _listing(folder: str, folders: list[str], since_us: int) -> Iterator[FoundFi
                 elif found := _listed(entry):
                     yield found
     except FileNotFoundError:
-        return  # it went while its neighbours were listed
+        return  # it was deleted while its siblings were listed
     except OSError:
         yield FoundFile(folder, "", 0, since_us)
 
@@ -136,7 +136,7 @@ def _listed(entry: "os.DirEntry[str]") -> FoundFile | None:
     try:
         return _found(entry.path, entry.stat()) if entry.is_file() else None
     except OSError:
-        return None  # gone, or a link to nothing
+        return None  # deleted, or a dangling link
 
 
 def _found(path: str, status: os.stat_result) -> FoundFile:

@@ -1,4 +1,4 @@
-"""Which places of files there are, by how their paths begin."""
+"""Chooses the store of files by the beginning of a path."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +9,9 @@ from headwater.file_intake.sources.local_files import LocalFiles
 
 
 def open_source(path: str, options: Mapping[str, str], client_id: str | None) -> FileSource:
-    """Open the place that a path names; raises WrongSetting for one that no module here reads.
+    """Open the store that a path names. Raises WrongSetting for one that no module here reads.
 
-    options, client_id: of a place in Azure, see `AzureFiles`.
+    options, client_id: for a store in Azure, see `AzureFiles`.
     """
     scheme, _, rest = path.partition("://")
     if not rest:
@@ -23,6 +23,6 @@ def open_source(path: str, options: Mapping[str, str], client_id: str | None) ->
 
         return AzureFiles(path, options, client_id)
     raise WrongSetting(
-        f"{path!r}: {scheme}:// is not read here. Name a folder of this machine, mounted or not, or abfss://…; "
-        "`headwater-spark ingest` takes what Spark reads, s3a:// and hdfs:// among it."
+        f"{path!r}: {scheme}:// is not supported here. Give a local or mounted folder, or abfss://…; "
+        "`headwater-spark ingest` reads everything that Spark reads, such as s3a:// and hdfs://."
     )

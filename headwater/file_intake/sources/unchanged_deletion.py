@@ -1,4 +1,4 @@
-"""Deletes a file of this machine only as it was when it was looked at, whatever writers do in the same moment."""
+"""Deletes a local file only if it is unchanged since it was checked, even while others write to it."""
 
 import fcntl
 import os
@@ -12,11 +12,11 @@ from headwater.failpoints import reach
 
 
 def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool]) -> bool:
-    """Delete a file unless it has changed or somebody has it open to write; tells whether it did.
+    """Delete a file unless it has changed or a process has it open for writing. Return whether it was deleted.
 
-    It is renamed first: whoever opens it by its name from then on makes another one, and it is looked at once more when
-    nobody can come to it. One that stays has its name again, or `NUMBER.deleting` where another one has taken that; so
-    has one whose deletion was killed. Raises OSError where it may not be deleted.
+    The file is renamed first: a process that opens the old name from then on creates another file, and this one is
+    checked once more when no process can open it any more. A file that is not deleted gets its name back; it stays
+    `NUMBER.deleting` if another file has the name or if the deletion was killed. Raises OSError.
     """
     reach("deletion.looked")
     try:
@@ -33,11 +33,11 @@ def delete_unchanged(path: Path, is_unchanged: Callable[[os.stat_result], bool])
 
 
 def _is_being_written(file: BinaryIO) -> bool:
-    """Tell whether somebody has a file open to write, where the system knows: then it gives nobody a lease to read."""
+    """Return whether a process has a file open for writing, if the system knows: it then grants no read lease."""
     if sys.platform != "linux":
         return False
     try:
-        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # of who breaks it: the usual signal would end this process
+        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # when the lease is broken: the default would end this process
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
         return True
@@ -51,7 +51,7 @@ def _put_back(going: Path, path: Path) -> None:
         path.hardlink_to(going)
     except FileExistsError:
         return
-    except OSError:  # a place without links
+    except OSError:  # a file system without hard links
         if not path.exists():
             going.rename(path)
         return

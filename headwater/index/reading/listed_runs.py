@@ -6,7 +6,7 @@ from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.writing.announced_changes import NAMESPACE
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
-from headwater.paging import Cut, ListOrder, ListPage
+from headwater.paging import ListOrder, ListPage, ResultPage
 
 LOST = "LOST"
 """Asked for as a state: no end is known, and nothing was heard for long."""
@@ -56,24 +56,25 @@ class ListedRun(NamedTuple):
     time_us: int
 
 
-def listed_runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> Cut[ListedRun]:
+def listed_runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
     """Return a page of runs; raises WrongQuestion for a sort or a cursor of none."""
-    way = _ORDER.way(page)
+    order = _ORDER.page_order(page)
     live.sql.create_function("folded", 1, str.casefold, deterministic=True)
     where, values = _conditions(asked, page.folded, now_us)
     total = live.sql.execute(f"SELECT count(*) FROM runs r WHERE {where}", values).fetchone()[0]
-    direction, beyond = ("DESC", "<") if way.descending else ("ASC", ">")
-    if way.after is not None:
-        value, tie = way.after
-        where = f"{where} AND {way.key} {beyond}= ? AND ({way.key} {beyond} ? OR r.run > ?)"
+    direction, beyond = ("DESC", "<") if order.descending else ("ASC", ">")
+    if order.after is not None:
+        value, tie = order.after
+        where = f"{where} AND {order.key} {beyond}= ? AND ({order.key} {beyond} ? OR r.run > ?)"
         values += [value, value, tie]
     rows = live.sql.execute(
-        f"SELECT {way.key}, r.run, {_SHOWN} FROM {_NAMED} WHERE {where} ORDER BY {way.key} {direction}, r.run LIMIT ?",
+        f"SELECT {order.key}, r.run, {_SHOWN} FROM {_NAMED} WHERE {where} "
+        f"ORDER BY {order.key} {direction}, r.run LIMIT ?",
         (*values, page.limit + 1),
     ).fetchall()
     shown = rows[: page.limit]
     found = [ListedRun(key, live.names.name(job), *run) for _, _, key, job, *run in shown]
-    return Cut(found, total, _ORDER.cursor(way, shown[-1][:2]) if len(rows) > len(shown) > 0 else None)
+    return ResultPage(found, total, _ORDER.cursor(order, shown[-1][:2]) if len(rows) > len(shown) > 0 else None)
 
 
 def _conditions(asked: RunsAsked, text: str, now_us: int) -> tuple[str, list[Any]]:

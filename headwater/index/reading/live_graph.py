@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import json
 
-from headwater.collector import paused
+from headwater.garbage_collection import gc_paused
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.catalog_tables import DATASET, DELETED_JOB, DELETED_NAMESPACE
 from headwater.index.stored.content_table import SqliteContents
@@ -42,7 +42,7 @@ from headwater.lineage.runs.run_facts import Tag
 from headwater.lineage.runs.weighed import MOST, Weighed
 from headwater.lineage.time.snapshot import Remask, Seen, Snapshot, Stats
 from headwater.lineage.time.whole_rewrites import WholeRewrite, start_of_rewrite
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class LiveGraph(Snapshot):
         """Read all that counts; raises LakeUnavailable while there is no index."""
         self.path, self._rules = path, rules
         check_pages(path)
-        with or_closed(open_for_reading(path)) as self.sql:
+        with close_on_error(open_for_reading(path)) as self.sql:
             self._begin(remask)
         gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
 
@@ -120,7 +120,7 @@ class LiveGraph(Snapshot):
             return
         self.names.refresh()
         moved = self._names_in_time.refresh()
-        with paused():
+        with gc_paused():
             taken = (self._take_sets(), self._take_rewrites(), self._take_datasets())
             newest = max(*taken, self._newest_entity(), self.generation)
         self.moved, self.acted = newest if moved else self.moved, self._newest_act()

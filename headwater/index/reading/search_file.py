@@ -17,7 +17,7 @@ from headwater.index.stored.search_table import last_of, numbers_of
 from headwater.lineage.names.dataset_history import EVER_US
 from headwater.lineage.names.dataset_name import Name
 from headwater.nearest_names import nearest
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
@@ -81,7 +81,7 @@ class SearchFile:
 
     def __init__(self, path: Path):
         """Open the file; raises LakeUnavailable while there is no index."""
-        with or_closed(open_for_reading(path)) as self.sql:
+        with close_on_error(open_for_reading(path)) as self.sql:
             self._names = NameNumbers(self.sql)
             self._naming = SqliteNaming(self.sql, self._names)
         self._vocabulary = Vocabulary()

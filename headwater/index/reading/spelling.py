@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from headwater.nearest_names import slips_between
+from headwater.nearest_names import count_typos
 
 _ROUGH, _SURE = 4, 8
 
@@ -18,7 +18,7 @@ def slips(term: str) -> int:
 def distance(term: str, word: str, most: int) -> int | None:
     """Return the slips between a term and the nearest beginning of a word; None if they are more than `most`."""
     lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
-    found = min((slips_between(term, word[:length], most) for length in lengths), default=most + 1)
+    found = min((count_typos(term, word[:length], most) for length in lengths), default=most + 1)
     return found if found <= most else None
 
 

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from headwater.collector import paused
 from headwater.errors import IndexUnreadable
+from headwater.garbage_collection import gc_paused
 from headwater.index.home import IndexHome, Published
 from headwater.index.reading.live_graph import LiveGraph
 from headwater.index.reading.turns import Turns
@@ -76,7 +76,7 @@ class ViewOpener:
     @contextmanager
     def look(self, as_of: AsOf) -> Iterator[View]:
         """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
-        with paused():
+        with gc_paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
                     yield _view(live, rules, as_of)
@@ -89,7 +89,7 @@ class ViewOpener:
     def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
         """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
         if not as_of.is_derived:
-            with paused(), self._opened_index() as (live, rules):
+            with gc_paused(), self._opened_index() as (live, rules):
                 yield _view(live, rules, as_of), live
         else:
             with self.look(as_of) as view, self._opened_index() as (live, _):

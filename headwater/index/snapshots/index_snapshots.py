@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from headwater.atomic_files import atomic_write
 from headwater.errors import HeadwaterError
 from headwater.index.home import IndexHome
 from headwater.index.snapshots.snapshot_making import EVENTS, OLDEST_S, is_wanted, make_snapshot
@@ -13,8 +14,7 @@ from headwater.index.snapshots.snapshot_shelf import Shelf
 from headwater.index.snapshots.snapshot_taking import take_newest
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.object_store import ObjectStore
-from headwater.storage_faults import explain, on_disk
-from headwater.whole_files import write_whole
+from headwater.storage_faults import explain, transient_faults_as_retry
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class IndexSnapshots:
         """Note what the lake has forgotten by now; returns it. Raises LakeUnavailable, OSError."""
         forgotten = self._shelf(path).forgotten()
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._home.begun_note(path), forgotten.encode())
+        atomic_write(self._home.begun_note(path), forgotten.encode())
         return forgotten
 
     def is_outdated(self, path: Path) -> bool:
@@ -107,7 +107,8 @@ class IndexSnapshots:
         if shelf.forgotten() != forgotten:
             return False
         began, new = time.monotonic(), self._new
-        with on_disk("make a snapshot of the index"):  # the copy of it needs as much room as the index
+        # the copy of it needs as much room as the index
+        with transient_faults_as_retry("make a snapshot of the index"):
             made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
         self._made, self._new = time.monotonic(), self._new - new
         self._not_before = self._made + max(LEAST_S, _SHARE * (self._made - began))

@@ -15,7 +15,7 @@ from headwater.index.stored.damage import is_damage
 from headwater.index.stored.older_file import show_todays_tables
 from headwater.index.stored.page_sums import SUFFIX, check_pages, expect_copying
 from headwater.lineage.rules.rule_code import code_hash
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 from headwater.storage_faults import explain
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         check_pages(path)
         expect_copying(path)
-        with or_closed(_connect(path)) as connection:
+        with close_on_error(_connect(path)) as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
                 return connection
         connection.close()
@@ -142,7 +142,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         log.warning("The index file %s is damaged (%s). It is built again from the lake.", path.name, error)
     remove(path)
     try:
-        with or_closed(_connect(path)) as connection:
+        with close_on_error(_connect(path)) as connection:
             connection.executescript(
                 f"BEGIN;{SCHEMA}{CATALOG}PRAGMA application_id={code_of_rules()};PRAGMA user_version={FORMAT};COMMIT;"
             )
@@ -162,7 +162,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
         )
-        with or_closed(connection):
+        with close_on_error(connection):
             if OLDEST <= connection.execute("PRAGMA user_version").fetchone()[0] <= FORMAT:
                 if connection.execute("PRAGMA application_id").fetchone()[0] != code_of_rules():
                     show_todays_tables(connection, SCHEMA + CATALOG)
@@ -198,7 +198,7 @@ def code_of_rules() -> int:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
-    with or_closed(connection):
+    with close_on_error(connection):
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
         connection.execute("PRAGMA cache_size=-16384")

@@ -26,7 +26,7 @@ from headwater.lake.bronze_follower import (
 )
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.names.canonical_names import NameRules
-from headwater.storage_faults import on_disk
+from headwater.storage_faults import transient_faults_as_retry
 from headwater.tables import REJECTED
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class IndexFollower:
         """
         if not self._bronze.exists():
             return 0
-        with on_disk("bring the index up to date"):
+        with transient_faults_as_retry("bring the index up to date"):
             try:
                 indexer = self._open(rules)
                 return self._take_told(indexer, told) or self._step(indexer)

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from headwater.collector import paused
 from headwater.errors import InvalidEvent
 from headwater.events.cpu_budget import TOO_SLOW
 from headwater.events.event import Sent
 from headwater.events.position import Source
+from headwater.garbage_collection import gc_paused
 from headwater.index.reading.indexed_relations import SqliteRelatedRuns
 from headwater.index.stored.binding_table import SqliteNaming
 from headwater.index.stored.content_table import SqliteContents
@@ -43,7 +43,7 @@ from headwater.lineage.runs.event_reading import ReadShape, facts_reader
 from headwater.lineage.runs.recurring_runs import ContentTraits
 from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import members
-from headwater.opening import or_closed
+from headwater.resources import close_on_error
 
 
 class Indexer:
@@ -52,7 +52,7 @@ class Indexer:
     def __init__(self, path: Path, rules: NameRules, bound: WorkBound | None = None):
         """Open or create the file; it belongs to these rules for names alone. bound: what a batch may cost."""
         self._bound = bound or WorkBound()
-        with or_closed(open_for_writing(path)) as self._sql:
+        with close_on_error(open_for_writing(path)) as self._sql:
             self._sums = PageSums(path, self._sql)
             self._sums.checkpoint()
             self._begin(rules)
@@ -91,7 +91,7 @@ class Indexer:
             self._names.begin()
             self._store.search.begin()
             self._store.history.generation = self._facets.generation = self._generation
-            with paused():
+            with gc_paused():
                 self._store.places, self._store.told = places_of(self._sql, source, events), self._facets.told
                 self._apply(self._read(events, bodies), bodies)
             self._store.feed.write(self._generation)

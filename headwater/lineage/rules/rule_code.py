@@ -15,9 +15,9 @@ ROOTS = ("headwater.index.writing.indexer", "headwater.spark.refresh")
 """What derives rows from events; questions, which work on these rows, may change without building them anew."""
 
 _ELSEWHERE = (
-    "collector",
     "errors",
     "failpoints",
+    "garbage_collection",
     "lake.",
     "spark.one_pass",
     "spark.delta.layer_maintenance",

@@ -1,1 +1,1 @@
-"""A copy of log and lake that belong together, made while Headwater runs, and its way back."""
+"""Back up a matching pair of log and lake while Headwater is running, and restore it."""

@@ -1,7 +1,7 @@
-"""`headwater backup`: what follows is copied before what it follows, the log last: nothing acknowledged is missing.
+"""`headwater backup`: copy derived data before its source and the log last, so no acknowledged event is missing.
 
-Whatever was acknowledged before it began is in the lake's copy or, behind its watermark, in the log's, which is made
-later. A log copied first could end before the lake's watermark, and such a pair belongs to no one log.
+Every event acknowledged before the backup started is in the copy of the lake or, after its watermark, in the later copy
+of the log. If the log was copied first, it could end before the lake's watermark, and the two would not match.
 """
 
 import json
@@ -14,19 +14,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from headwater.atomic_files import atomic_write
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog.folder_claims import FolderClaims
 from headwater.eventlog.segments import sync_folder
 from headwater.eventlog.sqlite_reader import SqliteLogReader
 from headwater.failpoints import reach
-from headwater.local.backup.file_copies import Copies
+from headwater.local.backup.file_copies import BackupFiles
 from headwater.local.backup.table_copies import copy_lake
 from headwater.local.lake_files import open_lake_files
 from headwater.parser.log_match import check_log_is_of_lake
-from headwater.runtime.folders import existing_folder, folder_lock, usable
+from headwater.runtime.folders import existing_folder, folder_errors, folder_lock
 from headwater.runtime.storage import claims_folder, is_lake_remote, lake_folder, open_bronze
 from headwater.settings import Settings
-from headwater.whole_files import write_whole
 
 FORMAT = 1
 DATA = "data"
@@ -34,24 +34,24 @@ MANIFEST = "manifest.json"
 UNFINISHED = "unfinished"
 _DERIVED = ("index", "run")
 _LAST = ("lake", "log", "claims")
-"""In this order; everything else of the folder before them: what was taken of files, rules, sinks."""
+"""Copied in this order after everything else in the folder: the ledger of ingested files, rules, sinks."""
 _TRIES = 5
 
 
 def back_up(settings: Settings, target: Path) -> dict[str, Any]:
-    """Copy log, lake and all that is not derived into a new folder; Headwater may run meanwhile.
+    """Copy log, lake and everything that cannot be derived into a new folder; Headwater may be running.
 
-    One that was cut off is done again into the same folder. Returns what it holds, for people.
-    Raises WrongSetting for a folder that is in use or holds something else, Retry for storage that fails.
+    An interrupted backup can be repeated into the same folder. Returns a summary.
+    Raises WrongSetting if the folder is in use or contains other files, Retry if storage fails.
     """
     folder, target = existing_folder(settings), target.expanduser().resolve()
     for own in (folder, *([] if is_lake_remote(settings) else [lake_folder(settings)])):
         if target.is_relative_to(own):
-            raise WrongSetting(f"{target} lies in {own}, which is to be copied. Name a folder elsewhere.")
+            raise WrongSetting(f"{target} is inside {own}, which is being copied. Choose a folder elsewhere.")
     with folder_lock(folder, "backup", wait_s=0):
-        with usable(target):
+        with folder_errors(target):
             _begin(target)
-        copies, began = Copies(target), datetime.now(UTC).isoformat(timespec="seconds")
+        copies, began = BackupFiles(target), datetime.now(UTC).isoformat(timespec="seconds")
         tables, held = _copied(settings, folder, copies)
         manifest = {
             "format": FORMAT, "headwater": version("headwater"), "began": began, **held,
@@ -60,14 +60,14 @@ def back_up(settings: Settings, target: Path) -> dict[str, Any]:
         _finish(target, manifest)
     return {
         "in": str(target), **held, "tables": len(tables), "files": len(copies.files),
-        "bytes": sum(int(each["bytes"]) for each in copies.files.values()), "not in it": ", ".join(_left_out(settings)),
+        "bytes": sum(int(each["bytes"]) for each in copies.files.values()), "not in it": ", ".join(_excluded(settings)),
     }  # fmt: skip
 
 
 def _begin(target: Path) -> None:
     found = {path.name for path in target.iterdir()} if target.is_dir() else set()
     if found and UNFINISHED not in found:
-        raise WrongSetting(f"{target} is not empty. Name a new folder for the backup.")
+        raise WrongSetting(f"{target} is not empty. Choose a new folder for the backup.")
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     (target / UNFINISHED).touch()
     for left in (target / DATA, target / MANIFEST):
@@ -75,13 +75,13 @@ def _begin(target: Path) -> None:
     (target / DATA).mkdir(mode=0o700)
 
 
-def _copied(settings: Settings, folder: Path, copies: Copies) -> tuple[dict[str, int], dict[str, Any]]:
-    """Copy until log and lake fit: retention may take what the lake's copy, which is older, has not passed."""
+def _copied(settings: Settings, folder: Path, copies: BackupFiles) -> tuple[dict[str, int], dict[str, Any]]:
+    """Copy until log and lake match: retention may delete records after the older copy of the lake was made."""
     lost: set[bytes] = set()
     for left in reversed(range(_TRIES)):
         shutil.rmtree(copies.folder / DATA / "log", ignore_errors=True)
         try:
-            for path in _others(folder):
+            for path in _other_files(folder):
                 copies.copy(path, f"{DATA}/{path.relative_to(folder)}")
             tables = copy_lake(open_lake_files(settings), copies, f"{DATA}/lake")
             reach("backup.after_lake")
@@ -89,25 +89,25 @@ def _copied(settings: Settings, folder: Path, copies: Copies) -> tuple[dict[str,
             _copy_all(claims_folder(settings), copies, f"{DATA}/claims")
         except FileNotFoundError:
             continue
-        copies.keep_to_what_is_there()
-        held, missing = _held(settings, copies.folder / DATA)
-        if held and (missing <= lost or not left):  # gone before, too: nobody can copy them
+        copies.drop_missing()
+        held, missing = _copied_positions(settings, copies.folder / DATA)
+        if held and (missing <= lost or not left):  # missing before as well, so they cannot be copied
             return tables, {**held, "large bodies that are gone": len(missing)} if missing else held
         lost = missing
     raise LakeUnavailable(
-        "The log's retention takes what the lake has just passed, faster than it is copied. Raise `retain_hours` and "
-        "`retain_bytes`, or stop Headwater while it is backed up."
+        "The log's retention deletes records faster than they are copied. Raise `retain_hours` and "
+        "`retain_bytes`, or stop Headwater during the backup."
     )
 
 
-def _others(folder: Path) -> Iterator[Path]:
+def _other_files(folder: Path) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
         if entry.name not in (*_DERIVED, *_LAST):
             yield from (path for path in sorted(entry.rglob("*")) or [entry] if path.is_file())
 
 
-def _copy_all(folder: Path, copies: Copies, into: str) -> None:
-    """Copy a folder's files, oldest segments first; what retention took is not missed here (see `_held`)."""
+def _copy_all(folder: Path, copies: BackupFiles, into: str) -> None:
+    """Copy a folder's files, oldest segments first; skips files that retention deletes meanwhile."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
             copies.copy(path, f"{into}/{path.name}")
@@ -115,10 +115,10 @@ def _copy_all(folder: Path, copies: Copies, into: str) -> None:
             continue
 
 
-def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[bytes]]:
-    """Return how far the copies of log and lake are, None if there is a gap between them, and which claims are missing.
+def _copied_positions(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[bytes]]:
+    """Return how far the copies of log and lake are, None if there is a gap between them, and the missing claims.
 
-    Raises WrongSetting if the two do not belong together.
+    Raises WrongSetting if the log does not belong to the lake.
     """
     of_copy = settings.model_copy(update={"data": copy, "lake": None})
     if settings.log != "sqlite":
@@ -137,12 +137,12 @@ def _held(settings: Settings, copy: Path) -> tuple[dict[str, Any] | None, set[by
 def _finish(target: Path, manifest: dict[str, Any]) -> None:
     for place, _, _ in os.walk(target):
         sync_folder(Path(place))
-    write_whole(target / MANIFEST, json.dumps(manifest, indent=1).encode(), durable=True)
+    atomic_write(target / MANIFEST, json.dumps(manifest, indent=1).encode(), durable=True)
     (target / UNFINISHED).unlink()
     sync_folder(target)
 
 
-def _left_out(settings: Settings) -> list[str]:
+def _excluded(settings: Settings) -> list[str]:
     places = [settings.rules and f"rules ({settings.rules})", settings.sinks and f"sinks ({settings.sinks})"]
     places += [settings.keys_file and f"keys ({settings.keys_file})"]
     claims = settings.claims_url and "claims (in their container)"

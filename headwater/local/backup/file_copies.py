@@ -1,4 +1,4 @@
-"""Files into the folder of a backup: whole, on disk, and each with its hash."""
+"""Copy files into the folder of a backup, durably, and record their hashes."""
 
 import hashlib
 import os
@@ -12,33 +12,32 @@ from headwater.eventlog.segment_faults import using
 from headwater.eventlog.segments import open_readonly
 
 FileHashes = dict[str, dict[str, int | str]]
-"""Path in the backup → `bytes` and `sha256`."""
+"""Path in the backup to `bytes` and `sha256`."""
 
 _CHUNK = 1 << 20
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
-class Copies:
-    """What was copied into a folder so far."""
+class BackupFiles:
+    """The files copied into a backup so far."""
 
     def __init__(self, folder: Path) -> None:
-        """Copy nothing yet."""
         self.folder = folder
         self.files: FileHashes = {}
 
     def copy(self, source: Path, name: str) -> None:
-        """Copy a file, or a database as of one moment while others write it; raises LakeUnavailable, LogUnavailable."""
+        """Copy a file, or a consistent snapshot of a database in use; raises LakeUnavailable or LogUnavailable."""
         if source.name.endswith(_SIDE_FILES):
-            return  # what is in them comes with their database
+            return  # their content is part of the copied database
         with self._target(name, str(source)) as target:
             if source.suffix == ".sqlite":
                 _copy_database(source, target)
-                self.files[name] = described(target)
+                self.files[name] = file_entry(target)
             else:
                 self.files[name] = copy_file(source, target)
 
-    def take(self, pieces: Iterable[bytes], name: str, source: str) -> None:
-        """Copy what is read from elsewhere; source: its name, for people."""
+    def write(self, pieces: Iterable[bytes], name: str, source: str) -> None:
+        """Write a file from pieces; source: where they come from, for error messages."""
         with self._target(name, source) as target:
             self.files[name] = write_file(pieces, target)
 
@@ -51,15 +50,17 @@ class Copies:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise LakeUnavailable(f"Cannot copy {source} to {target}: {error}. Free space, or restore it.") from error
+            raise LakeUnavailable(
+                f"Cannot copy {source} to {target}: {error}. Check permissions and free disk space."
+            ) from error
 
-    def keep_to_what_is_there(self) -> None:
-        """Forget what was copied and taken away again."""
+    def drop_missing(self) -> None:
+        """Remove files from the record that no longer exist."""
         self.files = {name: found for name, found in self.files.items() if (self.folder / name).exists()}
 
 
 def copy_file(source: Path, target: Path) -> dict[str, int | str]:
-    """Copy a file; it is on disk when this returns. Returns its length and hash."""
+    """Copy a file durably; returns its length and hash."""
     return write_file(pieces_of(source), target)
 
 
@@ -71,7 +72,7 @@ def pieces_of(source: Path) -> Iterator[bytes]:
 
 
 def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
-    """Write a file; it is on disk when this returns. Returns its length and hash."""
+    """Write a file durably; returns its length and hash."""
     with target.open("wb") as written:
         digest = hashlib.sha256()
         for piece in pieces:
@@ -82,7 +83,7 @@ def write_file(pieces: Iterable[bytes], target: Path) -> dict[str, int | str]:
         return {"bytes": written.tell(), "sha256": digest.hexdigest()}
 
 
-def described(path: Path) -> dict[str, int | str]:
+def file_entry(path: Path) -> dict[str, int | str]:
     """Return the length and the hash of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -90,9 +91,9 @@ def described(path: Path) -> dict[str, int | str]:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy by SQLite's own backup, in one step: a writer beside it is neither stopped nor seen by halves.
+    """Copy with SQLite's backup in one step: a concurrent writer is not blocked, and its partial changes are not seen.
 
-    The copy needs no side files; whoever writes it next changes that.
+    The copy has no side files.
     """
     if not source.exists():
         raise FileNotFoundError(source)

@@ -1,4 +1,4 @@
-"""`headwater restore`: a backup back into an empty place, after every file of it was looked at."""
+"""`headwater restore`: verify every file of a backup, then copy it into an empty folder."""
 
 import hashlib
 import json
@@ -7,34 +7,34 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from headwater.atomic_files import atomic_write
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.eventlog.segments import sync_folder
 from headwater.failpoints import reach
 from headwater.local.backup.backing_up import DATA, FORMAT, MANIFEST, UNFINISHED
-from headwater.local.backup.file_copies import copy_file, described
+from headwater.local.backup.file_copies import copy_file, file_entry
 from headwater.local.lake_files import LakeFiles, open_lake_files
-from headwater.runtime.folders import MARKER, RESTORING, data_folder, usable
+from headwater.runtime.folders import MARKER, RESTORING, data_folder, folder_errors
 from headwater.runtime.storage import is_lake_remote, lake_folder
 from headwater.settings import Settings
-from headwater.whole_files import write_whole
 
 _SHOWN = 10
 
 
 def restore(settings: Settings, source: Path) -> dict[str, Any]:
-    """Bring a backup back into the data folder, and its lake to where the settings put it; both must be empty.
+    """Restore a backup into the data folder, and its lake to the configured location; both must be empty.
 
-    One that was cut off is done again. Returns what it holds, for people. Raises WrongSetting.
+    An interrupted restore can be repeated. Returns a summary. Raises WrongSetting.
     """
     source, folder = source.expanduser().resolve(), data_folder(settings)
     manifest = read_manifest(source)
     lake, is_inside = open_lake_files(settings), _is_inside(settings, folder)
     _check_empty(folder)
     _begin_lake(lake, hashlib.sha256((source / MANIFEST).read_bytes()).hexdigest(), is_inside=is_inside)
-    with usable(folder):
+    with folder_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(folder / MARKER, f"{RESTORING}\n".encode(), durable=True)
-    for path in {*folder.iterdir()} - {folder / MARKER}:  # of a restore that was cut off
+        atomic_write(folder / MARKER, f"{RESTORING}\n".encode(), durable=True)
+    for path in {*folder.iterdir()} - {folder / MARKER}:  # remains of an interrupted restore
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in manifest["files"]:
         if name != f"{DATA}/{MARKER}":
@@ -48,41 +48,47 @@ def restore(settings: Settings, source: Path) -> dict[str, Any]:
 
 
 def read_manifest(source: Path) -> dict[str, Any]:
-    """Return the manifest of a whole backup; raises WrongSetting that names what is missing or was changed."""
+    """Return the manifest of a complete backup; raises WrongSetting with the files that are missing or changed."""
     try:
         manifest: Any = json.loads((source / MANIFEST).read_text())
     except FileNotFoundError:
         is_begun = (source / UNFINISHED).exists()
-        what = "holds a backup that was cut off: back up into it again" if is_begun else "holds no backup"
+        what = "contains an interrupted backup: run the backup again" if is_begun else "does not contain a backup"
         raise WrongSetting(f"{source} {what} (it has no {MANIFEST}).") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise WrongSetting(f"Cannot read {source / MANIFEST}: {error}. Take another backup.") from error
-    if said := _misshapen(manifest):
+        raise WrongSetting(f"Cannot read {source / MANIFEST}: {error}. Use another backup.") from error
+    if problem := _manifest_problem(manifest):
         raise WrongSetting(
-            f"{source / MANIFEST} is no manifest of a backup: {said}. Nothing was restored. Copy the backup anew from "
-            "where it was kept, or take another backup."
+            f"{source / MANIFEST} is not a valid manifest: {problem}. Nothing was restored. Copy the backup again from "
+            "where it is stored, or use another backup."
         )
     if manifest["format"] > FORMAT:
-        raise WrongSetting(f"{source} was made by Headwater {manifest.get('headwater')}. Use that, or a newer one.")
+        made_by = manifest.get("headwater")
+        raise WrongSetting(f"{source} was made by Headwater {made_by}. Use that version or a newer one.")
     if strange := [name for name in manifest["files"] if not _is_ours(name)]:
-        raise WrongSetting(f"{source / MANIFEST} names {strange[0][:99]!r}, which no backup does. Nothing restored.")
-    wrong = [f"{name} {said}" for name, kept in manifest["files"].items() if (said := _fault(source / name, kept))]
+        raise WrongSetting(
+            f"{source / MANIFEST} contains the unexpected file name {strange[0][:99]!r}. Nothing was restored. "
+            "Use another backup."
+        )
+    wrong = [
+        f"{name} {fault}" for name, kept in manifest["files"].items() if (fault := _file_problem(source / name, kept))
+    ]
     if wrong:
         more = f", and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise WrongSetting(
-            f"The backup {source} is not whole: {'; '.join(wrong[:_SHOWN])}{more}. Nothing was restored. Copy it anew "
-            "from where it was kept, or take another backup."
+            f"The backup {source} is damaged: {'; '.join(wrong[:_SHOWN])}{more}. Nothing was restored. Copy it again "
+            "from where it is stored, or use another backup."
         )
-    return manifest  # type: ignore[no-any-return] # its form was looked at
+    return manifest  # type: ignore[no-any-return] # its structure was validated
 
 
-def _misshapen(manifest: Any) -> str | None:
-    """Return what a manifest lacks of its form, None if it has all that a restore reads."""
+def _manifest_problem(manifest: Any) -> str | None:
+    """Return what is wrong with the structure of a manifest, None if it is valid."""
     if not isinstance(manifest, dict):
-        return "it holds no JSON object"
+        return "it is not a JSON object"
     if type(manifest.get("format")) is not int:
         return "its `format` is not a whole number"
-    if manifest["format"] > FORMAT:  # its form may be another one
+    if manifest["format"] > FORMAT:  # a newer format may have another structure
         return None
     if not isinstance(manifest.get("files"), dict):
         return "its `files` is not an object of files by name"
@@ -92,14 +98,14 @@ def _misshapen(manifest: Any) -> str | None:
 
 
 def _is_ours(name: str) -> bool:
-    """Tell whether a file of a manifest goes to below the data folder or the lake, and nowhere else."""
+    """Return whether a file of a manifest belongs inside the data folder or the lake."""
     parts = PurePosixPath(name).parts
     return parts[:1] == (DATA,) and ".." not in parts and len(parts) > 1
 
 
-def _fault(path: Path, kept: dict[str, Any]) -> str | None:
+def _file_problem(path: Path, kept: dict[str, Any]) -> str | None:
     try:
-        return None if described(path) == kept else "was changed"
+        return None if file_entry(path) == kept else "was changed"
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
@@ -111,7 +117,7 @@ def _is_inside(settings: Settings, folder: Path) -> bool:
 
 
 def _check_empty(folder: Path) -> None:
-    """Raise WrongSetting unless the data folder is empty, or holds what a restore that was cut off left."""
+    """Raise WrongSetting unless the data folder is empty, or contains an interrupted restore."""
     marker = folder / MARKER
     begun = marker.is_file() and marker.read_text().strip() == RESTORING
     if not begun and folder.is_dir() and any(folder.iterdir()):
@@ -119,16 +125,16 @@ def _check_empty(folder: Path) -> None:
 
 
 def _begin_lake(lake: LakeFiles, backup: str, *, is_inside: bool) -> None:
-    """Note in a lake elsewhere of which backup it is made, which has to be alone there.
+    """Record in a separate lake which backup is being restored there.
 
-    Raises WrongSetting where it holds anything but what a restore of this backup, which was cut off, left. backup: the
-    digest of its manifest.
+    Raises WrongSetting if it contains anything except an interrupted restore of this backup. backup: hash of its
+    manifest.
     """
     if is_inside:
         return
     names = lake.names("")
     if names and lake.read(RESTORING) != backup.encode():
-        raise WrongSetting(f"{lake.address} is not empty. Move away what is there, or let `lake` name a new place.")
+        raise WrongSetting(f"{lake.address} is not empty. Move its content away, or set `lake` to a new location.")
     lake.write(RESTORING, backup.encode())
     lake.delete(name for name in names if name != RESTORING)
 
@@ -142,12 +148,12 @@ def _copy_back(source: Path, name: str, folder: Path, lake: LakeFiles) -> None:
             (folder / own).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             copy_file(source / name, folder / own)
     except OSError as error:
-        raise LakeUnavailable(f"Cannot restore {own}: {error}. Free space, then restore again.") from error
+        raise LakeUnavailable(f"Cannot restore {own}: {error}. Free disk space, then run the restore again.") from error
 
 
 def _finish(places: set[Path], folder: Path, source: Path) -> None:
-    """Let `headwater up` take the folder, once all else is on disk."""
+    """Release the folder to `headwater up`, once everything else is durable."""
     for place in places:
         for inside, _, _ in os.walk(place):
             sync_folder(Path(inside))
-    write_whole(folder / MARKER, (source / DATA / MARKER).read_bytes(), durable=True)
+    atomic_write(folder / MARKER, (source / DATA / MARKER).read_bytes(), durable=True)

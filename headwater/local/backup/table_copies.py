@@ -1,8 +1,8 @@
-"""The lake into a backup: each table as of one version, in an order in which nothing points at what is missing.
+"""Copy the lake into a backup: each table at one version, in an order that never leaves a dangling reference.
 
-Who follows is copied before what it follows: silver, gold and sinks before bronze; in bronze `events`, whose
-transaction is the watermark, before the tables whose rows a batch commits before it. A copy may so hold rows of a batch
-beyond its watermark, as after a kill: the parser knows these.
+Derived tables are copied before their source: silver, gold and sinks before bronze. Within bronze, `events`, whose
+transaction is the watermark, is copied before the tables that a batch commits first. As after a kill, the copy may
+contain rows of a batch beyond its watermark, which the parser recognises.
 """
 
 import json
@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from headwater.errors import LakeUnavailable
 from headwater.index.snapshots.snapshot_shelf import FOLDER as SNAPSHOTS
 from headwater.lake.delta_table import LakeTable
-from headwater.local.backup.file_copies import Copies
+from headwater.local.backup.file_copies import BackupFiles
 from headwater.local.lake_files import LakeFiles
 from headwater.storage_faults import explain
 from headwater.tables import BRONZE, STATE
@@ -26,17 +26,17 @@ _NUMBERED = re.compile(r"(\d{20})\.(json|checkpoint\..*parquet)")
 _LAST_FIRST = [f"bronze/{table.name}" for table in reversed(BRONZE)]
 
 
-def copy_lake(lake: LakeFiles, copies: Copies, into: str) -> dict[str, int]:
-    """Copy every table, and what lies beside them; returns the versions, by the tables' paths."""
+def copy_lake(lake: LakeFiles, copies: BackupFiles, into: str) -> dict[str, int]:
+    """Copy all tables and other files of the lake; returns the versions by table path."""
     tables, others = _found(lake)
     for name in others:
-        copies.take(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
+        copies.write(lake.pieces(name), f"{into}/{name}", f"{lake.address}/{name}")
     done = _layer_versions(lake, tables)
     return {name: _copy_table(lake, name, copies, f"{into}/{name}", done.get(name)) for name in tables}
 
 
 def _found(lake: LakeFiles) -> tuple[list[str], list[str]]:
-    """Return the tables, and the files beside them; snapshots of the index are as derived as the index itself."""
+    """Return the tables and all other files; snapshots of the index are skipped, because they can be derived."""
     names = lake.names("")
     tables = {table for name in names if (parted := name.partition(f"/{LOG}/"))[1] and (table := parted[0])}
     others = (name for name in names if not any(str(each) in tables for each in PurePosixPath(name).parents))
@@ -49,7 +49,7 @@ def _rank(table: str) -> tuple[bool, int, str]:
 
 
 def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
-    """Return the versions that the last whole pass has left: what a pass under way has written since is left out."""
+    """Return the table versions of the last complete pass, so that writes of an unfinished pass are left out."""
     found: dict[str, int] = {}
     for name in tables:
         layer, _, rest = name.partition("/")
@@ -66,35 +66,35 @@ def _layer_versions(lake: LakeFiles, tables: list[str]) -> dict[str, int]:
 
 
 def last_versions(state: str) -> Mapping[str, int]:
-    """Return the versions of a stored position of silver (`LayerPosition.versions`), by `layer/table`."""
+    """Return the versions in a stored position of silver (`LayerPosition.versions`), by `layer/table`."""
     kept = json.loads(state)
     found: Mapping[str, int] = kept[5] if len(kept) > 5 else {}
     return found
 
 
-def _copy_table(lake: LakeFiles, name: str, copies: Copies, into: str, wanted: int | None) -> int:
+def _copy_table(lake: LakeFiles, name: str, copies: BackupFiles, into: str, wanted: int | None) -> int:
     table = f"{lake.address}/{name}"
     try:
         handle = _opened(table, lake.options, wanted)
         version, files = handle.version(), handle.file_uris()
     except (DeltaError, OSError) as error:
         what = explain(error, "lake")
-        raise LakeUnavailable(f"Cannot read the Delta table at {table}: {what}. Back up again.") from error
+        raise LakeUnavailable(f"Cannot read the Delta table at {table}: {what}. Run the backup again.") from error
     for uri in files:
         _copy_once(lake, f"{name}/{uri.rpartition(f'/{name}/')[2]}", copies, f"{into}/{uri.rpartition(f'/{name}/')[2]}")
     for entry in _entries(lake, f"{name}/{LOG}", version):
         try:
             _copy_once(lake, f"{name}/{LOG}/{entry}", copies, f"{into}/{LOG}/{entry}")
         except FileNotFoundError:
-            continue  # cleaned away meanwhile: a checkpoint stands for it
+            continue  # deleted meanwhile by log clean-up, so a checkpoint replaces it
     _check_copy(copies.folder / into, version, len(files))
     return version
 
 
-def _copy_once(lake: LakeFiles, name: str, copies: Copies, into: str) -> None:
-    """Copy a file that is never changed, unless that was done."""
+def _copy_once(lake: LakeFiles, name: str, copies: BackupFiles, into: str) -> None:
+    """Copy an immutable file, unless it was already copied."""
     if into not in copies.files:
-        copies.take(lake.pieces(name), into, f"{lake.address}/{name}")
+        copies.write(lake.pieces(name), into, f"{lake.address}/{name}")
 
 
 def _opened(table: str, options: Mapping[str, str], wanted: int | None) -> DeltaTable:
@@ -103,12 +103,12 @@ def _opened(table: str, options: Mapping[str, str], wanted: int | None) -> Delta
     except DeltaError:
         if wanted is None:
             raise
-        # its log was cleaned away: since then only maintenance has written
+        # the log of that version was cleaned up: only maintenance has written since then
         return DeltaTable(table, storage_options=dict(options) or None)
 
 
 def _entries(lake: LakeFiles, log: str, version: int) -> Iterator[str]:
-    """Yield the entries up to a version, newest first: an older one that is cleaned away meanwhile is not needed."""
+    """Yield log entries up to a version, newest first, so that entries deleted meanwhile are not needed."""
     for name in sorted((name.removeprefix(f"{log}/") for name in lake.names(log)), reverse=True):
         numbered = _NUMBERED.fullmatch(name)
         if numbered and int(numbered[1]) <= version:
@@ -120,6 +120,6 @@ def _check_copy(table: Path, version: int, files: int) -> None:
         handle = DeltaTable(str(table), version=version)
         is_whole = len(handle.file_uris()) == files
     except DeltaError as error:
-        raise LakeUnavailable(f"The copy {table} cannot be read: {error}. Back up again.") from error
+        raise LakeUnavailable(f"The copy {table} cannot be read: {error}. Run the backup again.") from error
     if not is_whole:
-        raise LakeUnavailable(f"The copy {table} is not the version {version} that it was made of. Back up again.")
+        raise LakeUnavailable(f"The copy {table} does not match version {version} of its source. Run the backup again.")

@@ -1,1 +1,1 @@
-"""`headwater forget`: what one person or one dataset has left, out of everything that Headwater keeps."""
+"""`headwater forget`: erase what is stored about one person or one dataset."""

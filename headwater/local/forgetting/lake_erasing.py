@@ -1,4 +1,4 @@
-"""Out of bronze and of what sinks keep in the lake: rows, then every older file and log entry of their tables."""
+"""Erase rows from bronze and the sinks' table, then every older file and log entry of their tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -10,10 +10,10 @@ from headwater.failpoints import reach
 from headwater.lake.bronze_retention import BLANKED
 from headwater.lake.bronze_tables import REMOVED, Bronze
 from headwater.lake.delta_table import LakeTable
+from headwater.local.forgetting.forget_targets import ForgetTarget
 from headwater.local.forgetting.searching import AT_ONCE
-from headwater.local.forgetting.wanted import Wanted
 from headwater.local.lake_files import LakeFiles
-from headwater.sinks.running.sink_ledger import Ledger
+from headwater.sinks.running.sink_ledger import SinkLedger
 from headwater.tables import EVENTS, REFUSED, REJECTED, SINK_FAILURES
 
 T = TypeVar("T", int, str)
@@ -23,40 +23,40 @@ _BLANKED = {
     REJECTED.name: (*BLANKED, "field", "message"),
     REFUSED.name: ("key", "field", "message", "user_agent"),
 }
-"""Rows that the audit counts stay, without what they say."""
+"""Rows that the audit counts are kept without their content."""
 
 Place = tuple[str, str, int]
 """Epoch, partition, sequence."""
 
 
-class LakeFound:
-    """Rows of the lake that say what is wanted, by table; of events also their ids."""
+class LakeMatches:
+    """Rows of the lake that match the target, by table; and the ids of matching events."""
 
-    def __init__(self, bronze: Bronze, ledger: Ledger, wanted: Wanted) -> None:
-        """Read every row of these tables. Raises LakeUnavailable."""
+    def __init__(self, bronze: Bronze, ledger: SinkLedger, target: ForgetTarget) -> None:
+        """Read all rows of these tables; raises LakeUnavailable."""
         self._bronze, self._ledger = bronze, ledger
         self.places: dict[str, list[Place]] = {}
         self.event_ids: set[str] = set()
         for table in (EVENTS, REJECTED, REFUSED):
-            rows = _matching(bronze.tables[table.name], wanted) if bronze.exists() else ()
+            rows = _matching(bronze.tables[table.name], target) if bronze.exists() else ()
             for row in rows:
                 place = (row["incarnation"], row["partition"], row["sequence"])
                 self.places.setdefault(table.name, []).append(place)
                 self.event_ids |= {row["event_id"]} if table is EVENTS else set()
         failures = ledger.tables[SINK_FAILURES.name]
         self.failures = (
-            {row["event_id"] for row in _rows(failures) if row["event_id"] in self.event_ids or wanted.in_value(row)}
+            {row["event_id"] for row in _rows(failures) if row["event_id"] in self.event_ids or target.in_value(row)}
             if ledger.exists()
             else set()
         )
 
     def counts(self) -> Mapping[str, int]:
-        """Count them by table."""
+        """Return the number of rows by table."""
         found = {table.name: len(self.places.get(table.name, ())) for table in (EVENTS, REJECTED, REFUSED)}
         return {**found, SINK_FAILURES.name: len(self.failures)}
 
     def erase(self) -> None:
-        """Delete or blank them; dead letters first, which name events."""
+        """Delete or blank the rows; dead letters first, because they refer to events."""
         for ids in _portions(self.failures):
             named = ", ".join(f"'{each}'" for each in ids)
             self._ledger.tables[SINK_FAILURES.name].delete(f"event_id IN ({named})")
@@ -68,10 +68,10 @@ class LakeFound:
             reach("forget.after_events")
 
 
-def drop_history(table: LakeTable, files: LakeFiles) -> None:
-    """Delete every file that the newest version does not use, and the log before it.
+def delete_history(table: LakeTable, files: LakeFiles) -> None:
+    """Delete every file that the newest version does not use, and the log before that version.
 
-    Nobody may read or write the table, which lies in the lake of these files. Raises LakeUnavailable.
+    Nothing else may use the table. Raises LakeUnavailable.
     """
     try:
         handle = table.reopen()
@@ -81,7 +81,7 @@ def drop_history(table: LakeTable, files: LakeFiles) -> None:
         log = f"{table.uri.removeprefix(files.address).strip('/')}/_delta_log"
         files.delete(name for name in files.names(log) if _is_before(name, handle.version()))
     except (DeltaError, OSError) as error:
-        raise LakeUnavailable(f"Cannot delete older files of {table.uri}: {error}. Run it again.") from error
+        raise LakeUnavailable(f"Cannot delete older files of {table.uri}: {error}. Run the command again.") from error
 
 
 def _is_before(name: str, version: int) -> bool:
@@ -90,7 +90,7 @@ def _is_before(name: str, version: int) -> bool:
 
 
 def _conditions(places: Any) -> Iterator[str]:
-    """Say rows by their places: what is forgotten must not stand in the log of the table that forgets it."""
+    """Yield conditions by position, so that the log of the table does not contain the forgotten text."""
     by_partition: dict[tuple[str, str], list[int]] = {}
     for epoch, partition, sequence in places:
         by_partition.setdefault((epoch, partition), []).append(sequence)
@@ -105,8 +105,8 @@ def _portions(values: Iterable[T]) -> Iterator[list[T]]:
     return (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE))
 
 
-def _matching(table: LakeTable, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    return (row for row in _rows(table) if wanted.in_value(row))
+def _matching(table: LakeTable, target: ForgetTarget) -> Iterator[dict[str, Any]]:
+    return (row for row in _rows(table) if target.in_value(row))
 
 
 def _rows(table: LakeTable) -> Iterator[dict[str, Any]]:
@@ -114,4 +114,6 @@ def _rows(table: LakeTable) -> Iterator[dict[str, Any]]:
         for batch in table.reopen().to_pyarrow_dataset().to_batches(batch_size=AT_ONCE):
             yield from batch.to_pylist()
     except (DeltaError, OSError) as error:
-        raise LakeUnavailable(f"Cannot read {table.uri}: {error}. Nothing more was erased; run it again.") from error
+        raise LakeUnavailable(
+            f"Cannot read {table.uri}: {error}. Nothing else was erased. Run the command again."
+        ) from error

@@ -1,4 +1,4 @@
-"""Every file of data and lake, decoded: bytes as they are, rows of Parquet, bodies of the log."""
+"""Search every file of data folder and lake in decoded form: bytes, rows of Parquet, bodies of the log."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -13,55 +13,55 @@ from headwater.eventlog import RecordKind
 from headwater.eventlog.body_packing import unpack
 from headwater.eventlog.segment_faults import using
 from headwater.eventlog.segments import PACKED_SINCE, format_of, open_readonly
-from headwater.local.forgetting.wanted import Wanted, value_of
+from headwater.local.forgetting.forget_targets import ForgetTarget, value_of
 from headwater.local.lake_files import LakeFiles
 
 AT_ONCE = 256
-"""Rows that are decoded at once."""
+"""Number of rows decoded in one step."""
 
 LogRow = tuple[int, RecordKind, str, bytes]
-"""Sequence, kind, `http`, body as it was sent."""
+"""Sequence, kind, `http`, body as sent."""
 
 
-def files_with(paths: Iterable[Path], wanted: Wanted) -> tuple[list[Path], int]:
-    """Return the files of this machine that say what is wanted, and how many were looked at.
+def matching_files(paths: Iterable[Path], target: ForgetTarget) -> tuple[list[Path], int]:
+    """Return the matching files of this machine, and the number of files searched.
 
-    Raises LogUnavailable, OSError: a file that cannot be read proves nothing.
+    Raises LogUnavailable or OSError, since a file that cannot be read proves nothing.
     """
     found, looked = [], 0
     for path in paths:
         looked += 1
-        if is_in_segment(path, wanted) or is_in_content(path.name, path.read_bytes(), wanted):
+        if is_in_segment(path, target) or is_in_content(path.name, path.read_bytes(), target):
             found.append(path)
     return found, looked
 
 
-def stored_with(files: LakeFiles, names: Iterable[str], wanted: Wanted) -> tuple[list[str], int]:
-    """Return the same of files of the lake, by their names; one that has gone says nothing."""
+def matching_lake_files(files: LakeFiles, names: Iterable[str], target: ForgetTarget) -> tuple[list[str], int]:
+    """Return the matching files of the lake by name, and the number of files searched; deleted files do not match."""
     found, looked = [], 0
     for name in names:
         looked += 1
         content = files.read(name)
-        if content is not None and is_in_content(name, content, wanted):
+        if content is not None and is_in_content(name, content, target):
             found.append(name)
     return found, looked
 
 
-def is_in_segment(path: Path, wanted: Wanted) -> bool:
-    """Tell whether a segment of the log says what is wanted; False for any other file."""
+def is_in_segment(path: Path, target: ForgetTarget) -> bool:
+    """Return whether a segment of the log matches; False for any other file."""
     if path.suffix != ".sqlite" or path.parent.name != "log":
         return False
     with using(path), closing(open_readonly(path)) as connection:
         form = format_of(connection)
         rows = connection.execute("SELECT sequence, kind, http, body FROM records")
-        return any(is_in_record(log_row(row, form), wanted) for row in rows)
+        return any(is_in_record(log_row(row, form), target) for row in rows)
 
 
-def is_in_content(name: str, content: bytes, wanted: Wanted) -> bool:
-    """Tell whether a file says what is wanted, in its bytes or, of Parquet, in the rows that they decode to."""
-    if name.endswith(".parquet") and any(wanted.in_value(row) for row in _rows_of(content)):
+def is_in_content(name: str, content: bytes, target: ForgetTarget) -> bool:
+    """Return whether a file matches, in its bytes or, for Parquet, in its decoded rows."""
+    if name.endswith(".parquet") and any(target.in_value(row) for row in _rows_of(content)):
         return True
-    return wanted.in_bytes(content)
+    return target.in_bytes(content)
 
 
 def _rows_of(content: bytes) -> Iterator[dict[str, Any]]:
@@ -71,7 +71,7 @@ def _rows_of(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
-    """Return a row of table `records`, its body unpacked; form: of its segment. Raises LogUnavailable if it cannot."""
+    """Return a row of table `records` with its body unpacked; form: format of the segment. Raises LogUnavailable."""
     sequence, kind, http, body = row
     try:
         unpacked = unpack(body) if kind == RecordKind.EVENT and form >= PACKED_SINCE else body
@@ -80,7 +80,7 @@ def log_row(row: tuple[int, int, str, bytes], form: int) -> LogRow:
     return sequence, RecordKind(kind), http, unpacked
 
 
-def is_in_record(row: LogRow, wanted: Wanted) -> bool:
-    """Tell whether a record of the log says what is wanted; a large body lies elsewhere."""
+def is_in_record(row: LogRow, target: ForgetTarget) -> bool:
+    """Return whether a record of the log matches; large bodies are searched separately."""
     _, _, http, body = row
-    return wanted.in_value(value_of(body)) or wanted.in_value(value_of(http.encode("utf-8", "replace")))
+    return target.in_value(value_of(body)) or target.in_value(value_of(http.encode("utf-8", "replace")))

@@ -1,1 +1,1 @@
-"""What answers look like: the schemas of the OpenAPI document. Tests hold every answer against them."""
+"""Types of answers. The OpenAPI document is generated from them, and tests validate every answer against them."""

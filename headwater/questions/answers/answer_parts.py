@@ -1,4 +1,4 @@
-"""Parts of many answers, and what a refusal looks like."""
+"""Types that many answers share, and the type of errors."""
 
 from typing import Annotated, Literal
 
@@ -8,36 +8,36 @@ from headwater.lineage.edges.origins import Origin
 
 
 class AnswerStruct(Struct, forbid_unknown_fields=True):
-    """An answer, or a part of one, has these members and no others."""
+    """Base class of answers and their parts. Unknown members are not allowed."""
 
 
 Mode = Literal["value", "any"]
 Count = Annotated[int, Meta(ge=0)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-MaskedOnTheWay = Annotated[bool, Meta(description="Every way between it and the asked column has a step that masks.")]
-"""Of the way, never of the column: upstream a plaintext source may be behind a step that masks."""
+MaskedOnTheWay = Annotated[bool, Meta(description="Every path between it and the requested column has a masking step.")]
+"""Describes the path, never the column itself: in an upstream answer, an unmasked source may be masked on the way."""
 
 
 class ListAnswer(AnswerStruct, kw_only=True):
-    """A page of a list, beside its `items`.
+    """One page of a list.
 
-    totalCount: of all items that were asked for, on all pages; truncated: there are more; next: the `cursor` of the
-    next page, null on the last.
+    totalCount: number of matching items on all pages. truncated: more items exist. next: the `cursor` of the next page,
+    null on the last page.
     """
 
-    totalCount: Count  # noqa: N815 - as answers have had it from the first
+    totalCount: Count  # noqa: N815 - for compatibility
     truncated: bool
     next: str | None
 
 
 class Displayed(AnswerStruct, kw_only=True):
-    """A thing that may be a dataset; display_name: its display name, left out where it is the canonical name."""
+    """An object that may be a dataset. display_name: its display name, omitted if it equals the canonical name."""
 
     display_name: str | UnsetType = UNSET
 
 
 class Dataset(Displayed):
-    """A dataset by its canonical name; display_name: the name that people know, left out where it is the same."""
+    """A dataset by its canonical name. display_name: its display name, omitted if it equals the canonical name."""
 
     namespace: str
     dataset: str
@@ -51,13 +51,13 @@ class Job(AnswerStruct):
 
 
 class Column(Dataset):
-    """A column; null stands for the whole dataset."""
+    """A column; null means the whole dataset."""
 
     column: str | None
 
 
 class StepTransformation(AnswerStruct):
-    """What a step does to a value."""
+    """The transformation of a step."""
 
     type: Literal["DIRECT", "INDIRECT"]
     subtype: str | None
@@ -66,10 +66,11 @@ class StepTransformation(AnswerStruct):
 
 
 class Via(Column):
-    """The last step to a column: from where, by which job, how, and who says so.
+    """The last step into a column: its source, job, transformation and origin.
 
-    doubtful: the producer reports the step from a name that the SQL of its run explains otherwise (rule 4.10), so it
-    proves neither masking nor that a column is unused. presumed_retired: the job is presumed retired (rule 6.12).
+    doubtful: the producer reports the step from a name that the SQL of its run explains differently (rule 4.10), so it
+    proves neither masking nor that a column is unused.
+    presumed_retired: the job is presumed retired (rule 6.12).
     """
 
     job: Job
@@ -80,7 +81,7 @@ class Via(Column):
 
 
 class PathStep(Column):
-    """A column on a way, and how it was reached."""
+    """A column on a path, and the step into it."""
 
     via: Via
 
@@ -93,7 +94,10 @@ class PossibleLink(Dataset):
 
 
 class UnfinishedRun(AnswerStruct):
-    """The newest run of a job that reports the same and did not complete; state: RUNNING (or lost), FAIL or ABORT."""
+    """A run that did not complete, the newest of its job with the same lineage.
+
+    state: RUNNING (or lost), FAIL or ABORT.
+    """
 
     run: str
     job: Job
@@ -102,7 +106,7 @@ class UnfinishedRun(AnswerStruct):
 
 
 class FormerLocation(AnswerStruct):
-    """The name that a location had last, and since when that means another one (rule 2.4)."""
+    """The name that a location had last, and the time since which this name means another location (rule 2.4)."""
 
     namespace: str
     name: str
@@ -110,7 +114,7 @@ class FormerLocation(AnswerStruct):
 
 
 class JobUnread(AnswerStruct):
-    """Why nothing, or not all, follows from the SQL of a job."""
+    """The reason why the SQL of a job was not used, or only a part of it."""
 
     job: Job
     reason: str
@@ -120,14 +124,14 @@ StopReason = Literal["no_columns", "no_input", "no_output", "not_completed", "ev
 
 
 class Stop(Dataset):
-    """A dataset at which column lineage stops because of what `jobs` do not report.
+    """A dataset at which column lineage stops because `jobs` do not report enough.
 
-    reason: `no_columns`: lineage of whole tables goes on to `onward`; `no_input`: the jobs write the dataset and report
-    no input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
-    complete, so it is not known what they did; `events_removed`: events before `events_removed_before` (a day, UTC)
-    were removed, so more lineage may have existed.
-    unread: why nothing, or not all, follows from a job's SQL; may_be_connected: where lineage may go on within an
-    application.
+    reason: `no_columns`: table lineage continues to `onward`; `no_input`: the jobs write the dataset and report no
+    input; `no_output`: they read it and report no output; `not_completed`: `runs` that read or write it did not
+    complete, so their effect is unknown; `events_removed`: events before `events_removed_before` (a day, UTC) were
+    removed, so more lineage may have existed.
+    unread: why the SQL of a job was not used, or only a part of it. may_be_connected: datasets of the same application
+    at which lineage may continue.
     """
 
     reason: StopReason
@@ -140,9 +144,11 @@ class Stop(Dataset):
 
 
 class Error(AnswerStruct):
-    """Why a request was not answered: what, where, what to do; for a name nobody knows the nearest ones.
+    """An error.
 
-    behind: events wait that may know the name; the age of the oldest in seconds.
+    error: what happened. field: the parameter. fix: what to do. nearest: names similar to an unknown one.
+
+    behind: waiting events may contain the name; the age of the oldest one in seconds.
     """
 
     error: str

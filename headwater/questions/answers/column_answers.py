@@ -1,4 +1,4 @@
-"""Answers about single columns: who may read them, who needs them, and what they are called."""
+"""Answers about single columns: exposure, verdicts and names."""
 
 from typing import Literal
 
@@ -22,9 +22,9 @@ from headwater.questions.answers.answer_parts import (
 
 
 class SurfaceVia(Displayed, kw_only=True):
-    """The last step to a column; only its job where it was written without column lineage.
+    """The last step into a column. If the column was written without column lineage, only the job is set.
 
-    unread: why nothing, or not all, follows from the SQL of that job. not_completed: the run that may have written the
+    unread: why the SQL of the job was not used, or only a part of it. not_completed: the run that may have written the
     column.
     """
 
@@ -41,12 +41,14 @@ class SurfaceVia(Displayed, kw_only=True):
 
 
 class SurfaceItem(Column):
-    """A column that has the tag or may hold a tagged value; `how` is a reason in words where nobody says.
+    """A column that has the tag or may contain a tagged value.
 
-    tagged: the column has the tag itself, and `exposure` is the state of its own writes.
-    exposed_until: newest executions do not write it in the clear, and rows that were written so up to then may still be
-    there. earlier: only earlier writes lead there, whose rows no whole rewrite has replaced. former: the name that
-    meant its dataset, where no name does any more.
+    how: the last transformation, or a text if none is reported. tagged: the column itself has the tag, and `exposure`
+    describes its own writes.
+    exposed_until: newest executions do not write the column unmasked, but rows that were written unmasked until this
+    time may still be there.
+    earlier: only earlier writes reach the column, and no whole rewrite has replaced their rows. former: set if no name
+    means the dataset any more.
     """
 
     exposure: Literal["exposed", "once_exposed", "unknown", "masked"]
@@ -60,10 +62,10 @@ class SurfaceItem(Column):
 
 
 class Exposures(AnswerStruct):
-    """How many columns there are of each exposure, whichever of them are listed.
+    """Number of columns for each exposure, whether they are listed or not.
 
-    once_exposed: with the masked and unknown ones that have an `exposed_until`; tagged: of all, those that have the tag
-    themselves.
+    once_exposed: includes masked and unknown columns with an `exposed_until`. tagged: columns of any exposure that have
+    the tag themselves.
     """
 
     exposed: Count
@@ -74,10 +76,10 @@ class Exposures(AnswerStruct):
 
 
 class Surface(ListAnswer):
-    """The masking surface.
+    """The masking surface: all columns that have a tag or may contain values of tagged columns.
 
-    events_removed_before: the day (UTC) before which events were removed, so that columns may be missing and no column
-    is proven to be masked.
+    events_removed_before: events before this day (UTC) were removed, so columns may be missing and no column is proven
+    to be masked.
     """
 
     tag: str
@@ -88,7 +90,7 @@ class Surface(ListAnswer):
 
 
 class Showing(AnswerStruct):
-    """A batch job that read a dataset and wrote nothing, and when it last did."""
+    """A batch job that read a dataset and wrote nothing, with the time of its last read."""
 
     job: Job
     time: Time | None
@@ -98,14 +100,17 @@ Word = Literal["used", "unused", "unknown"]
 
 
 class Verdict(Column):
-    """Whether a column may be dropped.
+    """Whether a column can be dropped.
 
-    read_before_recreation: its readers read the dataset before it was last made anew, none since.
-    readers: position of its dataset in the answer's `readers`.
-    readers_only: its dataset has a complete list of columns, and only lists of readers or lineage name this one since.
-    earlier: no newest execution uses it, but an earlier one within the window did. last_used: when a run last did,
-    be it before the window; null where none is known. observed_since: since when runs are known that read it, or for
-    an unused column its dataset. presumed_retired: all jobs in `read_by` are presumed retired (rule 6.12).
+    read_before_recreation: its readers only read the dataset before it was last recreated.
+    readers: position of its dataset in the `readers` of the answer.
+    readers_only: the dataset has a complete list of columns, and only later lists of readers or lineage name this
+    column.
+    earlier: no newest execution uses it, but an earlier one within the window did.
+    last_used: time of the last use by any run, also before the window; null if none is known.
+    observed_since: start of the period in which runs that use it are known, or, for an unused column, runs that read
+    its dataset.
+    presumed_retired: all jobs in `read_by` are presumed retired (rule 6.12).
     shown_by: deprecated, removed in the version after the next: use `shown_by` of the dataset's entry in `readers`.
     """
 
@@ -125,7 +130,7 @@ class Verdict(Column):
 
 
 class Verdicts(AnswerStruct):
-    """How many columns there are of each verdict, whichever of them are listed."""
+    """Number of columns for each verdict, whether they are listed or not."""
 
     used: Count
     unused: Count
@@ -133,7 +138,7 @@ class Verdicts(AnswerStruct):
 
 
 class Reason(AnswerStruct):
-    """How many columns have a verdict for one reason."""
+    """Number of columns with the same verdict and reason."""
 
     verdict: Word
     reason: str
@@ -143,10 +148,10 @@ class Reason(AnswerStruct):
 class DatasetReaders(Dataset):
     """The jobs that read a dataset, and those of them that report no column lineage for it.
 
-    shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs that list it as an input and did
-    not complete. unread: the readers whose SQL would tell more if it were read, with the reason why it is not.
-    former: the name that meant it, where no name does any more. presumed_retired: the jobs among them that are presumed
-    retired (rule 6.12); they come last.
+    shown_by: batch jobs that read the dataset and wrote nothing. not_completed: runs with the dataset as input that did
+    not complete.
+    unread: readers whose SQL was not used, with the reason. former: set if no name means the dataset any more.
+    presumed_retired: the jobs that are presumed retired (rule 6.12); they come last in `jobs`.
     """
 
     jobs: list[Job]
@@ -161,8 +166,8 @@ class DatasetReaders(Dataset):
 class Unused(ListAnswer):
     """Columns with verdicts.
 
-    readers: of each dataset that an item is of, once; reasons: the most frequent first; hidden: system tables that
-    were left out; former_hidden: locations that no name means any more, which were.
+    readers: one entry for each dataset of the items. reasons: most frequent first. hidden: number of omitted system
+    tables. former_hidden: number of omitted former locations.
     """
 
     items: list[Verdict]
@@ -174,7 +179,7 @@ class Unused(ListAnswer):
 
 
 class NameStep(AnswerStruct):
-    """What one rule made of a name."""
+    """A rule that applied to a name, with the new name and the reason."""
 
     rule: str
     namespace: str
@@ -183,7 +188,7 @@ class NameStep(AnswerStruct):
 
 
 class Names(AnswerStruct):
-    """Which dataset a name means."""
+    """The dataset or job that a name means."""
 
     canonical: Job
     rules_hash: str
@@ -191,7 +196,7 @@ class Names(AnswerStruct):
 
 
 class Rules(AnswerStruct):
-    """Which rules are in force."""
+    """The active rules."""
 
     rules_hash: str
     names_hash: str
@@ -203,7 +208,7 @@ class Rules(AnswerStruct):
 
 
 class Found(Displayed):
-    """Something that is called so."""
+    """A search result."""
 
     kind: Literal["job", "dataset", "alias", "column", "tag"]
     namespace: str
@@ -217,6 +222,6 @@ class Found(Displayed):
 
 
 class SearchAnswer(ListAnswer):
-    """What was found, best first."""
+    """Search results, best first."""
 
     items: list[Found]

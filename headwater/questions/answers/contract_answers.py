@@ -1,4 +1,4 @@
-"""What is observed of a dataset, as far as a data contract speaks of it."""
+"""Observed facts of a dataset, from which contracts are generated and against which they are checked."""
 
 from msgspec import field
 
@@ -15,8 +15,8 @@ from headwater.questions.answers.answer_parts import (
 from headwater.questions.answers.health_answers import Owner, Status
 
 
-class Broke(AnswerStruct):
-    """The run that made something as it is, null where an event of no run did, or no run is known; and when."""
+class RunReference(AnswerStruct):
+    """The run that caused a state, and the time. run: null if the event had no run, or no run is known."""
 
     run: str | None
     time: Time | None
@@ -24,10 +24,10 @@ class Broke(AnswerStruct):
 
 
 class ContractSource(Dataset):
-    """A column that another is made of, by value.
+    """A column upstream of another one, by value.
 
-    distance: 1 feeds the column itself; into: what it feeds on the way; steps: what is done to it there; masked: every
-    way from it to the column masks; since: the newest run that made the shortest way as it is.
+    distance: 1 for direct sources. into: the next column on the path. steps: the transformations of that step. masked:
+    every path from the source to the column masks. since: the newest run that changed the shortest path.
     """
 
     column: str
@@ -36,29 +36,29 @@ class ContractSource(Dataset):
     job: Job
     steps: list[StepTransformation]
     masked: MaskedOnTheWay
-    since: Broke
+    since: RunReference
 
 
 class ContractTag(AnswerStruct):
-    """A tag of a dataset or a column; since: what put it there."""
+    """A tag of a dataset or a column. since: the run that added it."""
 
     key: str
     value: str
-    since: Broke
+    since: RunReference
 
 
 class ContractExposure(AnswerStruct):
-    """A tag whose values a column may hold though it does not carry it: `exposed`, `unknown` or `masked`."""
+    """A tag whose values a column may contain although it does not have the tag: `exposed`, `unknown` or `masked`."""
 
     tag: str
     exposure: str
-    since: Broke
+    since: RunReference
 
 
 class ContractColumn(AnswerStruct):
-    """A column of the newest schema; type: as sent; changed: the run that gave it this type.
+    """A column of the newest schema. type: as sent. changed: the run that gave it this type.
 
-    readers_only: only lists of readers name it, in a dataset of which a complete list of columns is known.
+    readers_only: the dataset has a complete list of columns, and only lists of readers name this column.
     """
 
     name: str
@@ -67,60 +67,61 @@ class ContractColumn(AnswerStruct):
     tags: list[ContractTag]
     exposures: list[ContractExposure]
     sources: list[ContractSource]
-    changed: Broke
+    changed: RunReference
     readers_only: bool = False
 
 
 class EndedStep(AnswerStruct):
-    """A step between two columns that counts no more, with the run that ended it."""
+    """A step between two columns that no longer counts, with the run that ended it."""
 
     from_: Column = field(name="from")
     into: Column
-    ended: Broke
+    ended: RunReference
 
 
 class EndedColumn(AnswerStruct):
-    """A column that the newest schema has no more, with the run whose schema was the first without it."""
+    """A column that is missing in the newest schema, with the run that sent the first schema without it."""
 
     name: str
-    ended: Broke
+    ended: RunReference
 
 
 class NotListedColumn(AnswerStruct):
-    """A column that no job lists any more that reads the dataset, which no run writes.
+    """A column of a dataset that no run writes and whose readers no longer list the column.
 
-    listed: when a list last had it; since: the run with whose list no newest list has it.
+    listed: time of the last list with the column. since: the run whose list was the last of the readers' newest lists
+    to lack it.
     """
 
     name: str
     listed: Time
-    since: Broke
+    since: RunReference
 
 
 class EndedTag(AnswerStruct):
-    """A tag that was taken back; column: null where it was on the dataset."""
+    """A removed tag. column: null if the dataset had the tag."""
 
     column: str | None
     key: str
-    ended: Broke
+    ended: RunReference
 
 
 class ContractWriter(AnswerStruct):
-    """A job that writes the dataset; since: its first run that did.
+    """A job that writes the dataset. since: its first run that did.
 
-    opaque: since when its runs no more say which columns they write of which, null while they do.
+    opaque: since when its runs report no column lineage, null if they report it.
     """
 
     job: Job
-    since: Broke
-    opaque: Broke | None
+    since: RunReference
+    opaque: RunReference | None
 
 
 class ContractService(AnswerStruct):
-    """How a dataset is served, by observation.
+    """Observed service levels of a dataset.
 
-    usual_seconds, longest_seconds: between two writes, where it has a rhythm; age_seconds: of the newest completed
-    write; rows: that said it wrote; newest: its run; failed: the run that failed since.
+    usual_seconds, longest_seconds: between two writes, if there is a rhythm. age_seconds: age of the newest completed
+    write. rows: number of rows that this write reported. newest: its run. failed: the run that failed since.
     """
 
     status: Status
@@ -129,24 +130,24 @@ class ContractService(AnswerStruct):
     longest_seconds: Count | None
     age_seconds: float | None
     rows: Count | None
-    newest: Broke
-    failed: Broke | None
+    newest: RunReference
+    failed: RunReference | None
 
 
 class ContractFacts(AnswerStruct):
-    """All that a contract of a dataset is made of and held against.
+    """All observed facts of a dataset that a contract uses.
 
-    dropped: what dropped it, null while it is there; renamed: what gave it another name, `called`, under which it
-    goes on; truncated: columns or sources were left out.
+    dropped: the run that dropped the dataset, null if it exists. renamed: the run that renamed it, with the new name in
+    `called`. truncated: columns or sources were omitted.
     """
 
     dataset: Dataset
-    dropped: Broke | None
-    renamed: Broke | None
+    dropped: RunReference | None
+    renamed: RunReference | None
     called: Dataset | None
     description: str | None
     owners: list[Owner]
-    owned: Broke
+    owned: RunReference
     tags: list[ContractTag]
     columns: list[ContractColumn]
     ended_columns: list[EndedColumn]

@@ -1,4 +1,4 @@
-"""Answers about health: what is written when it should be, what is not, what waits for it; and whose it is."""
+"""Answers about the health of datasets and jobs: failed, late, stale, and whom to contact."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Status = Literal["failed", "late", "stale", "ok", "unknown"]
 
 
 class HealthRun(AnswerStruct):
-    """A run; time: when it was heard of last. LOST: it never ended. error: of one that failed, what its facets say."""
+    """A run. time: of its newest event. state LOST: it never ended. error: of a failed run, from its facets."""
 
     id: str
     job: Job
@@ -18,13 +18,14 @@ class HealthRun(AnswerStruct):
 
 
 class HealthItem(Displayed):
-    """How a dataset or a job fares.
+    """The health of a dataset or a job.
 
-    last_success: the newest write of a dataset, or run of a job, that completed, by run `success_run`.
-    usual_seconds: the rhythm of these; due: when the next was to be expected; late_seconds: how long ago that was.
-    waits_for: of what is `stale`, the datasets upstream that failed or are late, the nearest first.
-    rows, rows_before: of a dataset that its newest write emptied, 0, and the rows of the newest write that had some.
-    failed_with: of a job in the list of all, the jobs above it whose failed runs are the parents of its failed run.
+    last_success: the newest completed write of a dataset, or completed run of a job, by run `success_run`.
+    usual_seconds: the usual interval. due: the time at which the next write or run was expected. late_seconds: the
+    delay since then.
+    waits_for: for `stale`, the upstream datasets that failed or are late, nearest first.
+    rows, rows_before: if the newest write emptied the dataset, 0 and the row count of the newest write that had rows.
+    failed_with: for a job in the list of all, the jobs of the failed parent runs of its failed run.
     """
 
     kind: Literal["dataset", "job"]
@@ -45,14 +46,14 @@ class HealthItem(Displayed):
 
 
 class Owner(AnswerStruct):
-    """Somebody who answers for something."""
+    """An owner of a dataset or a job."""
 
     name: str
     type: str | None
 
 
 class CodeSource(AnswerStruct):
-    """Where the code of a job lies, as its producer says."""
+    """The location of the code of a job, as its producer reports it."""
 
     url: str
     type: str | None
@@ -68,7 +69,7 @@ class AboutTag(AnswerStruct):
 
 
 class About(AnswerStruct):
-    """What producers say of something beside lineage."""
+    """Description, owners, code location and tags."""
 
     description: str | None
     owners: list[Owner]
@@ -77,9 +78,11 @@ class About(AnswerStruct):
 
 
 class NotRefreshed(Dataset):
-    """A dataset that was not written since something failed or was due; distance: edges away, 0 what was to be written.
+    """A dataset that was not written since a failure or a due time.
 
-    is_written_since: it was, by another run, be it with what was there before.
+    distance: number of edges, 0 for an expected output.
+
+    is_written_since: another run has written it since, possibly with old data.
     """
 
     distance: Count
@@ -88,11 +91,12 @@ class NotRefreshed(Dataset):
 
 
 class HealthAnswer(AnswerStruct):
-    """How one dataset or job fares, or all that do not fare well, the worst first; statuses: how many of each.
+    """The health of one dataset or job, or a list of everything that is failed, late or stale, worst first.
 
-    about, not_refreshed: of one alone; what lies downstream of it and has not been written since.
-    never_written: of a dataset, runs name it as their output, and none of them has completed.
-    failed_runs: of a dataset that was never written, its newest runs that failed or are lost.
+    statuses: number of items for each status. about, not_refreshed: only for one dataset or job; the datasets
+    downstream that have not been written since.
+    never_written: runs name the dataset as their output, but none of them has completed. failed_runs: its newest failed
+    or lost runs in that case.
     """
 
     items: list[HealthItem]
@@ -106,6 +110,6 @@ class HealthAnswer(AnswerStruct):
 
 
 class HealthOfShown(AnswerStruct):
-    """How those fare that are drawn; what is not known is left out."""
+    """The health of datasets and jobs in a graph. Those with unknown health are omitted."""
 
     items: list[HealthItem]

@@ -1,4 +1,4 @@
-"""Answers about what is part of what: runs as a tree, jobs as a graph of data flow and control flow."""
+"""Answers about hierarchies: the tree of runs, and the graph of jobs with data flow and control flow."""
 
 from msgspec import field
 
@@ -7,7 +7,10 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Datase
 
 
 class HierarchyRun(AnswerStruct):
-    """A run in the tree; state UNREPORTED: others name it, and it sent no event. children: how many are part of it."""
+    """A run in the tree.
+
+    state UNREPORTED: other runs name it, but it sent no event. children: number of its child runs.
+    """
 
     id: str
     job: Job | None
@@ -19,7 +22,7 @@ class HierarchyRun(AnswerStruct):
 
 
 class Hierarchy(AnswerStruct):
-    """A run, what it is part of (the outermost first), what is part of it: states of all, a page of them by time."""
+    """A run with its ancestors, outermost first, the number of its descendants by state, and a page of them by time."""
 
     run: HierarchyRun
     ancestors: list[HierarchyRun]
@@ -30,7 +33,10 @@ class Hierarchy(AnswerStruct):
 
 
 class JobNode(Job):
-    """A job at the asked granularity; jobs: how many it stands for; distance below 0: before the asked one."""
+    """A job at the requested granularity.
+
+    jobs: number of jobs it represents. distance: negative if upstream of the requested job.
+    """
 
     level: Granularity
     jobs: Count
@@ -38,7 +44,7 @@ class JobNode(Job):
 
 
 class DataFlow(AnswerStruct):
-    """One of `nodes` writes what another reads: so many datasets, the first of them."""
+    """Datasets that one of `nodes` writes and another reads: their number, and the first ones."""
 
     from_: Count = field(name="from")
     to: Count
@@ -47,9 +53,9 @@ class DataFlow(AnswerStruct):
 
 
 class DataHub(Dataset):
-    """A dataset that many of `nodes` write and many read: each of these writers feeds each reader but itself.
+    """A dataset that many of `nodes` write and many read. Each writer feeds each reader except itself.
 
-    Its pairs are no `dataFlow`, but for those of the job that was asked for.
+    `dataFlow` omits its pairs, except those of the requested job.
     """
 
     writers: list[Count]
@@ -57,7 +63,7 @@ class DataHub(Dataset):
 
 
 class ControlFlow(AnswerStruct):
-    """One of `nodes` waits for another, as their orchestrator says; no data need pass."""
+    """One of `nodes` waits for another, as their orchestrator reports. No data needs to flow between them."""
 
     from_: Count = field(name="from")
     to: Count
@@ -66,7 +72,7 @@ class ControlFlow(AnswerStruct):
 
 
 class JobGraph(AnswerStruct):
-    """Jobs, and what passes between them: data, and control apart from it."""
+    """Jobs with their data flow and control flow."""
 
     granularity: Granularity
     nodes: list[JobNode]

@@ -1,4 +1,4 @@
-"""Answers about edges: what reaches what, why, since when, and what of it is not known."""
+"""Answers about edges: impact, upstream, paths, reasons, changes and gaps."""
 
 from typing import Annotated, Literal
 
@@ -26,11 +26,11 @@ from headwater.questions.answers.run_detail_answers import RunStatistics
 
 
 class ReachedColumn(Column):
-    """A column that lineage reaches; `path` only if asked for.
+    """A column that lineage reaches. `path` is only set if requested.
 
-    earlier: every way to it is over an earlier execution; last_seen: when the last step of this way
-    was last reported, else null. presumed_retired: every way to it is over a job that is presumed retired (rule 6.12);
-    such columns come last.
+    earlier: every path to it uses an earlier execution. last_seen: time of the last report of the last step, null
+    unless `earlier`.
+    presumed_retired: every path to it uses a job that is presumed retired (rule 6.12); such columns come last.
     """
 
     distance: int
@@ -45,7 +45,7 @@ class ReachedColumn(Column):
 
 
 class Reach(AnswerStruct):
-    """What a column ends up in, or is made of."""
+    """The columns downstream or upstream of a column."""
 
     column: Column
     mode: Mode
@@ -55,7 +55,7 @@ class Reach(AnswerStruct):
 
 
 class PathAnswer(AnswerStruct):
-    """Whether one column reaches another, and how."""
+    """Whether one column reaches another, and the path."""
 
     from_: Column = field(name="from")
     to: Column
@@ -66,7 +66,10 @@ class PathAnswer(AnswerStruct):
 
 
 class EdgeReason(AnswerStruct):
-    """A job that makes an edge; written: what its newest run counted at the output, null where it did not say."""
+    """A job that makes an edge.
+
+    written: the row, byte and file counts of its newest run at the output, null if it reported none.
+    """
 
     job: Job
     origin: str
@@ -81,7 +84,7 @@ class EdgeReason(AnswerStruct):
 
 
 class EdgeAnswer(AnswerStruct):
-    """Why an edge is there."""
+    """The jobs that make an edge."""
 
     from_: Column = field(name="from")
     to: Column
@@ -89,7 +92,7 @@ class EdgeAnswer(AnswerStruct):
 
 
 class DiffItem(AnswerStruct):
-    """An edge that came, went, or changed in being masked."""
+    """An edge that was added or removed, or that started or stopped masking."""
 
     change: Literal["added", "removed", "changed"]
     from_: Column = field(name="from")
@@ -100,7 +103,7 @@ class DiffItem(AnswerStruct):
 
 
 class Diff(ListAnswer):
-    """What changed between two moments."""
+    """Changes of edges between two moments."""
 
     added: Count
     removed: Count
@@ -109,9 +112,9 @@ class Diff(ListAnswer):
 
 
 class TimelineItem(AnswerStruct):
-    """An edge that appeared, ended or changed in being masked, or a drop of the dataset.
+    """An edge that appeared, ended, or started or stopped masking, or a drop of the dataset.
 
-    masked: the job masks the edge; with `changed` since then, with `ended` until then.
+    masked: whether the job masks the edge: for `changed`, since this time; for `ended`, until this time.
     """
 
     time: Time
@@ -123,14 +126,14 @@ class TimelineItem(AnswerStruct):
 
 
 class Timeline(ListAnswer):
-    """When the lineage of a dataset changed."""
+    """The history of the lineage into a dataset."""
 
     dataset: Dataset
     items: list[TimelineItem]
 
 
 class CoverageItem(Displayed, kw_only=True):
-    """A dataset or a job without column lineage; unread: why nothing, or not all, follows from the SQL of its jobs."""
+    """A dataset or a job without column lineage. unread: why the SQL of its jobs was not used, or only a part of it."""
 
     kind: Literal["dataset", "job"]
     namespace: str
@@ -141,7 +144,7 @@ class CoverageItem(Displayed, kw_only=True):
 
 
 class Coverage(ListAnswer):
-    """What lineage does not cover; hidden: system tables that were left out."""
+    """Datasets and jobs without column lineage. hidden: number of omitted system tables."""
 
     datasets: dict[str, int]
     jobs: dict[str, int]
@@ -150,7 +153,7 @@ class Coverage(ListAnswer):
 
 
 class AskedRun(AnswerStruct):
-    """A run, and the run that it is part of: itself where it is part of none."""
+    """The requested run. execution: the run that it is part of, or itself."""
 
     id: str
     job: Job
@@ -161,7 +164,7 @@ class AskedRun(AnswerStruct):
 
 
 class OtherRun(AnswerStruct):
-    """A run beside the asked one; time: of its newest event."""
+    """A related run. time: of its newest event."""
 
     id: str
     time: Time | None
@@ -169,29 +172,32 @@ class OtherRun(AnswerStruct):
 
 
 class ChildRun(OtherRun):
-    """A run that is part of the asked one."""
+    """A child run of the requested run."""
 
     state: str
 
 
 class FilesOfRun(Dataset, kw_only=True):
-    """A dataset, or files of one folder, extension and schema under one name such as `raw/*.csv`; files: how many."""
+    """A dataset, or files of one folder, extension and schema under one name such as `raw/*.csv`.
+
+    files: their number.
+    """
 
     files: Annotated[int, Meta(gt=1)] | UnsetType = UNSET
 
 
 class ReadByRun(FilesOfRun):
-    """What a run read, and the run that had written it: of files the newest of these runs."""
+    """An input of a run, and the run that had written it; for several files, the newest of these runs."""
 
     written_by: OtherRun | None
 
 
 class WrittenByRun(FilesOfRun):
-    """What a run wrote, and the runs that read it before the next write.
+    """An output of a run, and the runs that read it before the next write.
 
-    unread: why nothing, or not all, follows from the run's SQL, where its lineage leaves columns open. rewrite: the run
-    replaced all rows, as its events report, as a Delta commit proves that `headwater reconcile` read, or as
-    `rewrites.yaml` declares; left out if the run replaced none or a part of them.
+    unread: why the SQL of the run was not used, or only a part of it, if its lineage leaves columns open.
+    rewrite: set if the run replaced all rows: `reported` by its events, `committed` by a Delta commit that `headwater
+    reconcile` read, or `declared` in `rewrites.yaml`.
     """
 
     read_by: list[OtherRun]
@@ -200,9 +206,9 @@ class WrittenByRun(FilesOfRun):
 
 
 class ErrorCause(AnswerStruct):
-    """An exception of a chain: what it says, and the lines that tell more of it, such as its frames.
+    """An exception in a chain: its text and its stack trace.
 
-    telling: of these the few next to where it was raised: the first of Java, the last of Python.
+    telling: the lines closest to where it was raised: the first ones in Java, the last ones in Python.
     """
 
     what: str
@@ -212,9 +218,11 @@ class ErrorCause(AnswerStruct):
 
 
 class RunError(AnswerStruct):
-    """What a facet says of an error: `of` the run, or only of the extraction of its lineage, then of which task.
+    """An error in a facet.
 
-    causes: the exceptions of its stack trace, the one that was the cause of all others first.
+    of: `run`, or `extraction` if only the extraction of lineage failed. task: the task of the extraction.
+
+    causes: the exceptions of the stack trace, root cause first.
     """
 
     facet: str
@@ -225,7 +233,7 @@ class RunError(AnswerStruct):
 
 
 class FailedTest(AnswerStruct):
-    """A test that failed in a run, as `test` or `dataQualityAssertions` describe it."""
+    """A failed test of a run, from the facet `test` or `dataQualityAssertions`."""
 
     facet: str
     dataset: Dataset | None
@@ -238,7 +246,7 @@ class FailedTest(AnswerStruct):
 
 
 class RunLineage(AnswerStruct):
-    """What a run read and wrote, the runs that are part of it, why it failed, its SQL, and what it did not refresh."""
+    """Inputs, outputs, child runs, errors and SQL of a run, and the datasets that it did not refresh."""
 
     run: AskedRun
     errors: list[RunError]

@@ -1,4 +1,4 @@
-"""Answers that list what the lake holds: events, rejections, refusals, facets; newest first."""
+"""Lists of events, rejected events, refused requests and facets, newest first."""
 
 from typing import Any, Literal
 
@@ -8,10 +8,10 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Displa
 
 
 class StoredEvent(AnswerStruct):
-    """A stored event; `body` as it was sent, without secrets, None where the lake has it no more."""
+    """A stored event. body: as sent, without secrets; null if the lake no longer contains it."""
 
     event_id: str
-    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
+    epoch: str = field(name="incarnation")  # stored and public name
     partition: str
     sequence: Count
     received_at: Time
@@ -33,12 +33,12 @@ class Events(ListAnswer):
 
 
 class RejectedEvent(AnswerStruct):
-    """What was acknowledged but is no event; a gap or hole goes up to `to_sequence` and has no body.
+    """An acknowledged item that is not a valid event. A gap or hole extends to `to_sequence` and has no body.
 
-    origin: the file and line that it was taken from, by who took files in.
+    origin: the source file and line, if the item came from a file.
     """
 
-    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
+    epoch: str = field(name="incarnation")  # stored and public name
     partition: str
     sequence: Count
     to_sequence: Count
@@ -58,10 +58,10 @@ class RejectedEvents(ListAnswer):
 
 
 class SetAsideEvent(AnswerStruct):
-    """A stored event that the index could not take: `too_slow`, `kills_index`, or the name of an error."""
+    """A stored event that the index could not process. reason: `too_slow`, `kills_index`, or the name of an error."""
 
     event_id: str
-    epoch: str = field(name="incarnation")  # what lakes and clients have called it from the first
+    epoch: str = field(name="incarnation")  # stored and public name
     partition: str
     sequence: Count
     received_at: Time
@@ -71,13 +71,13 @@ class SetAsideEvent(AnswerStruct):
 
 
 class SetAsideEvents(ListAnswer):
-    """Events that the index tries again when it is built anew."""
+    """Events that the index skipped. It tries them again when it is rebuilt."""
 
     items: list[SetAsideEvent]
 
 
 class RefusedRequest(AnswerStruct):
-    """Refusals of one kind within half a second."""
+    """Refused requests with the same reason within half a second."""
 
     received_at: Time
     status: int
@@ -92,13 +92,13 @@ class RefusedRequest(AnswerStruct):
 
 
 class RefusedRequests(ListAnswer):
-    """Requests and items that were not taken."""
+    """Refused requests and items."""
 
     items: list[RefusedRequest]
 
 
 class FacetItem(AnswerStruct, kw_only=True):
-    """A facet, as its producer sent it, of a run (`runId`), or of a job or dataset (`namespace`, `name`)."""
+    """A facet as sent, of a run (`runId`), or of a job or dataset (`namespace`, `name`)."""
 
     runId: str | UnsetType = UNSET  # noqa: N815
     namespace: str | UnsetType = UNSET
@@ -114,7 +114,7 @@ class Facets(ListAnswer):
 
 
 class ProducerSetup(AnswerStruct):
-    """What to copy for a producer, and where it goes."""
+    """Configuration to copy for a producer. where: where to paste it."""
 
     id: str
     title: str
@@ -123,7 +123,7 @@ class ProducerSetup(AnswerStruct):
 
 
 class ProducerSetups(AnswerStruct):
-    """How producers are pointed at this Headwater; `event` is a body that may be posted to try it."""
+    """Configuration of all producers. event: a body that can be posted as a test."""
 
     items: list[ProducerSetup]
     event: str
@@ -134,10 +134,10 @@ ChangeWord = Literal["added", "removed", "changed", "not_listed"]
 
 
 class ChangeItem(Displayed):
-    """What came, went or changed of a dataset or a job: `before` and `after` are names, types, owners, tags or texts.
+    """A change of a dataset or a job. before, after: names, types, owners, tags or texts.
 
-    not_listed: no run writes the dataset, and the newest lists of all jobs that read it lack the column.
-    time: of the event that first said so; run: which brought it, null where none did or none can be told.
+    not_listed: no run writes the dataset, and the newest lists of all its readers lack the column.
+    time: of the first event with the change. run: the run of this event, null if it has none or the run is unknown.
     """
 
     change: ChangeWord
@@ -154,7 +154,10 @@ class ChangeItem(Displayed):
 
 
 class Changes(ListAnswer):
-    """What changed beside lineage; `from` and `to` are the moments that were meant, null: now; counts: of all."""
+    """Changes of schemas, owners, tags, jobs and SQL.
+
+    from, to: the resolved moments, null for now. counts: over all items.
+    """
 
     from_: Time = field(name="from")
     to: Time | None

@@ -1,4 +1,4 @@
-"""Answers that are drawn: groups of tables, and what lies around one."""
+"""Answers for graphs: groups of tables, and the surroundings of a table."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ Level = Literal["namespace", "lakehouse", "schema", "none"]
 
 
 class GraphNode(Displayed):
-    """A group of datasets, or one dataset; inside: lineage edges between its own datasets."""
+    """A group of datasets, or one dataset. inside: number of lineage edges between its own datasets."""
 
     id: str
     kind: Kind
@@ -31,7 +31,7 @@ class GraphNode(Displayed):
 
 
 class GraphEdge(AnswerStruct):
-    """So many lineage edges between datasets of two nodes, and the jobs that make them."""
+    """The number of lineage edges between datasets of two nodes, and of the jobs that make them."""
 
     from_: str = field(name="from")
     to: str
@@ -40,7 +40,7 @@ class GraphEdge(AnswerStruct):
 
 
 class GraphAnswer(AnswerStruct):
-    """The table graph; totalCount: of nodes; hidden: system tables that were left out."""
+    """The graph of tables. totalCount: number of nodes. hidden: number of omitted system tables."""
 
     groups: Level
     nodes: list[GraphNode]
@@ -51,7 +51,10 @@ class GraphAnswer(AnswerStruct):
 
 
 class LineageTable(Dataset):
-    """A table around the asked one; distance below 0: it feeds it. moreUp, moreDown: neighbours beyond the answer."""
+    """A table around the requested one.
+
+    distance: negative upstream. moreUp, moreDown: number of neighbours that are not shown.
+    """
 
     columns: list[str]
     columnCount: Count  # noqa: N815
@@ -62,7 +65,7 @@ class LineageTable(Dataset):
 
 
 class LineageColumn(AnswerStruct):
-    """A column related to the asked one; table: its place in `tables`."""
+    """A column related to the requested one. table: its position in `tables`."""
 
     table: Count
     column: str
@@ -71,7 +74,7 @@ class LineageColumn(AnswerStruct):
 
 
 class ColumnEdge(AnswerStruct):
-    """A step between two of `columns`, by its clearest transformation."""
+    """A step between two of `columns`. If it has several transformations, the most direct, unmasked one."""
 
     from_: Count = field(name="from")
     to: Count
@@ -81,7 +84,7 @@ class ColumnEdge(AnswerStruct):
 
 
 class TableEdge(AnswerStruct):
-    """Jobs that lead from one of `tables` to another; columns: all of them say which columns."""
+    """Jobs that lead from one of `tables` to another. columns: all of them report column lineage."""
 
     from_: Count = field(name="from")
     to: Count
@@ -90,7 +93,7 @@ class TableEdge(AnswerStruct):
 
 
 class Neighbourhood(AnswerStruct):
-    """What lies around a dataset or a column; hidden: system tables beside what is shown that were left out."""
+    """The surroundings of a dataset or a column. hidden: number of omitted system tables next to the shown ones."""
 
     subject: Column
     mode: Mode

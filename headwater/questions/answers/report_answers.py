@@ -1,4 +1,4 @@
-"""Answers about who reported: runs as their producers told of them, what was lost on the way, who did not report."""
+"""Answers about reporting: reported runs, lost events, and executions that did not report."""
 
 from typing import Literal
 
@@ -6,9 +6,9 @@ from headwater.questions.answers.answer_parts import AnswerStruct, Count, Datase
 
 
 class ReportedOutput(AnswerStruct):
-    """What a run wrote: its names in canonical form, and what its newest event says of version and lifecycle.
+    """An output of a run: its canonical names, and the version and lifecycle change of its newest event.
 
-    is_echo: the outputs of the run equal its inputs and it reports no columns: by the rules it wrote nothing.
+    is_echo: the outputs of the run equal its inputs and it reports no columns, so by the rules it wrote nothing.
     """
 
     names: list[Dataset]
@@ -18,9 +18,9 @@ class ReportedOutput(AnswerStruct):
 
 
 class ReportedRun(AnswerStruct):
-    """A run as it told of itself.
+    """A run as its events report it.
 
-    ids: what others call it or what it is part of: Spark applications, jobs of Databricks, tasks of Airflow, its tags.
+    ids: ids of the run in other systems: Spark applications, Databricks jobs, Airflow tasks, and its tags.
     """
 
     id: str
@@ -38,7 +38,7 @@ class ReportedRun(AnswerStruct):
 
 
 class TransportLoss(AnswerStruct):
-    """Events that a producer's transport dropped, between two moments."""
+    """Events that a producer's transport dropped between two moments."""
 
     job: Job
     application: str
@@ -49,7 +49,10 @@ class TransportLoss(AnswerStruct):
 
 
 class ReportedRuns(AnswerStruct):
-    """A page of runs by their ids; `next` is the id to go on behind, null on the last. Losses are on the first."""
+    """One page of runs, sorted by id.
+
+    next: the id after which the next page starts, null on the last. Losses are on the first page.
+    """
 
     runs: list[ReportedRun]
     losses: list[TransportLoss]
@@ -62,9 +65,9 @@ FindingKind = Literal[
 
 
 class Finding(AnswerStruct, kw_only=True):
-    """Something that ran and that lineage does not tell of as it was.
+    """An execution or a write whose lineage is missing or incomplete.
 
-    certain: false where times alone say what belongs together. system, id: as job history has it; where: to look at.
+    certain: false if only the times match. system, id: from the job history. where: where to look it up.
     """
 
     kind: FindingKind
@@ -89,7 +92,7 @@ class SavedFinding(Finding, kw_only=True):
 
 
 class Comparison(AnswerStruct):
-    """What `headwater reconcile --save NAME` compared last, and how much it found, in all and of each kind."""
+    """The last comparison of `headwater reconcile --save NAME`, with the number of findings in total and by kind."""
 
     name: str
     since: Time
@@ -99,7 +102,7 @@ class Comparison(AnswerStruct):
 
 
 class Unreported(ListAnswer):
-    """Who did not report, as the newest comparison of each name says."""
+    """Executions that did not report, from the newest comparison of each name."""
 
     comparisons: list[Comparison]
     items: list[SavedFinding]

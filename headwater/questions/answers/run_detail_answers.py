@@ -1,4 +1,4 @@
-"""What the events of a run say beside lineage, and who reads a dataset."""
+"""Details of a run, and the readers of a dataset."""
 
 from typing import Literal
 
@@ -8,7 +8,10 @@ Side = Literal["read", "written"]
 
 
 class RunLink(AnswerStruct):
-    """An address in a run's facets; href: the same where a rule lets it be followed, else null: it is shown as text."""
+    """An address in a run's facets.
+
+    href: the same address if a rule allows a link, else null, and it is shown as text.
+    """
 
     title: str
     text: str
@@ -16,7 +19,7 @@ class RunLink(AnswerStruct):
 
 
 class RunStatistics(Dataset):
-    """What a run counted at a dataset; null: it did not say."""
+    """Counts of a run at a dataset; null if the run did not report them."""
 
     side: Side
     rows: Count | None
@@ -25,7 +28,7 @@ class RunStatistics(Dataset):
 
 
 class RunDetails(AnswerStruct):
-    """What a run's events say of it. started_by: a user; application: the id by which its own system knows it."""
+    """Details from a run's events. started_by: a user. application: the run's id in its own system."""
 
     id: str
     started_by: str | None
@@ -39,14 +42,14 @@ class RunDetails(AnswerStruct):
 
 
 class DailyReads(AnswerStruct):
-    """Runs of a day (UTC) that read a dataset."""
+    """The number of runs that read a dataset on a day (UTC)."""
 
     day: str
     runs: Count
 
 
 class ReaderItem(AnswerStruct):
-    """A job that reads a dataset, the users who started it, where its newest runs say so."""
+    """A job that reads a dataset, with the users who started it, if its newest runs name them."""
 
     job: Job
     runs: Count
@@ -55,7 +58,7 @@ class ReaderItem(AnswerStruct):
 
 
 class Readers(AnswerStruct):
-    """Who reads a dataset: by day, by week (of its Monday), by job; totalCount: of jobs."""
+    """The readers of a dataset by day, by week (dated by its Monday) and by job. totalCount: number of jobs."""
 
     dataset: Dataset
     runs: Count

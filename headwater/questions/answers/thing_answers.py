@@ -1,4 +1,4 @@
-"""Answers that list what there is: datasets, jobs, runs."""
+"""Lists of datasets, jobs and runs."""
 
 from msgspec import UNSET, UnsetType
 
@@ -24,7 +24,7 @@ class LastRun(AnswerStruct):
 
 
 class JobInList(Job):
-    """A job, who owns it, what sends its events, and how it fared last.
+    """A job with its owners, the integration that sends its events, and its last run.
 
     original_names: the newest names, at most 20, that the rules for jobs folded into this one.
     """
@@ -39,10 +39,10 @@ class JobInList(Job):
 
 
 class DatasetInList(Displayed):
-    """A dataset, who owns it, and when it was written last, by which job and how that fared last.
+    """A dataset with its owners, its last write and the job of that write.
 
-    tags: its own and those of its columns; columns: how many, null where nobody says. former: the name that meant it,
-    where no name does any more.
+    tags: its own and those of its columns. columns: their number, null if unknown. former: set if no name means the
+    dataset any more.
     """
 
     namespace: str
@@ -59,7 +59,7 @@ class DatasetInList(Displayed):
 
 
 class RunInList(AnswerStruct):
-    """A run; last_event: when something was heard of it last; duration in seconds."""
+    """A run. last_event: time of its newest event. duration in seconds."""
 
     id: str
     job: Job
@@ -72,7 +72,7 @@ class RunInList(AnswerStruct):
 
 
 class Choices(AnswerStruct):
-    """What a list can be narrowed to, and to how many items, most first; at most 200 of each, of all there are."""
+    """Values for the filters of a list, with the number of items, most frequent first, at most 200 each."""
 
     namespaces: dict[str, int]
     owners: dict[str, int]
@@ -81,10 +81,9 @@ class Choices(AnswerStruct):
 
 
 class Datasets(ListAnswer):
-    """Datasets by the names they go by now.
+    """Datasets by their current names.
 
-    hidden: system tables among those asked for, which were left out; former_hidden: locations that no name means any
-    more, which were.
+    hidden: number of matching system tables that were omitted. former_hidden: number of omitted former locations.
     """
 
     items: list[DatasetInList]

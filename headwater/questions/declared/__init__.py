@@ -1,6 +1,7 @@
-"""Each question is declared in the module of its topic and named here, which is all that routes and commands know.
+"""All questions, by name. Routes and commands import them from here.
 
-`declared.impact` is the question `impact`. The order is that of the document and of the commands' help.
+For example, `declared.impact` is the question `impact`. The OpenAPI document and the help of commands use the order of
+this module.
 """
 # ruff: noqa: I001
 

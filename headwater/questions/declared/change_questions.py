@@ -1,16 +1,16 @@
-"""What came, went or changed, and when."""
+"""Questions about changes."""
 
 from headwater.index.reading.run_history import RunHistory
 from headwater.lineage.time.as_of import AsOf
 from headwater.paging import ListPage
 from headwater.questions import parameters as p
 from headwater.questions.answers import lineage_answers, list_answers
-from headwater.questions.changes import OnlyChanges, changes_between
+from headwater.questions.changes import ChangeFilter, changes_between
 from headwater.questions.composed import Between
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.differences import difference
-from headwater.questions.resolved_moments import resolved
+from headwater.questions.resolved_moments import resolve_moment
 from headwater.questions.subjects import Subject
 from headwater.questions.timeline import timeline as timeline_of
 
@@ -20,7 +20,7 @@ def diff(
     sources: QuestionSources, *, between: Between, change: p.Change = None, page: ListPage
 ) -> lineage_answers.Diff:  # fmt: skip
     """List which column edges were added, removed or changed between two moments."""
-    since_us, until_us = sources.open_views.now(lambda live, _: [resolved(live, each) for each in between[:2]])
+    since_us, until_us = sources.open_views.now(lambda live, _: [resolve_moment(live, each) for each in between[:2]])
     with sources.open_views.look(AsOf(as_of_us=since_us)) as before:
         old = before.snapshot, before.counted
     with sources.open_views.look(AsOf(as_of_us=until_us)) as now:
@@ -31,13 +31,15 @@ def diff(
 def changes(
     sources: QuestionSources, *, between: Between, thing: p.Thing = None, change: p.ChangeAsked = None, page: ListPage
 ) -> list_answers.Changes:  # fmt: skip
-    """List which datasets, columns, types, owners, tags, jobs and SQL came, went or changed, and by which run.
+    """List added, removed and changed datasets, columns, types, owners, tags, jobs and SQL, each with its run.
 
     A column is `not_listed` if no run writes its dataset and no job that reads the dataset lists it any more.
     """
-    only = OnlyChanges(thing, change)
+    only = ChangeFilter(thing, change)
     return sources.open_views.now(
-        lambda live, _: changes_between(live, resolved(live, between.from_), resolved(live, between.to), only, page)
+        lambda live, _: changes_between(
+            live, resolve_moment(live, between.from_), resolve_moment(live, between.to), only, page
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""How datasets and jobs fare, and who reads them."""
+"""Questions about the health and the readers of datasets and jobs."""
 
 import time
 
@@ -18,23 +18,23 @@ def health(
     sources: QuestionSources, *, namespace: p.OfEither = None, dataset: p.AnyDataset = None, job: p.AnyJob = None,
     status: p.HealthStatus = None, limit: p.Limit = 1_000,
 ) -> health_answers.HealthAnswer:  # fmt: skip
-    """Tell how a dataset or a job fares, or what does not fare well: failed, late by its rhythm, stale behind those."""
+    """Show the health of a dataset or a job, or list everything that failed, is late by its own rhythm, or is stale."""
     if dataset and job:
-        raise WrongQuestion("Both dataset= and job= are given. Ask for one of them.")
+        raise WrongQuestion("Both dataset= and job= are set. Set only one of them.")
     now_us = time.time_ns() // 1000
     if not dataset and not job:
         return unhealthy(sources.open_views, now_us, status, limit, sources.bronze)
     if dataset:
         return whole_health_of_dataset(sources.open_views, Subject(namespace, dataset), now_us, limit, sources.bronze)
-    with sources.open_views.catalog(NOW) as (here, live):
-        return health_of_job(here, live, (namespace, job or ""), now_us, limit)
+    with sources.open_views.catalog(NOW) as (view, live):
+        return health_of_job(view, live, (namespace, job or ""), now_us, limit)
 
 
 @question("health/shown", called=None)
 def health_shown(sources: QuestionSources, *, of: p.Drawn = ()) -> health_answers.HealthOfShown:
-    """Tell how those fare that are drawn."""
-    with sources.open_views.catalog(NOW) as (here, live):
-        return health_of_shown(here, live, of, time.time_ns() // 1000)
+    """Return the health of the datasets and jobs in a graph."""
+    with sources.open_views.catalog(NOW) as (view, live):
+        return health_of_shown(view, live, of, time.time_ns() // 1000)
 
 
 @question("readers")
@@ -42,10 +42,10 @@ def readers(
     sources: QuestionSources, *, namespace: p.Namespace = None, dataset: p.Dataset, since: p.Since = None,
     to: p.To = None, limit: p.Limit = 100,
 ) -> run_detail_answers.Readers:  # fmt: skip
-    """Show who reads a dataset: runs by day and by week, jobs, and users where runs name them."""
+    """Show who reads a dataset: runs by day and by week, jobs, and users if runs name them."""
     until_us = time.time_ns() // 1000 if to is None else to
     since_us = until_us - DAYS * 86_400_000_000 if since is None else since
     asked = Subject(namespace, dataset)
-    with sources.open_views.catalog(NOW) as (here, live):
-        found = find_dataset(here.snapshot, here.rules.names, asked, in_events=True)
+    with sources.open_views.catalog(NOW) as (view, live):
+        found = find_dataset(view.snapshot, view.rules.names, asked, in_events=True)
         return usage(DatasetReaders(live, found), found, since_us, until_us, limit=limit)

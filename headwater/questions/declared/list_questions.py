@@ -1,39 +1,39 @@
-"""Lists of what there is: datasets, jobs, runs and their facets."""
+"""Lists of datasets, jobs, runs and facets, and search."""
 
 import time
 
 from headwater.index.reading.listed_runs import RunsAsked
 from headwater.paging import ListPage
+from headwater.questions import entity_lists
 from headwater.questions import parameters as p
-from headwater.questions import things
 from headwater.questions.answers import column_answers, list_answers, thing_answers
 from headwater.questions.composed import FoundPage, NewestPage
 from headwater.questions.declared.question_sources import QuestionSources
 from headwater.questions.declaring import question
 from headwater.questions.facet_values import newest_facets
 from headwater.questions.search_hits import found_by
-from headwater.questions.subjects import datasets_meant
+from headwater.questions.subjects import datasets_named
 
 
 @question("datasets")
 def datasets(
-    sources: QuestionSources, *, wanted: things.Narrowed, system: p.System = False, former: p.Former = False,
+    sources: QuestionSources, *, wanted: entity_lists.ListFilter, system: p.System = False, former: p.Former = False,
     page: ListPage,
 ) -> thing_answers.Datasets:  # fmt: skip
-    """List datasets: owners, tags, columns, when each was last written, and how the last run of that job fared."""
+    """List datasets with owners, tags, columns, last write, and the last run of the job that wrote them."""
     now_us = time.time_ns() // 1000
     return sources.open_views.now(
-        lambda live, rules: things.datasets(live, rules, wanted, page, now_us, system=system, former=former)
+        lambda live, rules: entity_lists.datasets(live, rules, wanted, page, now_us, system=system, former=former)
     )
 
 
 @question("jobs")
 def listed_jobs(
-    sources: QuestionSources, *, wanted: things.Narrowed, page: ListPage
+    sources: QuestionSources, *, wanted: entity_lists.ListFilter, page: ListPage
 ) -> thing_answers.Jobs:  # fmt: skip
-    """List jobs: owners, tags, what sends their events, and how their last run fared."""
+    """List jobs with owners, tags, integration and last run."""
     now_us = time.time_ns() // 1000
-    return sources.open_views.now(lambda live, rules: things.jobs(live, rules, wanted, page, now_us))
+    return sources.open_views.now(lambda live, rules: entity_lists.jobs(live, rules, wanted, page, now_us))
 
 
 @question("runs")
@@ -41,16 +41,16 @@ def listed_runs(
     sources: QuestionSources, *, namespace: p.InNamespace = None, job: p.JobOfRuns = None,
     state: p.RunStateAsked = None, since: p.Since = None, until: p.Before = None, page: ListPage,
 ) -> thing_answers.Runs:  # fmt: skip
-    """List runs, newest first: their states, times and durations."""
+    """List runs, newest first, with their states, times and durations."""
     asked = RunsAsked(namespace, job, state, since, until)
-    return sources.open_views.now(lambda live, _: things.runs(live, asked, page, time.time_ns() // 1000))
+    return sources.open_views.now(lambda live, _: entity_lists.runs(live, asked, page, time.time_ns() // 1000))
 
 
 @question("facets", reads_lake=True)
 def facets(
     sources: QuestionSources, *, entity: p.Entity, name: p.Facet, page: NewestPage
 ) -> list_answers.Facets:  # fmt: skip
-    """List a facet's newest value for each run, job or dataset."""
+    """List the newest value of a facet for each run, job or dataset."""
     return newest_facets(sources.bronze, sources.rules().rules.names, entity=entity, name=name, page=page)
 
 
@@ -58,7 +58,7 @@ def facets(
 def search(
     sources: QuestionSources, *, q: p.Text, kinds: p.Kinds = None, page: FoundPage
 ) -> column_answers.SearchAnswer:  # fmt: skip
-    """Find jobs, datasets, aliases, columns and tags by parts of their names and descriptions; slips are forgiven."""
+    """Find jobs, datasets, aliases, columns and tags by parts of their names and descriptions, despite typos."""
     wanted = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    named = sources.open_views.now(lambda live, rules: datasets_meant(live, rules.names, q))
+    named = sources.open_views.now(lambda live, rules: datasets_named(live, rules.names, q))
     return found_by(sources.search, q, kinds=wanted, named=named, page=page)

@@ -1,4 +1,4 @@
-"""What is drawn: tables in groups, the surroundings of a dataset, jobs."""
+"""Questions for graphs: groups of tables, the surroundings of a dataset, and jobs."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ from headwater.questions.answers import hierarchy_answers, picture_answers
 from headwater.questions.declared.question_sources import QuestionSources, hides
 from headwater.questions.declaring import question
 from headwater.questions.job_dependencies import dependencies_of
-from headwater.questions.job_graph import JobBounds, JobKnowledge, job_graph
+from headwater.questions.job_graph import JobBounds, JobContext, job_graph
 from headwater.questions.neighbourhood import PictureBounds, neighbourhood
 from headwater.questions.subjects import Subject
 from headwater.questions.table_graph import table_graph
@@ -24,14 +24,14 @@ def graph(
     sources: QuestionSources, *, groups: p.Groups = "namespace", expand: p.Expand = (), limit: p.Nodes = 200,
     granularity: p.Granularity = "statement", system: p.System = False, as_of: AsOf,
 ) -> picture_answers.GraphAnswer:  # fmt: skip
-    """Draw the table graph, folded into groups."""
+    """Return the table graph, folded into groups."""
     if len(expand) > _EXPANDED:
-        raise WrongQuestion(f"{len(expand)} groups are to be opened. Open {_EXPANDED} at most.")
-    with sources.open_views.catalog(as_of) as (here, live):
+        raise WrongQuestion(f"The request expands {len(expand)} groups. Expand at most {_EXPANDED}.")
+    with sources.open_views.catalog(as_of) as (view, live):
         fold = folding(granularity, JobAncestry(live).started)
         return table_graph(
-            here.snapshot, here.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
-            hides=hides(here.rules, system),
+            view.snapshot, view.counted, level=groups, expand=frozenset(expand), limit=limit, fold=fold,
+            hides=hides(view.rules, system),
         )  # fmt: skip
 
 
@@ -41,13 +41,13 @@ def around(
     mode: p.Mode = "value", up: p.Up = 1, down: p.Down = 1, limit: p.Around = 500,
     granularity: p.Granularity = "statement", system: p.System = False, as_of: AsOf,
 ) -> picture_answers.Neighbourhood:  # fmt: skip
-    """Draw the tables and columns around a dataset or a column."""
+    """Return the tables and columns around a dataset or a column."""
     asked, far = Subject(namespace, dataset, column), PictureBounds(up, down, limit)
-    with sources.open_views.catalog(as_of) as (here, live):
+    with sources.open_views.catalog(as_of) as (view, live):
         fold = folding(granularity, JobAncestry(live).started)
         return neighbourhood(
-            here.snapshot, here.rules.names, asked, here.counted, mode=mode, reach=far, fold=fold,
-            hides=hides(here.rules, system),
+            view.snapshot, view.rules.names, asked, view.counted, mode=mode, reach=far, fold=fold,
+            hides=hides(view.rules, system),
         )  # fmt: skip
 
 
@@ -56,15 +56,15 @@ def jobs(
     sources: QuestionSources, *, namespace: p.JobNamespace = None, job: p.AnyJob = None,
     granularity: p.Granularity = "application", up: p.Up = 1, down: p.Down = 1, limit: p.Nodes = 200, as_of: AsOf,
 ) -> hierarchy_answers.JobGraph:  # fmt: skip
-    """Show which job feeds which by data, and apart from it which waits for which; without a job all of them."""
+    """Show which jobs feed each other by data, and separately which jobs wait for each other."""
     bounds = JobBounds((namespace, job) if job else None, up, down, limit)
-    with sources.open_views.catalog(as_of) as (here, live):
+    with sources.open_views.catalog(as_of) as (view, live):
         known = JobAncestry(live)
-        told = JobKnowledge(
+        context = JobContext(
             known.orchestrated(),
             folding(granularity, known.started),
             cache(lambda each: ancestors(each, known.started)),
             lambda each: dependencies_of(each, known.facet(each, "jobDependencies")),
             known.named,
         )
-        return job_graph(here.snapshot, here.counted, told, granularity, bounds)
+        return job_graph(view.snapshot, view.counted, context, granularity, bounds)

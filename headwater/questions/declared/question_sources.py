@@ -1,4 +1,4 @@
-"""What questions are asked of."""
+"""The data sources of questions."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,24 +14,24 @@ NOW = AsOf()
 
 
 class QuestionSources(Protocol):
-    """What questions are asked of."""
+    """The data sources of questions."""
 
     @property
     def open_views(self) -> ViewOpener:
-        """Lineage."""
+        """Views of lineage."""
 
     def rules(self) -> RulesInForce:
-        """Return the user's rules."""
+        """Return the active rules of the user."""
 
     @property
     def search(self) -> Search:
-        """Names."""
+        """Search by name."""
 
     @property
     def bronze(self) -> Bronze:
-        """Events."""
+        """Stored events."""
 
 
 def hides(rules: UserRules, system: bool) -> Callable[[Name], bool]:
-    """Tell of which datasets a question does not speak: the system's own, unless they are asked for."""
+    """Return a function that decides whether to omit a dataset: system tables, unless they are requested."""
     return nothing_hidden if system else rules.is_system

@@ -1,4 +1,4 @@
-"""Who reported and who did not."""
+"""Questions about which executions reported lineage."""
 
 import time
 
@@ -16,7 +16,7 @@ from headwater.questions.saved_findings import saved_findings
 def reported(
     sources: QuestionSources, *, from_: p.From, to: p.To = None, after: p.After = None, limit: p.Limit = 1_000
 ) -> report_answers.ReportedRuns:  # fmt: skip
-    """List the runs of which events were received in a time, and what transports lost: who reported."""
+    """List the runs with events in a period, and the events that transports lost."""
     window = ReceiptWindow(from_, time.time_ns() // 1000 if to is None else to)
     return reported_runs(sources.bronze, sources.rules().rules.names, window, after, limit)
 
@@ -25,5 +25,5 @@ def reported(
 def unreported(
     sources: QuestionSources, *, kind: p.FindingKindAsked = None, page: NewestPage
 ) -> report_answers.Unreported:  # fmt: skip
-    """List who did not report: what ran or was written without lineage, as `headwater reconcile --save` found last."""
+    """List executions and writes without lineage, as found by the last `headwater reconcile --save`."""
     return saved_findings(sources.bronze, page, only=kind)

@@ -1,4 +1,4 @@
-"""One run: why it failed, what it read and wrote, what it is part of."""
+"""Questions about one run: failure, inputs and outputs, details, hierarchy."""
 
 import time
 
@@ -9,29 +9,29 @@ from headwater.questions import parameters as p
 from headwater.questions.answers import hierarchy_answers, lineage_answers, run_detail_answers
 from headwater.questions.declared.question_sources import NOW, QuestionSources
 from headwater.questions.declaring import question
-from headwater.questions.health_lists import left_by_run
+from headwater.questions.health_lists import not_refreshed_by_run
 from headwater.questions.hierarchy import hierarchy as tree_of
 from headwater.questions.run_details import run_details as details_of
-from headwater.questions.run_failures import read_words
+from headwater.questions.run_failures import read_run_contents
 from headwater.questions.run_lineage import run_lineage
 
 _EVENTS_SHOWN = 50
-_LEFT = 200
+_MAX_NOT_REFRESHED = 200
 
 
 @question("runs/{run}/lineage", called="run", reads_lake=True)
 def run(sources: QuestionSources, *, run: p.RunId) -> lineage_answers.RunLineage:
-    """Show why a run failed, what it read and who had written it, what it wrote and who read that, and its parts."""
+    """Show why a run failed, which runs wrote its inputs and read its outputs, and its child runs."""
     key, places = sources.open_views.now(lambda live, _: RunHistory(live).find(run))
-    words = read_words(sources.bronze, sources.rules().rules.names, places)
-    with sources.open_views.catalog(NOW) as (here, live):
-        left = left_by_run(here, live, key, time.time_ns() // 1000, _LEFT)
-        return run_lineage(RunHistory(live), key, words, left)
+    contents = read_run_contents(sources.bronze, sources.rules().rules.names, places)
+    with sources.open_views.catalog(NOW) as (view, live):
+        not_refreshed = not_refreshed_by_run(view, live, key, time.time_ns() // 1000, _MAX_NOT_REFRESHED)
+        return run_lineage(RunHistory(live), key, contents, not_refreshed)
 
 
 @question("runs/{run}/details", called="run-details", reads_lake=True)
 def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers.RunDetails:
-    """Show who started a run, as which application, where its log is, and how many rows, bytes and files it moved."""
+    """Show who started a run, its application and log, and how many rows, bytes and files it read and wrote."""
     key = sources.open_views.now(lambda live, _: RunHistory(live).key(run))
     places = sources.open_views.now(lambda live, _: RunHistory(live).places(key, _EVENTS_SHOWN))
     events = events_at(sources.bronze, places).values() if places else ()
@@ -42,5 +42,5 @@ def run_details(sources: QuestionSources, *, run: p.RunId) -> run_detail_answers
 def hierarchy(
     sources: QuestionSources, *, run: p.RunId, limit: p.Listed = 100, offset: p.Offset = 0
 ) -> hierarchy_answers.Hierarchy:
-    """Show what a run is part of, and what is part of it, with states and durations, a page at a time."""
+    """Show the parents and children of a run, with states and durations, one page at a time."""
     return sources.open_views.now(lambda live, _: tree_of(RunTree(live), run, limit=limit, offset=offset))

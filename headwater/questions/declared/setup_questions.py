@@ -1,4 +1,4 @@
-"""Names, the user's rules, and how a producer is connected."""
+"""Questions about names, the user's rules, and the configuration of producers."""
 
 from headwater.questions import parameters as p
 from headwater.questions.answers import column_answers, list_answers
@@ -13,7 +13,7 @@ def names(
     sources: QuestionSources, *, namespace: p.SentNamespace = "", name: p.SentName, at: p.At = None,
     job: p.NameOfJob = False, producer: p.SentProducer = None, job_namespace: p.SentJobNamespace = None,
 ) -> column_answers.Names:  # fmt: skip
-    """Tell which dataset or job a name means, and which rule did what."""
+    """Show which dataset or job a name means, and which rules applied."""
     if job:
         return explain_job(sources.rules().rules.names, namespace, name)
     event = NamingEvent(producer, job_namespace)
@@ -23,11 +23,11 @@ def names(
 
 @question("rules")
 def rules(sources: QuestionSources) -> column_answers.Rules:
-    """Tell which of your rules are in force, and what is wrong with their files."""
+    """Show which of your rules are active, and errors in their files."""
     return rules_in_force(sources.rules())
 
 
 @question("connect")
 def connect(_: QuestionSources, *, url: p.Address = "http://localhost:5000") -> list_answers.ProducerSetups:
-    """Show what to copy so that Fabric, Databricks, Spark, Airflow, dbt or curl sends its lineage here."""
+    """Show configuration to copy so that Fabric, Databricks, Spark, Airflow, dbt or curl sends lineage here."""
     return producer_setups(url)

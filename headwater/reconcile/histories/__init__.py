@@ -1,1 +1,1 @@
-"""Job history: one module for each kind of system that remembers what ran."""
+"""Readers of job history, one module for each kind of system."""

@@ -1,8 +1,9 @@
-"""`airflow:URL`: task instances that ran, by Airflow's stable REST API: version 2 (Airflow 3), else 1 (Airflow 2).
+"""`airflow:URL`: task instances from Airflow's stable REST API, version 2 (Airflow 3), else 1 (Airflow 2).
 
 Parameters and fields are those of `getTaskInstances` in Airflow's own clients, apache-airflow-client 2.10.0 and 3.3.2
-(airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html). Airflow 2.10 lists in no order and refuses
-`order_by` (github.com/apache/airflow/issues/48494), so what is more than a page is asked for by shorter times.
+(airflow.apache.org/docs/apache-airflow/stable/stable-rest-api-ref.html). Airflow 2.10 returns no defined order and
+rejects
+`order_by` (github.com/apache/airflow/issues/48494), so results of more than a page are requested by shorter periods.
 """
 
 import time
@@ -13,19 +14,19 @@ from urllib.parse import quote
 
 from headwater.errors import WrongSetting
 from headwater.events.times import AHEAD_US, parse_time
-from headwater.reconcile.histories.history_api import MOST_PAGES, HistoryApi
+from headwater.reconcile.histories.history_api import MAX_PAGES, HistoryApi
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, State
 
 _PAGE = 100
-"""Most that servers give unless they are set up otherwise."""
+"""The default maximum of servers."""
 _STATES: dict[str, State] = {"success": "SUCCEEDED", "failed": "FAILED", "up_for_retry": "FAILED", "running": "RUNNING"}
-"""Others did not run."""
+"""Tasks in other states did not run."""
 _EMPTY = ("EmptyOperator", "DummyOperator")
-"""Never run by a worker, so nobody reports them."""
+"""Operators without work, which send no events."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the tasks that ended since the span began, or run; of a task tried again the last try."""
+    """Yield the tasks that ended since the start of the period, or are running; for retried tasks, the last try."""
     until_us = max(span.until_us, time.time_ns() // 1000) + AHEAD_US
     with HistoryApi(place.place, place.token(), "AIRFLOW_TOKEN") as api:
         version = "v2" if api.get("/api/v2/version", {}) is not None else "v1"
@@ -38,16 +39,22 @@ def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntr
 
 
 def _between(api: HistoryApi, path: str, asked: dict[str, str], by: str, span_us: tuple[int, int]) -> Iterator[Any]:
-    """Yield the tasks whose time `by` is in a span; a span of more than a page is halved, a moment is read on."""
+    """Yield the tasks whose time `by` is in a period.
+
+    A period with more than a page is halved; one moment is read by offset.
+    """
     spans = [(*span_us, 0)]
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         if not spans:
             return
         from_us, to_us, offset = spans.pop()
         bounds = {f"{by}_gte": _iso(from_us), f"{by}_lte": _iso(to_us)}
         found = api.get(path, {**asked, **bounds, "limit": _PAGE, "offset": offset})
         if not isinstance(found, dict) or not isinstance(found.get("task_instances"), list):
-            raise WrongSetting(f"{api.address}{path} lists no task instances. Name an Airflow, as https://host:8080.")
+            raise WrongSetting(
+                f"{api.address}{path} did not return task instances. Use the address of an Airflow webserver, such as "
+                "https://host:8080."
+            )
         tasks = found["task_instances"]
         is_all = not tasks or offset + len(tasks) >= found["total_entries"]
         if not is_all and from_us < to_us:
@@ -82,7 +89,7 @@ def _entry(task: Any, address: str, version: str) -> HistoryEntry:
 
 
 def _page(version: str, dag: str, run: str, name: str, mapped: list[str]) -> str:
-    """Return where a person looks at a task: Airflow 3 has another page than Airflow 2."""
+    """Return the address of a task's page. Airflow 3 has other addresses than Airflow 2."""
     dag, run, name = (quote(each, safe="") for each in (dag, run, name))
     if version == "v1":
         return f"{dag}/grid?dag_run_id={run}&task_id={name}"

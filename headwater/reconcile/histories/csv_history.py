@@ -1,6 +1,6 @@
-"""`csv:FILE`: what any scheduler can export.
+"""`csv:FILE`: an export from any scheduler.
 
-Columns by a header: id, name, started; and where there are such: ended, state, system, ids, who, where.
+Columns by header: id, name, started; optional: ended, state, system, ids, who, where.
 """
 
 import csv
@@ -19,9 +19,9 @@ _STATES: Mapping[str, State] = {
 
 
 def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the rows of a file. `ids`: separated by spaces, beside `id`; times: ISO 8601, UTC without a zone.
+    """Yield the rows of a file. `ids`: additional ids, separated by spaces. Times: ISO 8601, UTC without a zone.
 
-    Raises WrongSetting naming the line.
+    Raises WrongSetting with the line.
     """
     path = Path(place.place).expanduser()
     try:
@@ -29,11 +29,15 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
             rows = csv.DictReader(file)
             missing = {"id", "name", "started"} - {*(rows.fieldnames or ())}
             if missing:
-                raise WrongSetting(f"{path} has no column {', '.join(sorted(missing))}. Its first line must name them.")
+                raise WrongSetting(
+                    f"{path} has no column {', '.join(sorted(missing))}. Add it to the header in the first line."
+                )
             for row in rows:
                 yield _entry(row, f"{path} line {rows.line_num}")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise WrongSetting(f"{path} cannot be read as CSV in UTF-8: {error}.") from error
+        raise WrongSetting(
+            f"{path} cannot be read as CSV in UTF-8: {error}. Correct it, or name another file."
+        ) from error
 
 
 def _entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
@@ -49,13 +53,13 @@ def _entry(row: Mapping[str, str | None], where: str) -> HistoryEntry:
     started_us, ended_us = moment("started"), moment("ended")
     assert started_us is not None  # noqa: S101 - `moment` raises
     if not text("id") and not text("name"):
-        raise WrongSetting(f"{where}: neither id nor name.")
-    said = _STATES.get(text("state").lower())
+        raise WrongSetting(f"{where}: the row has neither an id nor a name. Add one of them.")
+    known_state = _STATES.get(text("state").lower())
     return HistoryEntry(
         system=text("system") or "csv",
         id=text("id") or text("name"),
         name=text("name"),
-        state="RUNNING" if ended_us is None else said if said and said != "RUNNING" else "ENDED",
+        state="RUNNING" if ended_us is None else known_state if known_state and known_state != "RUNNING" else "ENDED",
         started_us=started_us,
         ended_us=ended_us,
         ids=tuple(each for each in (text("id"), *text("ids").split()) if each),

@@ -1,4 +1,4 @@
-"""Files of Spark's event logs as lines, a bounded part of each: a plan of 100 MB is one line."""
+"""Reads Spark event logs line by line, only the beginning of each line, because a plan of 100 MB is one line."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,18 +8,18 @@ from typing import IO, Any
 
 _CHUNK = 256 << 10
 _SMALL = 4 << 10
-"""Of a stream that gives nothing of the piece in which it ends too early."""
+"""Read size for a decompressor that discards a chunk if the stream ends within it."""
 _LONGEST = 1 << 20
-"""Bytes of a line that are kept."""
+"""Maximum bytes of a line."""
 
 _LZ4_HEADER = 21
-"""`LZ4Block`, a byte of method and level, lengths compressed and plain, checksum: LZ4BlockOutputStream of lz4-java."""
+"""`LZ4Block`, a byte of method and level, compressed and plain length, checksum: LZ4BlockOutputStream of lz4-java."""
 
 
 def line_heads(path: Path) -> Iterator[bytes]:
-    """Yield the beginning of each line; what is torn ends the file. Constant memory.
+    """Yield the beginning of each line in constant memory. A truncated block ends the file.
 
-    Raises OSError where the file does not open.
+    Raises OSError if the file cannot be opened.
     """
     unpacked = _OPENED.get(_codec(path))
     with path.open("rb") as file:
@@ -27,7 +27,7 @@ def line_heads(path: Path) -> Iterator[bytes]:
 
 
 def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Yield the first bytes of each line of a text in pieces."""
+    """Yield the first bytes of each line of a text in chunks."""
     head = b""
     for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
@@ -40,7 +40,7 @@ def heads_of_lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
 
 
 def can_read(path: Path) -> bool:
-    """Tell whether its codec is known, by its name; snappy's and LZF's streams of Java are not."""
+    """Return whether the codec in the file name is supported. Java's snappy and LZF streams are not."""
     return _codec(path) not in ("snappy", "lzf")
 
 
@@ -50,13 +50,13 @@ def _codec(path: Path) -> str:
 
 
 def pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what a file holds, piece by piece."""
+    """Yield the content of a file in chunks."""
     while chunk := read(_CHUNK):
         yield chunk
 
 
 def _readable(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """End where a compressed stream does so in the middle of a block: its writer is at work, or was killed."""
+    """Stop at a truncated compressed block: its writer is still active, or was killed."""
     try:
         yield from chunks
     except (EOFError, OSError, ValueError, RuntimeError, zlib.error):

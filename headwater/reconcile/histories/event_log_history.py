@@ -1,4 +1,4 @@
-"""`eventlogs:FOLDER`: Spark's event logs, as `spark.eventLog.dir` holds them; a file or a rolling folder for each."""
+"""`eventlogs:FOLDER`: Spark event logs in `spark.eventLog.dir`, as files or rolling folders."""
 
 import re
 import stat
@@ -16,37 +16,37 @@ _PART = re.compile(r"events_(\d+)_")
 _APPLICATION = re.compile(
     r"(?:eventlog_v2_)?(app-\d+-\d+|application_\d+_\d+|local-\d+|spark-[0-9a-f]{32})(?:_(\d+))?(?:\.|$)"
 )
-"""Of a log's name, by which an application is known whose log does not say its beginning: its id and its attempt."""
+"""Application id and attempt in the name of a log, used if the log lacks its beginning."""
 
 
 def read_history(place: HistoryPlace, span: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield the applications of a folder; logs that nobody wrote to since the span began are not opened.
+    """Yield the applications of a folder. Logs without writes since the start of the period are not opened.
 
-    A log without its beginning stands for the application that it is named after. Raises WrongSetting where there is no
-    folder, or nothing in it that could be a log, or a log in a codec that cannot be read, or that may not be read.
+    A log without its beginning counts as the application in its name. Raises WrongSetting for a missing folder, a
+    folder without logs, an unsupported codec, or an unreadable log.
     """
     folder = Path(place.place).expanduser()
     if not folder.is_dir():
         raise WrongSetting(
-            f"{folder} is no folder. Name the one that spark.eventLog.dir names, as it is seen from here."
+            f"{folder} is not a folder. Use the folder of spark.eventLog.dir, with its path on this machine."
         )
-    logs = [log for log in sorted(folder.iterdir()) if not log.name.startswith(".") and _could_be(log)]
-    if not logs:  # of which nobody could be missing, whoever did not report
+    logs = [log for log in sorted(folder.iterdir()) if not log.name.startswith(".") and _may_be_log(log)]
+    if not logs:  # an empty history would hide all unreported executions
         raise WrongSetting(
-            f"No event log of Spark lies in {folder}. Name the folder that spark.eventLog.dir names, and see that "
+            f"{folder} contains no Spark event log. Use the folder of spark.eventLog.dir, and check that "
             "spark.eventLog.enabled is true."
         )
     for log in logs:
-        if found := _looked_at(log, span):
+        if found := _read_log(log, span):
             yield found
 
 
-def _could_be(log: Path) -> bool:
+def _may_be_log(log: Path) -> bool:
     return log.name.startswith("eventlog_v2_") or not log.is_dir()
 
 
-def _looked_at(log: Path, span: HistorySpan) -> HistoryEntry | None:
-    """Read a log; where it goes meanwhile look once more: it has ended and has another name, or was compacted."""
+def _read_log(log: Path, span: HistorySpan) -> HistoryEntry | None:
+    """Read a log. If it disappears, try its final name: it has ended, or was compacted."""
     for place in (log, log.with_name(log.name.removesuffix(".inprogress"))):
         try:
             return _read(place, span)
@@ -54,14 +54,14 @@ def _looked_at(log: Path, span: HistorySpan) -> HistoryEntry | None:
             continue
         except OSError as error:
             raise WrongSetting(
-                f"{place} cannot be read: {error.strerror or error}. Spark's logs are for its user and group: run "
-                "this as one of them, or ask a History Server: historyserver:URL."
+                f"{place} cannot be read: {error.strerror or error}. Only Spark's user and group can read its logs. "
+                "Run this command as one of them, or use a History Server: historyserver:URL."
             ) from error
     return None
 
 
 def _parts(log: Path) -> list[Path]:
-    """Return the files of a log in order: of a rolling one behind what was compacted."""
+    """Return the files of a log in order; in a rolling log, the compacted file comes first."""
     if stat.S_ISREG(log.stat().st_mode):
         return [log]
     if not log.name.startswith("eventlog_v2_"):
@@ -81,8 +81,8 @@ def _read(log: Path, span: HistorySpan) -> HistoryEntry | None:
     for part in parts:
         if not can_read(part):
             raise WrongSetting(
-                f"{part} is compressed by a codec that cannot be read here. Set spark.eventLog.compression.codec to "
-                "zstd or lz4, or ask a History Server: historyserver:URL."
+                f"{part} is compressed with an unsupported codec. Set spark.eventLog.compression.codec to zstd or "
+                "lz4, or use a History Server: historyserver:URL."
             )
         for line in line_heads(part):
             match = _EVENT.match(line)

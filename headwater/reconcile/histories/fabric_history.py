@@ -1,7 +1,9 @@
 """`fabric:WORKSPACE` or `fabric:WORKSPACE/ITEM`: Microsoft Fabric, by its REST API.
 
-Of a workspace its Livy sessions (learn.microsoft.com/rest/api/fabric/spark/livy-sessions), each one Spark application;
-of an item its job instances (…/core/job-scheduler/list-item-job-instances), each with the applications of its sessions.
+For a workspace, its Livy sessions (learn.microsoft.com/rest/api/fabric/spark/livy-sessions), each one Spark
+application;
+for an item, its job instances (…/core/job-scheduler/list-item-job-instances), each with the applications of its
+sessions.
 """
 
 from collections import defaultdict
@@ -10,7 +12,7 @@ from typing import Any
 
 from headwater.errors import WrongSetting
 from headwater.events.times import parse_time
-from headwater.reconcile.histories.history_api import MOST_PAGES, HistoryApi
+from headwater.reconcile.histories.history_api import MAX_PAGES, HistoryApi
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan, State
 
 _API = "https://api.fabric.microsoft.com"
@@ -18,9 +20,9 @@ _NOT_RUN = ("NotStarted", "Deduped")
 
 
 def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
-    """Yield what a workspace or an item ran: the API takes no time, so all that it remembers.
+    """Yield the executions of a workspace or an item. The API has no time filter, so it returns its whole history.
 
-    place: ids; before them may stand the address of another API, `http://127.0.0.1:8080/WORKSPACE`.
+    place: ids, optionally after the address of another API, `http://127.0.0.1:8080/WORKSPACE`.
     """
     head, mark, ids = place.place.rpartition("://")
     host, rest = ids.split("/", 1) if mark and "/" in ids else ("", ids)
@@ -45,10 +47,12 @@ def read_history(place: HistoryPlace, _: HistorySpan) -> Iterator[HistoryEntry]:
 
 def _pages(api: HistoryApi, path: str) -> Iterator[Any]:
     asked: dict[str, str | int] = {}
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         found = api.get(path, asked)
         if not isinstance(found, dict) or not isinstance(found.get("value"), list):
-            raise WrongSetting(f"{api.address}{path} is not there. Name ids as the browser's address has them.")
+            raise WrongSetting(
+                f"{api.address}{path} was not found. Copy the ids of workspace and item from the browser's address bar."
+            )
         yield from found["value"]
         if not found.get("continuationToken"):
             return
@@ -59,7 +63,7 @@ def _session(each: Any) -> HistoryEntry | None:
     started_us = _us(each.get("startDateTime")) or _us(each.get("submittedDateTime"))
     ended_us, app = _us(each.get("endDateTime")), each.get("sparkApplicationId")
     if started_us is None or not app:
-        return None  # it waits, or never came to be an application
+        return None  # it is queued, or never became an application
     return HistoryEntry(
         system="fabric",
         id=str(app),
@@ -88,12 +92,12 @@ def _job(job: Any, name: str, applications: list[str]) -> HistoryEntry:
     )
 
 
-def _state(said: str, ended_us: int | None) -> State:
+def _state(status: str, ended_us: int | None) -> State:
     if ended_us is None:
         return "RUNNING"
-    if said in ("Success", "Succeeded", "Completed"):
+    if status in ("Success", "Succeeded", "Completed"):
         return "SUCCEEDED"
-    return "FAILED" if said in ("Failed", "Cancelled", "TimedOut", "Error", "Dead", "Killed") else "ENDED"
+    return "FAILED" if status in ("Failed", "Cancelled", "TimedOut", "Error", "Dead", "Killed") else "ENDED"
 
 
 def _us(text: Any) -> int | None:

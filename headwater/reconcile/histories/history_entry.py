@@ -1,24 +1,24 @@
-"""What every system remembers of something that ran."""
+"""Entries of job history, in a form that all systems share."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 State = Literal["RUNNING", "SUCCEEDED", "FAILED", "ENDED"]
-"""ENDED: it is over, and the system does not say how."""
+"""ENDED: the execution ended, but the system does not record the result."""
 
 
 class HistorySpan(NamedTuple):
-    """From one moment up to another, not included; us, UTC."""
+    """A period from `since_us` to `until_us` (exclusive); us, UTC."""
 
     since_us: int
     until_us: int
 
 
 class HistoryEntry(NamedTuple):
-    """An execution that a system remembers; times in us, UTC.
+    """An execution in a job history. Times are us, UTC.
 
-    ids: by which events may name it; seen_us: the last sign of life of what has no end;
-    who: its user; where: where a person looks at it; is_spark: it is one Spark application.
+    ids: ids that events may contain. seen_us: last activity of an execution without an end. who: its user. where: where
+    to look it up. is_spark: it is one Spark application.
     """
 
     system: str
@@ -34,23 +34,23 @@ class HistoryEntry(NamedTuple):
     is_spark: bool = False
 
     def within(self, span: HistorySpan) -> bool:
-        """Tell whether it was there in a span."""
+        """Return whether the execution overlaps a period."""
         return self.started_us < span.until_us and (self.ended_us is None or self.ended_us >= span.since_us)
 
 
 class HistoryPlace(NamedTuple):
-    """Where history is: `place` as it was written behind the kind; token: of its API, None without one."""
+    """The location of a history. place: the text after the kind. token: returns the token of its API, or None."""
 
     place: str
     token: Callable[[], str | None]
 
 
 ReadHistory = Callable[[HistoryPlace, HistorySpan], Iterator[HistoryEntry]]
-"""Yields what ran within a span, in any order; what ran outside of it may be among it."""
+"""Yields the executions of a period in any order, possibly with others outside of it."""
 
 
-def once(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
-    """Return each execution once, which several histories may remember, or one twice: as who knows its end has it."""
+def deduplicate(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+    """Return each execution once, although several histories may contain it, with the entry that has an end."""
     found: dict[tuple[str, str, int], HistoryEntry] = {}
     for entry in entries:
         key = entry.system, entry.id, entry.started_us

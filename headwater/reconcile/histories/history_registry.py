@@ -1,4 +1,4 @@
-"""The kinds of history: `KIND:PLACE` to the module that reads it."""
+"""The kinds of histories: maps `KIND:PLACE` to the module that reads it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ KINDS = {
     "airflow": "headwater.reconcile.histories.airflow_history",
     "csv": "headwater.reconcile.histories.csv_history",
 }
-"""Each module has `read_history`."""
+"""Each module has a function `read_history`."""
 
 TOKENS = {
     "historyserver": "HISTORY_SERVER_TOKEN",
@@ -23,19 +23,21 @@ TOKENS = {
     "databricks": "DATABRICKS_TOKEN",
     "airflow": "AIRFLOW_TOKEN",
 }
-"""Variables of the environment that hold a kind's token, or `user:password`."""
+"""Environment variables with the token of a kind, or `user:password`."""
 
 
 def read_history(
     written: str, span: HistorySpan, tokens: Callable[[str], str | None] = os.environ.get
 ) -> Iterator[HistoryEntry]:
-    """Yield what ran within a span, from `KIND:PLACE`; raises WrongSetting for a kind that is not known.
+    """Yield the executions of a period from `KIND:PLACE`. Raises WrongSetting for an unknown kind.
 
-    tokens: from the name of a variable to its value.
+    tokens: returns the value of an environment variable.
     """
     kind, mark, place = written.partition(":")
     if not mark or not place or kind not in KINDS:
-        raise WrongSetting(f"{written!r} is no history. Write KIND:PLACE, where KIND is one of {', '.join(KINDS)}.")
+        raise WrongSetting(
+            f"{written!r} is not a known history. Write KIND:PLACE, where KIND is one of {', '.join(KINDS)}."
+        )
     read: ReadHistory = import_module(KINDS[kind]).read_history
     found = read(HistoryPlace(place, lambda: tokens(TOKENS[kind]) if kind in TOKENS else None), span)
     return (each for each in found if each.within(span))

@@ -1,7 +1,8 @@
 """`historyserver:URL`: Spark's History Server, by its REST API (spark.apache.org/docs/latest/monitoring.html#rest-api).
 
-It lists newest ends first, takes no offset, and sorts what runs behind all that ended: ended ones are read page by page
-by `maxEndDate`, those that run by themselves.
+The server lists newest ends first, has no offset, and lists running applications last. So ended applications are read
+page by page
+with `maxEndDate`, and running ones separately.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headwater.errors import WrongSetting
-from headwater.reconcile.histories.history_api import MOST_PAGES, HistoryApi
+from headwater.reconcile.histories.history_api import MAX_PAGES, HistoryApi
 from headwater.reconcile.histories.history_entry import HistoryEntry, HistoryPlace, HistorySpan
 
 PAGE = 1_000
@@ -17,7 +18,7 @@ _PATH = "/api/v1/applications"
 
 
 def read_history(place: HistoryPlace, span: HistorySpan, page: int = PAGE) -> Iterator[HistoryEntry]:
-    """Yield the attempts of applications that ended since the span began, or run."""
+    """Yield the attempts of applications that ended since the start of the period, or are running."""
     with HistoryApi(place.place, place.token(), "HISTORY_SERVER_TOKEN") as api:
         for app in (*_ended(api, span, page), *_list(api, {"status": "running"})):
             for attempt in app["attempts"]:
@@ -27,7 +28,7 @@ def read_history(place: HistoryPlace, span: HistorySpan, page: int = PAGE) -> It
 def _ended(api: HistoryApi, span: HistorySpan, page: int) -> Iterator[Any]:
     asked: dict[str, str | int] = {"status": "completed", "minEndDate": _date(span.since_us), "limit": page}
     seen: set[str] = set()
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         found = _list(api, asked)
         fresh = [app for app in found if app["id"] not in seen]
         seen.update(app["id"] for app in fresh)
@@ -36,13 +37,16 @@ def _ended(api: HistoryApi, span: HistorySpan, page: int) -> Iterator[Any]:
             return
         asked["maxEndDate"] = _date(min(_end_us(app) for app in found))
         if not fresh:
-            asked["limit"] = int(asked["limit"]) * 2  # more of them ended at one moment than a page holds
+            asked["limit"] = int(asked["limit"]) * 2  # more than a page ended at the same moment
 
 
 def _list(api: HistoryApi, asked: dict[str, str | int]) -> list[Any]:
     found = api.get(_PATH, asked)
     if not isinstance(found, list):
-        raise WrongSetting(f"{api.address}{_PATH} lists no applications. Name a History Server, as http://host:18080.")
+        raise WrongSetting(
+            f"{api.address}{_PATH} did not return applications. Use the address of a History Server, such as "
+            "http://host:18080."
+        )
     return found
 
 

@@ -1,1 +1,1 @@
-"""What belongs together, and what does not: pure, without a file or a network."""
+"""Matches executions and commits with reported runs. No I/O."""

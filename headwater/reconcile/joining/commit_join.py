@@ -1,7 +1,7 @@
-"""Commits of a table, held against the runs that name it as an output.
+"""Matches commits of a table with the runs that have it as output.
 
-Certain: a commit that holds a run's id, or whose version a run's end names. All else is a guess by times, for which a
-statement of Spark makes one commit of its own kind.
+A match is certain if the commit contains the run's id, or if the run's end event names its version. Other matches use
+times, where a Spark statement makes one commit of its own type.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from headwater.questions.answers.answer_parts import Dataset
 from headwater.questions.answers.report_answers import Finding
 from headwater.reconcile.committed_table import TableCommit
 from headwater.reconcile.histories.history_entry import HistorySpan
-from headwater.reconcile.joining.landed_runs import LandedRun
+from headwater.reconcile.joining.landed_runs import TimedRun
 
 _STATEMENTS = {"MERGE": "merge", "UPDATE": "update", "DELETE": "delete", "TRUNCATE": "delete"}
 _NO_ROWS = ("DROP", "RENAME", "ALTER")
@@ -22,16 +22,16 @@ _OVERWRITES = ("OVERWRITE", "TRUNCATE")
 
 
 class TableWriter(NamedTuple):
-    """A run that names the table as an output, and the version that its end says; is_echo: as in `ReportedOutput`."""
+    """A run with the table as output, and the version in its end event. is_echo: as in `ReportedOutput`."""
 
-    run: LandedRun
+    run: TimedRun
     version: int | None
     lifecycle: str | None
     is_echo: bool = False
 
 
 class TableHistory(NamedTuple):
-    """A table, by its canonical name, its commits and the runs that name it as an output."""
+    """A table by its canonical name, its commits, and the runs with it as output."""
 
     dataset: Dataset
     where: str
@@ -40,21 +40,21 @@ class TableHistory(NamedTuple):
 
 
 class WriteProof(NamedTuple):
-    """What commits prove about the write of a run, which has the table under `dataset` as an output.
+    """A proof from commits about the write of a run with the output `dataset`.
 
-    proves: `whole`, which takes a certain commit; else no commit of its time replaced all rows.
+    proves: `whole` needs a certain commit; for the other values, no commit in the period of the run replaced all rows.
     """
 
-    run: LandedRun
+    run: TimedRun
     dataset: Dataset
     proves: Literal["whole", "part", "append", "nothing"]
     version: int | None
 
 
-def proven(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
-    """Yield what commits prove about the runs that ended in a span and reported COMPLETE.
+def prove_writes(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[WriteProof]:
+    """Yield what commits prove about the runs that ended in a period and reported COMPLETE.
 
-    Left out is what makes no difference: an append, or a change of rows, by a run that reports no overwrite.
+    Proofs without effect are omitted: an append or partial change by a run that reports no overwrite.
     """
     made = [each for each in table.commits if each.changes_data]
     oldest_us = min((commit.time_us for commit in table.commits), default=0)
@@ -62,17 +62,17 @@ def proven(table: TableHistory, span: HistorySpan, slack_us: int) -> Iterator[Wr
         run = writer.run
         seen = span.since_us <= run.until_us < span.until_us and run.started_us > oldest_us - slack_us
         if seen and _writes(writer):
-            own = [each for each in made if run.said.id in each.words]
+            own = [each for each in made if run.report.id in each.words]
             own += [each for each in made if each.version == writer.version and _within(run, each, slack_us)]
-            found = _proven(writer, own, own or [each for each in made if _within(run, each, slack_us)])
+            found = _proof(writer, own, own or [each for each in made if _within(run, each, slack_us)])
             if found:
                 yield WriteProof(run, table.dataset, *found)
 
 
-def _proven(
+def _proof(
     writer: TableWriter, own: Sequence[TableCommit], candidates: Sequence[TableCommit]
 ) -> tuple[Literal["whole", "part", "append", "nothing"], int | None] | None:
-    """Return what is proven, and the version of a commit that proves it; own: commits that are certainly the run's."""
+    """Return the proof and the version of a commit that shows it. own: commits that certainly belong to the run."""
     whole = [each.version for each in own if each.replaced == "whole"]
     if whole:
         return "whole", max(whole)
@@ -86,19 +86,19 @@ def _proven(
     return ("part" if any(each.replaced == "part" for each in candidates) else "append"), last.version
 
 
-def _parts(run: LandedRun) -> tuple[str, str]:
-    return run.said.job.namespace, run.said.job.name
+def _parts(run: TimedRun) -> tuple[str, str]:
+    return run.report.job.namespace, run.report.job.name
 
 
 _Fits = Callable[[TableWriter, TableCommit], bool]
 
 
-def uncommitted(
-    table: TableHistory, others: Sequence[LandedRun], landed: frozenset[str], span: HistorySpan, slack_us: int
+def unmatched_commits(
+    table: TableHistory, others: Sequence[TimedRun], landed: frozenset[str], span: HistorySpan, slack_us: int
 ) -> Iterator[Finding]:
-    """Yield commits without a run, and runs that reported COMPLETE and committed nothing.
+    """Yield commits without a run, and runs that reported COMPLETE but committed nothing.
 
-    others: runs that name no output at all; landed: the ids of all runs; span: what is looked at.
+    others: runs without outputs. landed: the ids of all runs. span: the period to check.
     """
     unexplained = _without_run(table, landed, slack_us)
     for commit in unexplained:
@@ -117,20 +117,24 @@ def _without_run(table: TableHistory, landed: frozenset[str], slack_us: int) -> 
     open_commits.sort(key=lambda each: each.time_us)
     free = sorted(table.writers, key=lambda each: each.run.until_us)
     by_version: _Fits = lambda by, made: by.version == made.version and _within(by.run, made, slack_us)  # noqa: E731
-    by_time: _Fits = lambda by, made: _may(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
+    by_time: _Fits = lambda by, made: _may_have_made(by.run, made) and _within(by.run, made, slack_us)  # noqa: E731
     for fits in (by_version, by_time):
-        open_commits, free = _taken(open_commits, free, fits)
-    many = [each for each in table.writers if not _makes_one(each.run)]
+        open_commits, free = _assign(open_commits, free, fits)
+    many = [each for each in table.writers if not _makes_one_commit(each.run)]
     return [made for made in open_commits if not any(by_time(each, made) for each in many)]
 
 
-def _taken(
+def _assign(
     commits: Sequence[TableCommit], writers: Sequence[TableWriter], fits: _Fits
 ) -> tuple[list[TableCommit], list[TableWriter]]:
-    """Give each statement the newest commit that fits; return what is left of both."""
+    """Assign to each statement the newest matching commit; return the remaining commits and runs."""
     left, free = list(commits), []
     for writer in writers:
-        made = next((each for each in reversed(left) if fits(writer, each)), None) if _makes_one(writer.run) else None
+        made = (
+            next((each for each in reversed(left) if fits(writer, each)), None)
+            if _makes_one_commit(writer.run)
+            else None
+        )
         if made is None:
             free.append(writer)
         else:
@@ -138,18 +142,21 @@ def _taken(
     return left, free
 
 
-def _makes_one(run: LandedRun) -> bool:
-    return run.statement is not None and not run.said.streaming
+def _makes_one_commit(run: TimedRun) -> bool:
+    return run.statement is not None and not run.report.streaming
 
 
-def _within(run: LandedRun, commit: TableCommit, slack_us: int) -> bool:
-    """Tell whether a commit falls into a run's time; a statement of Spark has its commit's clock, the driver's."""
+def _within(run: TimedRun, commit: TableCommit, slack_us: int) -> bool:
+    """Return whether a commit is in the period of a run.
+
+    Statements of Spark need no tolerance: both times are the driver's.
+    """
     slack_us = slack_us if run.statement is None else 0
     return run.started_us - slack_us <= commit.time_us <= run.until_us + slack_us
 
 
-def _may(run: LandedRun, commit: TableCommit) -> bool:
-    """Tell whether a run may have made a commit, by engine and statement."""
+def _may_have_made(run: TimedRun, commit: TableCommit) -> bool:
+    """Return whether a run may have made a commit, by engine and statement type."""
     if run.statement is None:
         return True
     by_spark = not commit.engine or "spark" in commit.engine.lower() or "databricks" in commit.engine.lower()
@@ -163,56 +170,57 @@ def _is_idle(writer: TableWriter, commits: Sequence[TableCommit], slack_us: int)
 
 
 def _writes(writer: TableWriter) -> bool:
-    """Tell whether a run reports that it has written rows."""
-    said = writer.run.said
-    writes = said.state == "COMPLETE" and not said.streaming and writer.lifecycle not in _NO_ROWS
+    """Return whether a run reports that it has written rows."""
+    report = writer.run.report
+    writes = report.state == "COMPLETE" and not report.streaming and writer.lifecycle not in _NO_ROWS
     return writes and not writer.is_echo
 
 
-def _commit_without_run(
-    table: TableHistory, commit: TableCommit, others: Sequence[LandedRun], slack_us: int
-) -> Finding:
+def _commit_without_run(table: TableHistory, commit: TableCommit, others: Sequence[TimedRun], slack_us: int) -> Finding:
     statement = _STATEMENTS.get(commit.operation.upper())
     silent = next(
         (run for run in others if statement and run.statement == statement and _within(run, commit, slack_us)), None
     )
-    beside = any(_within(each.run, commit, slack_us) for each in table.writers)
+    is_concurrent = any(_within(each.run, commit, slack_us) for each in table.writers)
     by = f" by {commit.engine}" if commit.engine else ""
-    reason = f"Version {commit.version}, {commit.operation}{by}, is of no run that names the table"
+    reason = f"Version {commit.version}, {commit.operation}{by}, matches no run that names the table as an output"
     if silent:
-        reason += f"; run {silent.said.id}, of its kind and time, names no dataset: Spark's listener knows none of it"
-    elif beside:
-        reason += "; runs that write it at that time are told apart by engine, statement and number"
+        reason += (
+            f"; run {silent.report.id} has the same statement type and time but names no dataset, because Spark's "
+            "listener does not support this statement"
+        )
+    elif is_concurrent:
+        reason += "; other runs write the table at that time, but differ by engine, statement or number of commits"
     advice = (
-        "Accept it, or declare the table as an output of that job."
+        "Ignore this commit, or declare the table as an output of that job."
         if silent
-        else "Find the writer by engine and user, and let it report, or write its run's id into the commit."
+        else "Find the writer by engine and user. Configure it to send lineage, or to store its run id in the commit."
     )
     return Finding(
         kind="commit_without_run",
-        certain=not beside,
+        certain=not is_concurrent,
         name=f"{table.dataset.namespace}/{table.dataset.dataset}",
         time=str(iso(commit.time_us)),
         reason=f"{reason}.",
         advice=advice,
-        run=silent.said.id if silent else None,
+        run=silent.report.id if silent else None,
         dataset=table.dataset,
         version=commit.version,
         where=f"{table.where}/_delta_log/{commit.version:020}.json",
     )
 
 
-def _committed_nothing(table: TableHistory, run: LandedRun) -> Finding:
+def _committed_nothing(table: TableHistory, run: TimedRun) -> Finding:
     return Finding(
         kind="committed_nothing",
         certain=False,
-        name=f"{run.said.job.namespace}/{run.said.job.name}",
-        time=str(run.said.ended),
-        reason=f"It reported COMPLETE and {table.dataset.dataset} as its output, which has no commit from "
-        f"{run.said.started} to {run.said.ended}.",
-        advice="Look into its log: Spark reports a failed write as COMPLETE, too. With --save, it replaces no older "
-        f"rows. If it did, declare `run: {run.said.id}` with `writes: whole` in rewrites.yaml.",
-        run=run.said.id,
+        name=f"{run.report.job.namespace}/{run.report.job.name}",
+        time=str(run.report.ended),
+        reason=f"The run reported COMPLETE with the output {table.dataset.dataset}, but the table has no commit from "
+        f"{run.report.started} to {run.report.ended}.",
+        advice="Check its log: Spark reports a failed write as COMPLETE, too. With --save, Headwater assumes that the "
+        f"run replaced no rows. If it did, declare `run: {run.report.id}` with `writes: whole` in rewrites.yaml.",
+        run=run.report.id,
         dataset=table.dataset,
         where=table.where,
     )

@@ -1,4 +1,4 @@
-"""Runs as they landed, found by what others call them, by their parents, by their names and times."""
+"""Reported runs with lookups by id, parent, name and time."""
 
 import re
 from bisect import bisect_right
@@ -11,82 +11,81 @@ from headwater.events.times import parse_time
 from headwater.questions.answers.report_answers import ReportedRun
 
 SPARK = "/integration/spark"
-"""In the producer of Spark's listener."""
+"""Part of the producer of Spark's listener."""
 
 
-class LandedRun(NamedTuple):
-    """A run, its times in us; until_us: its end, without one its newest event."""
+class TimedRun(NamedTuple):
+    """A reported run with its times in us. until_us: its end, or its newest event."""
 
-    said: ReportedRun
+    report: ReportedRun
     started_us: int
     until_us: int
     last_us: int
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether it said so."""
-        return self.said.ended is not None
+        """Whether it sent an end event."""
+        return self.report.ended is not None
 
     @property
     def statement(self) -> str | None:
-        """What a run of Spark's listener says it does: merge, update, delete or write; None of other runs."""
-        if SPARK not in self.said.producer:
+        """The statement type of a run of Spark's listener: merge, update, delete or write; None for other runs."""
+        if SPARK not in self.report.producer:
             return None
-        match = re.search(r"execute_(merge|update|delete)", self.said.job.name)
+        match = re.search(r"execute_(merge|update|delete)", self.report.job.name)
         return match[1] if match else "write"
 
 
-def landed(run: ReportedRun) -> LandedRun:
-    """Return a run with its times as numbers."""
+def with_times(run: ReportedRun) -> TimedRun:
+    """Convert the times of a run to numbers."""
     started, last = _us(run.started), _us(run.last_event)
-    return LandedRun(run, started, _us(run.ended) if run.ended else last, last)
+    return TimedRun(run, started, _us(run.ended) if run.ended else last, last)
 
 
-def plain(name: str) -> str:
-    """Return a job's name as the listener writes that of an application: lower case, `_` for all that is no letter."""
+def listener_name(name: str) -> str:
+    """Return a job's name in the listener's spelling of applications: lower case, `_` for all other characters."""
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
 
 
-class LandedRuns:
-    """All runs that landed."""
+class RunIndex:
+    """All reported runs."""
 
     def __init__(self, runs: Iterable[ReportedRun]) -> None:
-        """Sort nothing yet."""
-        self.all: Sequence[LandedRun] = [landed(run) for run in runs]
+        self.all: Sequence[TimedRun] = [with_times(run) for run in runs]
 
-    def called(self, ids: Iterable[str]) -> dict[str, LandedRun]:
-        """Return the runs that have one of these ids, or name it, and all below them in the chain of parents."""
+    def by_ids(self, ids: Iterable[str]) -> dict[str, TimedRun]:
+        """Return the runs with one of these ids, in any facet, and all runs below them in the chain of parents."""
         open_ids = list(ids)
-        found: dict[str, LandedRun] = {}
+        found: dict[str, TimedRun] = {}
         while open_ids:
             for run in self._by_id.get(open_ids.pop(), ()):
-                if run.said.id not in found:
-                    found[run.said.id] = run
-                    open_ids.append(run.said.id)
+                if run.report.id not in found:
+                    found[run.report.id] = run
+                    open_ids.append(run.report.id)
         return found
 
-    def named(self, name: str, from_us: int, to_us: int) -> dict[str, LandedRun]:
-        """Return the runs of a job, or of an application's statements, that name no execution and overlap a time."""
-        runs = self._by_name.get(plain(name), [])
+    def by_name(self, name: str, from_us: int, to_us: int) -> dict[str, TimedRun]:
+        """Return runs without ids of a job, or of an application's statements, that overlap a period."""
+        runs = self._by_name.get(listener_name(name), [])
         end = bisect_right(runs, to_us, key=lambda run: run.started_us)
-        return {run.said.id: run for run in runs[:end] if run.until_us >= from_us}
+        return {run.report.id: run for run in runs[:end] if run.until_us >= from_us}
 
     @cached_property
-    def _by_id(self) -> dict[str, list[LandedRun]]:
-        found: dict[str, list[LandedRun]] = defaultdict(list)
+    def _by_id(self) -> dict[str, list[TimedRun]]:
+        found: dict[str, list[TimedRun]] = defaultdict(list)
         for run in self.all:
-            parents = [run.said.parent] if run.said.parent else []
-            for name in {run.said.id, *run.said.ids, *parents}:
+            parents = [run.report.parent] if run.report.parent else []
+            for name in {run.report.id, *run.report.ids, *parents}:
                 found[name].append(run)
         return found
 
     @cached_property
-    def _by_name(self) -> dict[str, list[LandedRun]]:
-        found: dict[str, list[LandedRun]] = defaultdict(list)
+    def _by_name(self) -> dict[str, list[TimedRun]]:
+        found: dict[str, list[TimedRun]] = defaultdict(list)
         for run in self.all:
-            if not run.said.ids:
-                whole, first = run.said.job.name, run.said.job.name.partition(".")[0]
-                for name in {plain(whole), plain(first)}:
+            if not run.report.ids:
+                whole, first = run.report.job.name, run.report.job.name.partition(".")[0]
+                for name in {listener_name(whole), listener_name(first)}:
                     found[name].append(run)
         for runs in found.values():
             runs.sort(key=lambda run: run.started_us)

@@ -1,1 +1,1 @@
-"""How a target over HTTP is reached: one connection, who we are there, where secrets lie."""
+"""Connections to HTTP targets: persistent connection, authentication, secrets."""

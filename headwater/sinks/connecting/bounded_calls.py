@@ -1,4 +1,4 @@
-"""A deadline for calls of a client that limits only the time of each read, which one byte per second keeps."""
+"""Set a deadline for calls of clients that limit only each read, which one byte per second satisfies."""
 
 import threading
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from headwater.errors import Retry
 T = TypeVar("T")
 
 REQUEST_S = 120.0
-"""For one request with its answer; a file has 16 MiB at most unless one event is larger."""
+"""For one request with its answer; a file has at most 16 MiB unless one event is larger."""
 _MOST_LEFT = 4
 
 
 class BoundedCalls:
-    """Calls one after the other, each in a thread of its own, which is left behind at the deadline.
+    """Run calls one at a time, each in its own thread, which is abandoned at the deadline.
 
-    Python cannot end a thread, so that a few may be left at a time; they end when the target hangs up.
+    Python cannot stop a thread, so a few abandoned ones may remain; they end when the target closes the connection.
     """
 
     def __init__(self, deadline_s: float) -> None:
@@ -25,19 +25,22 @@ class BoundedCalls:
         self._left: list[threading.Thread] = []
 
     def run(self, call: Callable[[], T]) -> T:
-        """Return what a call returns; raises Retry at its deadline, or while too many calls are left behind."""
+        """Return the result of a call; raises Retry at the deadline, or while too many abandoned calls remain."""
         self._left = [thread for thread in self._left if thread.is_alive()]
         if len(self._left) >= _MOST_LEFT:
             raise Retry(
-                f"{len(self._left)} earlier requests still have no whole answer: the target sends too slowly. "
-                "Look at its log and at the network."
+                f"{len(self._left)} earlier requests still have no complete response: the target sends too slowly. "
+                "Check its log and the network."
             )
         found: Future[T] = Future()
         thread = threading.Thread(target=_answer, args=(call, found), name="sink-request", daemon=True)
         thread.start()
         if not wait([found], self._deadline_s).done:
             self._left.append(thread)
-            raise Retry(f"No whole answer within {self._deadline_s:g} s, as the target sends too slowly.")
+            raise Retry(
+                f"No complete response within {self._deadline_s:g} s: the target sends too slowly. "
+                "Check its log and the network."
+            )
         return found.result()
 
 

@@ -1,4 +1,4 @@
-"""Who we are at Amazon's and Google's endpoints: a signature of each request, a token; by their own packages."""
+"""Authenticate at AWS endpoints (signed requests) and Google endpoints (tokens), with the vendors' packages."""
 
 from hashlib import sha256
 from typing import Any
@@ -6,23 +6,23 @@ from typing import Any
 from headwater.errors import Retry, WrongSetting
 from headwater.extras import extra
 from headwater.sinks.connecting.http_post import Headers
-from headwater.sinks.contract.sink_options import Part
+from headwater.sinks.contract.sink_options import ConfigModel
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
-class Aws(Part):
-    """Signature Version 4 by the credentials that this machine has: variables, profile, role."""
+class Aws(ConfigModel):
+    """AWS Signature Version 4 with this machine's credentials: variables, profile or role."""
 
     region: str
     service: str = "datazone"
     profile: str | None = None
 
 
-def signed_for_aws(given: Aws) -> Headers:
-    """Return what signs a request; raises WrongSetting where botocore is not installed.
+def aws_auth_headers(given: Aws) -> Headers:
+    """Return a function that signs requests; raises WrongSetting if botocore is not installed.
 
-    A client token follows from the body, so that DataZone takes a repeated event once.
+    The client token is a hash of the body, so that DataZone ignores a repeated event.
     """
     with extra("aws"):
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - an extra
@@ -35,19 +35,21 @@ def signed_for_aws(given: Aws) -> Headers:
         token = {"client-token": sha256(body).hexdigest()} if body is not None else {}
         request = AWSRequest(method, url, headers=token, data=body or b"")
         try:
-            credentials = session.get_credentials()  # it keeps them, and asks anew before they end
+            credentials = session.get_credentials()  # the session caches them and renews them before they expire
             if credentials is None:
-                raise WrongSetting("No credentials of AWS. Set AWS_ACCESS_KEY_ID and the like, a profile or a role.")
+                raise WrongSetting(
+                    "Found no AWS credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role."
+                )
             SigV4Auth(credentials.get_frozen_credentials(), given.service, given.region).add_auth(request)
         except BotoCoreError as error:
-            raise Retry(f"No signature of AWS: {error}") from error
+            raise Retry(f"Could not sign a request for AWS: {error}") from error
         return {name.lower(): value for name, value in request.headers.items()}
 
     return headers
 
 
-def known_to_google() -> Headers:
-    """Return a token of Google's application default credentials; raises WrongSetting where google-auth is missing."""
+def google_auth_headers() -> Headers:
+    """Return a function for tokens of Google's default credentials; raises WrongSetting if google-auth is missing."""
     with extra("google"):
         import google.auth  # noqa: PLC0415 - an extra
         from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError  # noqa: PLC0415 - an extra
@@ -55,17 +57,17 @@ def known_to_google() -> Headers:
     found: list[Any] = []
 
     def headers(*_: object) -> dict[str, str]:
-        told: dict[str, str] = {}
+        token: dict[str, str] = {}
         try:
             if not found:
                 found.append(google.auth.default(scopes=[_SCOPE])[0])
-            found[0].before_request(Request(), "POST", "", told)  # asks for a token where the last one ends
+            found[0].before_request(Request(), "POST", "", token)  # requests a new token if the last one has expired
         except DefaultCredentialsError as error:
             raise WrongSetting(
-                "No credentials of Google. Set GOOGLE_APPLICATION_CREDENTIALS, or run where a service account is."
+                "Found no Google credentials. Set GOOGLE_APPLICATION_CREDENTIALS, or attach a service account."
             ) from error
         except GoogleAuthError as error:
-            raise Retry(f"No token of Google: {error}") from error
-        return told
+            raise Retry(f"Google issued no token: {error}") from error
+        return token
 
     return headers

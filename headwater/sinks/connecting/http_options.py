@@ -1,4 +1,4 @@
-"""What every target over HTTP is told: where it is, and who we are there."""
+"""Options of every HTTP target: its address, and how to authenticate."""
 
 import time
 from collections.abc import Mapping
@@ -9,21 +9,28 @@ import msgspec
 from pydantic import Field
 
 from headwater.errors import WrongSetting
-from headwater.sinks.connecting.cloud_signing import Aws, known_to_google, signed_for_aws
+from headwater.sinks.connecting.cloud_signing import Aws, aws_auth_headers, google_auth_headers
 from headwater.sinks.connecting.http_post import Headers, Poster
-from headwater.sinks.connecting.kept_connection import KeptConnection, trust
+from headwater.sinks.connecting.persistent_connection import PersistentConnection, ssl_context
 from headwater.sinks.connecting.sink_secrets import entra_token
-from headwater.sinks.contract.sink_options import Options, Part, Reveal, Seconds, SecretReference, revealed
+from headwater.sinks.contract.sink_options import (
+    ConfigModel,
+    Options,
+    Seconds,
+    SecretReference,
+    SecretResolver,
+    resolve_secrets,
+)
 
 BARE_ADDRESS = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
 """Pattern of an address without credentials and without `?`."""
-_HELD = 0.8
-"""Part of a token's life for which it is used."""
+_TOKEN_USE = 0.8
+"""Fraction of a token's lifetime for which it is used."""
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
-class OAuth(Part):
-    """Client credentials of OAuth 2 (RFC 6749, section 4.4)."""
+class OAuth(ConfigModel):
+    """OAuth 2 client credentials (RFC 6749, section 4.4)."""
 
     token_url: str = Field(pattern=BARE_ADDRESS)
     client_id: str
@@ -31,25 +38,25 @@ class OAuth(Part):
     scope: str | None = None
 
 
-class EntraId(Part):
-    """A token of Entra ID for the identity that this machine has."""
+class EntraId(ConfigModel):
+    """A token of Entra ID for the identity of this machine."""
 
     scope: str
     client_id: str | None = None
 
 
-class Endpoint(Part):
-    """How to reach an HTTP endpoint and who we are there."""
+class Endpoint(ConfigModel):
+    """The address of an HTTP endpoint, and how to authenticate there."""
 
     url: str = Field(pattern=BARE_ADDRESS, description="Address, without credentials and without `?`.")
     key: SecretReference | None = Field(None, description="Key that is sent as `Authorization: Bearer …`.")
-    headers: dict[str, str | SecretReference] = Field({}, description="More headers, such as an API key's.")
+    headers: dict[str, str | SecretReference] = Field({}, description="Additional headers, such as an API key.")
     oauth: OAuth | None = Field(
         None, description="Client credentials: `token_url`, `client_id`, `client_secret`, `scope`."
     )
     entra: EntraId | None = Field(None, description="Token of Entra ID: `scope`, and `client_id` of an identity.")
-    aws: Aws | None = Field(None, description="Signature of AWS: `region`, `service` (`datazone`), `profile`.")
-    google: bool = Field(False, description="Token of Google, by its application default credentials.")
+    aws: Aws | None = Field(None, description="AWS signature: `region`, `service` (`datazone`), `profile`.")
+    google: bool = Field(False, description="Token of Google's application default credentials.")
     timeout: Seconds = Field(30.0, description="Longest time of a request with its answer.")
     ca: str | None = Field(None, description="File of certificates to trust, instead of the public ones.")
     compress: bool = Field(False, description="Send bodies as gzip.")
@@ -59,22 +66,22 @@ class HttpOptions(Endpoint, Options):
     """Options of a sink whose target is an HTTP endpoint."""
 
 
-def open_poster(options: Endpoint, reveal: Reveal, sign: Headers = lambda *_: {}) -> Poster:
-    """Return the connection to a target; raises WrongSetting while a secret is missing.
+def open_poster(options: Endpoint, reveal: SecretResolver, sign: Headers = lambda *_: {}) -> Poster:
+    """Create the connection to a target; raises WrongSetting if a secret is missing.
 
-    sign: returns further headers, which follow from what is sent.
+    sign: returns additional headers that depend on the request.
     """
-    headers = revealed(options.headers, reveal)
+    headers = resolve_secrets(options.headers, reveal)
     if options.key:
         headers["authorization"] = f"Bearer {reveal(options.key)}"
-    known = _identified(options, headers, reveal)
+    known = _auth_headers(options, headers, reveal)
     return Poster(
         options.url, lambda *request: {**known(*request), **sign(*request)},
         timeout_s=options.timeout, ca=options.ca, compress=options.compress,
     )  # fmt: skip
 
 
-def _identified(options: Endpoint, headers: Mapping[str, str], reveal: Reveal) -> Headers:
+def _auth_headers(options: Endpoint, headers: Mapping[str, str], reveal: SecretResolver) -> Headers:
     if options.oauth:
         token = _OAuthToken(options.oauth, reveal(options.oauth.client_secret), options.timeout)
         return lambda *_: {**headers, "authorization": f"Bearer {token.value()}"}
@@ -82,13 +89,13 @@ def _identified(options: Endpoint, headers: Mapping[str, str], reveal: Reveal) -
         ask = entra_token(entra.client_id)
         return lambda *_: {**headers, "authorization": f"Bearer {ask(entra.scope)}"}
     if options.aws or options.google:
-        sign = signed_for_aws(options.aws) if options.aws else known_to_google()
+        sign = aws_auth_headers(options.aws) if options.aws else google_auth_headers()
         return lambda *request: {**headers, **sign(*request)}
     return lambda *_: headers
 
 
 class _OAuthToken:
-    """A token of client credentials, asked for anew before it ends."""
+    """A token for client credentials, requested again before it expires."""
 
     def __init__(self, oauth: OAuth, secret: str, timeout_s: float) -> None:
         self._oauth = oauth
@@ -101,17 +108,17 @@ class _OAuthToken:
     def value(self) -> str:
         if time.monotonic() >= self._until:
             self._token, life_s = self._ask()
-            self._until = time.monotonic() + _HELD * life_s
+            self._until = time.monotonic() + _TOKEN_USE * life_s
         return self._token
 
     def _ask(self) -> tuple[str, float]:
         where = self._oauth.token_url
-        with closing(KeptConnection(where, timeout_s=self._timeout_s, context=trust())) as connection:
+        with closing(PersistentConnection(where, timeout_s=self._timeout_s, context=ssl_context())) as connection:
             answer = connection.ask("POST", "", urlencode(self._form).encode(), _FORM)
         try:
-            said = msgspec.json.decode(answer.body)
-            return str(said["access_token"]), float(said.get("expires_in", 300))
+            fields = msgspec.json.decode(answer.body)
+            return str(fields["access_token"]), float(fields.get("expires_in", 300))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise WrongSetting(
-                f"{where} gives no token, status {answer.status}. Correct `oauth`, or the client's rights."
+                f"{where} returned no token (status {answer.status}). Correct `oauth`, or the client's permissions."
             ) from None

@@ -1,4 +1,4 @@
-"""Secrets of sinks: read where `sinks.yml` says they lie, and taken out of whatever is said."""
+"""Read the secrets of sinks from where `sinks.yml` refers to, and mask them in texts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,12 +9,12 @@ import msgspec
 
 from headwater.errors import LakeUnavailable, WrongSetting
 from headwater.extras import extra
-from headwater.sinks.connecting.kept_connection import KeptConnection, trust
-from headwater.sinks.contract.sink_options import Reference
+from headwater.sinks.connecting.persistent_connection import PersistentConnection, ssl_context
+from headwater.sinks.contract.sink_options import SecretLocation
 
 _SCOPE = "https://vault.azure.net/.default"
 _SHORTEST = 4
-"""Shorter values are no secrets, and would be found in every other word."""
+"""Shorter values are not masked: they would match inside ordinary words."""
 
 _VAULT_S = 15.0
 
@@ -27,22 +27,21 @@ class _VaultSecret(msgspec.Struct):
 
 
 class Secrets:
-    """What one sink has been told; not for several threads at once."""
+    """The secrets that one sink has used. Not thread-safe."""
 
     def __init__(self, token: Token, environment: Mapping[str, str] = os.environ) -> None:
-        """Read nothing yet."""
         self._token = token
         self._environment = environment
         self._known: set[str] = set()
 
-    def reveal(self, reference: Reference) -> str:
+    def reveal(self, reference: SecretLocation) -> str:
         """Return a secret; raises WrongSetting, or Retry while the vault does not answer."""
         found = self._from_vault(reference.vault) if reference.vault else self._from_environment(reference.env or "")
         self._known.add(found)
         return found
 
-    def hide(self, text: str) -> str:
-        """Return a text without any secret that was revealed."""
+    def mask(self, text: str) -> str:
+        """Mask every secret that was resolve_secrets so far."""
         for secret in self._known:
             if len(secret) >= _SHORTEST:
                 text = text.replace(secret, "***")
@@ -50,12 +49,12 @@ class Secrets:
 
     def _from_environment(self, variable: str) -> str:
         if not (found := self._environment.get(variable)):
-            raise WrongSetting(f"The variable {variable} is not set. Set it where `headwater up` is started.")
+            raise WrongSetting(f"The variable {variable} is not set. Set it in the environment of `headwater up`.")
         return found
 
     def _from_vault(self, address: str) -> str:
         headers = {"authorization": f"Bearer {self._token(_SCOPE)}"}
-        with closing(KeptConnection(address, timeout_s=_VAULT_S, context=trust())) as connection:
+        with closing(PersistentConnection(address, timeout_s=_VAULT_S, context=ssl_context())) as connection:
             answer = connection.ask("GET", "?api-version=7.4", None, headers)
         try:
             found = msgspec.json.decode(answer.body, type=_VaultSecret).value
@@ -63,14 +62,14 @@ class Secrets:
             found = ""
         if answer.status != 200 or not found:
             raise WrongSetting(
-                f"The key vault answers {answer.status} for {address}. Give this identity the role "
+                f"The key vault returned status {answer.status} for {address}. Give this identity the role "
                 "`Key Vault Secrets User`, or correct the address."
             )
         return found
 
 
 def entra_token(client_id: str | None) -> Token:
-    """Return what asks Entra ID for tokens, as the identity that the machine offers; it keeps them while they hold."""
+    """Return a function that gets Entra ID tokens for this machine's identity; the credential caches them."""
     opened: list[Any] = []
 
     def token(scope: str) -> str:
@@ -83,9 +82,9 @@ def entra_token(client_id: str | None) -> Token:
             return str(opened[0].get_token(scope).token)
         except ClientAuthenticationError as error:
             raise LakeUnavailable(
-                f"There is no identity with which to ask Entra ID for a token for {scope} "
+                f"Found no identity to request a token of Entra ID for {scope} "
                 f"({error.message.splitlines()[0].rstrip('.')}). Sign in with `az login`, set AZURE_TENANT_ID, "
-                "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run where a managed identity is."
+                "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run with a managed identity."
             ) from error
 
     return token

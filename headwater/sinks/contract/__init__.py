@@ -1,1 +1,1 @@
-"""What a sink is: its entry in `sinks.yml`, which targets there are, and what each of them is called for."""
+"""The contract of sinks: entries in `sinks.yml`, the known targets, and the protocol of a target."""

@@ -1,4 +1,4 @@
-"""What `sinks.yml` says of every sink, whatever its target; each target adds options of its own."""
+"""Options in `sinks.yml` that every sink has; each target adds its own."""
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -11,16 +11,16 @@ from headwater.errors import WrongSetting
 from headwater.events.stored_cells import StoredHead
 
 
-class Part(BaseModel):
-    """A mapping of the file; a key it does not know is an error."""
+class ConfigModel(BaseModel):
+    """A mapping in the file; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Reference(Part):
-    """A secret by where it lies: it is never in the file itself."""
+class SecretLocation(ConfigModel):
+    """Where to read a secret from; the file never contains the secret."""
 
-    env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Variable that holds it.")
+    env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Variable that contains it.")
     vault: str | None = Field(
         None, pattern=r"^https://[^/?#@]+/secrets/[\w-]+(/\w+)?$", description="Address of a secret in Azure Key Vault."
     )
@@ -28,17 +28,17 @@ class Reference(Part):
 
 def _reference(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise ValueError("a secret is not written into this file; write `{env: VARIABLE}` or `{vault: ADDRESS}`")
+        raise ValueError("the file must not contain a secret; write `{env: VARIABLE}` or `{vault: ADDRESS}`")
     if len(value) != 1:
-        raise ValueError("name one place of the secret, `env` or `vault`")
+        raise ValueError("a secret needs exactly one source, `env` or `vault`; remove the other keys")
     if str(value.get("env", "")).startswith("HEADWATER_"):
-        raise ValueError("variables `HEADWATER_…` are settings; name the secret's variable otherwise")
+        raise ValueError("variables `HEADWATER_…` are reserved for settings; choose another name for the variable")
     return value
 
 
-SecretReference = Annotated[Reference, BeforeValidator(_reference)]
-Place = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|s3://[^/@\s]+/.+|[^:]+)$")]
-"""A folder, or an address in Azure's storage or in S3."""
+SecretReference = Annotated[SecretLocation, BeforeValidator(_reference)]
+StorageLocation = Annotated[str, Field(pattern=r"^(abfss://[^/@\s]+@[^/\s]+/.+|s3://[^/@\s]+/.+|[^:]+)$")]
+"""A folder, or an address in Azure storage or S3."""
 Patterns = tuple[str, ...]
 
 
@@ -55,64 +55,66 @@ def _pause(value: Any) -> float:
 
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Pause = Annotated[float, BeforeValidator(_pause)]
-"""Seconds, or none."""
+"""Seconds; zero is allowed."""
 
 
-class Only(Part):
-    """Which events a sink takes; patterns are exact names or have `*`, `?` and `[…]`. What is left out says nothing."""
+class EventFilter(ConfigModel):
+    """Which events a sink takes. Patterns are exact names or contain `*`, `?` and `[…]`; an empty field matches all."""
 
     namespaces: Patterns = Field((), description="Namespaces of jobs.")
     jobs: Patterns = Field((), description="Names of jobs.")
     runs: Patterns = Field((), description="Ids of runs.")
-    kinds: tuple[Literal["RUN", "JOB", "DATASET"], ...] = Field((), description="What events are about.")
+    kinds: tuple[Literal["RUN", "JOB", "DATASET"], ...] = Field((), description="Kinds of events.")
     states: tuple[Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"], ...] = Field(
-        (), description="States that run events report; events of jobs and datasets have none and stay."
+        (), description="States of run events; events of jobs and datasets have no state and always pass."
     )
 
-    def wants(self, head: StoredHead) -> bool:
-        """Tell whether an event is one of these."""
+    def matches(self, head: StoredHead) -> bool:
+        """Return whether the filter accepts an event."""
         return (
             (not self.kinds or head.kind in self.kinds)
             and (not self.states or head.kind != "RUN" or head.state in self.states)
-            and (not self.namespaces or _fits(head.job_namespace, self.namespaces))
-            and (not self.jobs or _fits(head.job_name, self.jobs))
-            and (not self.runs or _fits(head.run_id, self.runs))
+            and (not self.namespaces or _matches_any(head.job_namespace, self.namespaces))
+            and (not self.jobs or _matches_any(head.job_name, self.jobs))
+            and (not self.runs or _matches_any(head.run_id, self.runs))
         )
 
 
-def _fits(name: str | None, patterns: Patterns) -> bool:
+def _matches_any(name: str | None, patterns: Patterns) -> bool:
     return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 class Silence(NamedTuple):
-    """How long nothing must be heard of something until it is told; by_receipt: by our clock, not the sender's."""
+    """How long a run must be silent before the sink reports it; by_receipt: measured by our clock, not the sender's."""
 
     after_s: float
     by_receipt: bool
 
 
-class Options(Part):
-    """Every sink's options."""
+class Options(ConfigModel):
+    """Options that every sink has."""
 
     type: str = Field(description="Kind of target.")
-    only: Only = Field(
-        default_factory=lambda: Only.model_validate({}),
-        description="Which events it takes: `namespaces`, `jobs`, `runs`, `kinds`, `states`.",
+    only: EventFilter = Field(
+        default_factory=lambda: EventFilter.model_validate({}),
+        description="Events that the sink takes: `namespaces`, `jobs`, `runs`, `kinds`, `states`.",
     )
     begin: Literal["start", "now"] = Field(
-        "start", description="Where a new sink begins: with the lake's history or now."
+        "start", description="Where a new sink starts: at the beginning of the lake's history, or now."
     )
-    rate: float | None = Field(None, gt=0, description="Most events a second.")
-    every: Pause = Field(0.0, description="Least time between two batches, such as `1m`: larger batches.")
+    rate: float | None = Field(None, gt=0, description="Maximum number of events per second.")
+    every: Pause = Field(
+        0.0, description="Minimum time between two batches, such as `1m`; longer means larger batches."
+    )
 
     @property
     def silence(self) -> Silence | None:
-        """Which silence is told; None where events alone are."""
+        """After which silence the sink reports a run; None if it sends events only."""
         return None
 
     @property
-    def looks_every(self) -> float | None:
-        """Seconds between two looks of the target itself at what it watches; None where it watches nothing."""
+    def poll_interval_s(self) -> float | None:
+        """Seconds between two polls by the target itself; None if it polls nothing."""
         return None
 
 
@@ -123,10 +125,10 @@ class Sink(NamedTuple):
     options: Options
 
 
-Reveal = Callable[[Reference], str]
-"""Returns a secret; raises WrongSetting naming the variable or the address where there is none."""
+SecretResolver = Callable[[SecretLocation], str]
+"""Returns a secret. Raises WrongSetting, with the variable or the address, if there is no secret."""
 
 
-def revealed(values: Mapping[str, str | Reference], reveal: Reveal) -> dict[str, str]:
-    """Return values with the secrets among them; raises WrongSetting."""
-    return {name: reveal(value) if isinstance(value, Reference) else value for name, value in values.items()}
+def resolve_secrets(values: Mapping[str, str | SecretLocation], reveal: SecretResolver) -> dict[str, str]:
+    """Replace the references in a mapping with their secrets; raises WrongSetting."""
+    return {name: reveal(value) if isinstance(value, SecretLocation) else value for name, value in values.items()}

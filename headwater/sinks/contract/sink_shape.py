@@ -1,6 +1,6 @@
-"""What all sinks share: an event on its way out, what it becomes, and what became of one attempt to hand it over.
+"""The shapes that all sinks share: an event to send, its payload, and the outcome of one attempt to deliver it.
 
-A target is one module: its options, how events become payloads (pure), and one attempt to deliver some.
+A target is one module: its options, a pure conversion from events to payloads, and one attempt to deliver payloads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_key
 
 CLOCK = Source("clock", "clock", "0")
-"""What time alone makes due is followed as a partition of the lake is; its sequence numbers are moments (us, UTC)."""
+"""Partition of payloads that only the passing of time causes; its sequence numbers are moments (us, UTC)."""
 REPLAYED = Source("replay", "replay", "0")
-"""What a replay sends is a list, followed as a partition is; its sequence numbers are rows, the first one is 1."""
+"""Partition of the list that a replay sends; its sequence numbers are rows, starting at 1."""
 WATCH = Source("clock", "watch", "0")
-"""What a target finds by looking has its place here; sequence numbers are the moments of looking (us, UTC)."""
+"""Partition of payloads that a target finds by polling; its sequence numbers are the moments of polls (us, UTC)."""
 
 
 class SinkEvent(NamedTuple):
-    """An event as the lake has it: without duplicates, redacted."""
+    """An event from the lake: deduplicated and redacted."""
 
     source: Source
     head: StoredHead
@@ -29,29 +29,29 @@ class SinkEvent(NamedTuple):
 
 
 def run_of(head: StoredHead) -> str | None:
-    """Return what the events of one run share, None for what is of no run; a run id alone need not be one's own."""
+    """Return the key that the events of one run share, None without a run; different jobs may use the same run id."""
     return run_key(head.run_id, Name(head.job_namespace or "", head.job_name or "")) if head.run_id else None
 
 
 History = Mapping[str, Sequence[SinkEvent]]
-"""Run id → events of the run before those of a batch, in order."""
+"""Run id to the run's events that precede a batch, in order."""
 
 
-def by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
-    """Return events by what they are of, of a run behind what came before; each group at the place of its last one."""
+def group_by_run(events: Sequence[SinkEvent], history: History) -> list[list[SinkEvent]]:
+    """Group events by run, after the run's earlier events; a group takes the position of its last event."""
     groups: dict[str, list[SinkEvent]] = {}
     for event in events:
         key = run_of(event.head) or event.head.event_id
         before = [each for each in history.get(event.head.run_id or "", ()) if run_of(each.head) == key]
-        groups[key] = group = groups.pop(key, before)  # behind the others: its last event is behind theirs
+        groups[key] = group = groups.pop(key, before)  # moves the group to the end: it now has the last event
         group.append(event)
     return [*groups.values()]
 
 
 class Payload(NamedTuple):
-    """What is sent of one event. unfit: why this target can never take it; then nothing of it is sent.
+    """What the sink sends for one event. unfit: why the target can never accept it; the sink then sends nothing for it.
 
-    row: its number in the list that a replay sends, None where events go in the order of the lake.
+    row: its number in the list of a replay, None if events are sent in the order of the lake.
     """
 
     event: SinkEvent
@@ -60,8 +60,8 @@ class Payload(NamedTuple):
     row: int | None = None
 
     @property
-    def place(self) -> tuple[Source, int]:
-        """Return the source and the number by which a sink counts how far it is."""
+    def position(self) -> tuple[Source, int]:
+        """Return the partition and the sequence number by which a sink counts its progress."""
         if self.row is not None:
             return REPLAYED, self.row
         return self.event.source, self.event.head.sequence
@@ -69,11 +69,11 @@ class Payload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one attempt; payloads that are neither refused nor to be tried again were delivered.
+    """The outcome of one attempt; payloads in neither `refused` nor `again` were delivered.
 
-    refused: why the target will never take a payload, by its place in the attempt.
-    again: places to be tried again, because of `trouble`, at the earliest after `after_s` seconds.
-    blames_event: the target answered, and failed; another payload may go through.
+    refused: index of a payload in the attempt to the reason why the target will never accept it.
+    again: indexes of payloads to retry because of `trouble`, after `after_s` seconds at the earliest.
+    blames_event: the target responded with an error, so other payloads may succeed.
     """
 
     refused: Mapping[int, str] = field(default_factory=dict)
@@ -84,41 +84,41 @@ class Outcome:
 
 
 class Target(Protocol):
-    """Where events go. Used by one thread; its connection is its own."""
+    """Where events are sent. One thread uses it, and it has its own connection."""
 
     largest: int
-    """Payloads that one attempt takes."""
+    """Maximum number of payloads in one attempt."""
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
+        """Return the payloads of events, in the order to send them; performs no I/O."""
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Make one attempt; faults of the target are an outcome, no error."""
+        """Make one attempt; failures of the target are an outcome, not an exception."""
 
     def check(self) -> str:
-        """Connect and authenticate, send no event; return what was found, raise HeadwaterError where it is amiss."""
+        """Connect and authenticate without sending events; returns a description, raises HeadwaterError on failure."""
 
     def close(self) -> None:
         """Close the connection."""
 
 
 @runtime_checkable
-class Watches(Protocol):
-    """A target that looks itself, every `looks_every`, at something that no event tells."""
+class PollingTarget(Protocol):
+    """A target that polls something that no event reports, every `poll_interval_s` seconds."""
 
-    def look(self, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
-        """Return what would be told of each thing that is there now, by what was asked; of WATCH, at that moment.
+    def poll(self, at_us: int, turn: int) -> Mapping[str, Sequence[Payload]]:
+        """Return the notices for everything that exists now, by query; their partition is WATCH, their number `at_us`.
 
-        The id of its event is the thing's own; turn: what tells notices of one thing from each other, should it go and
-        come back. Raises HeadwaterError unless all that is there is known.
+        The event id of a payload identifies the item. turn: distinguishes the notices of an item that disappears and
+        returns. Raises HeadwaterError if the result would be incomplete.
         """
 
 
-def whole_again(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
-    """Return the outcome of an attempt of which nothing is known to have arrived."""
+def retry_all(count: int, trouble: str, *, after_s: float = 0.0, blames_event: bool = False) -> Outcome:
+    """Return the outcome of an attempt that must be repeated, since no payload is known to have arrived."""
     return Outcome(again=range(count), trouble=trouble, after_s=after_s, blames_event=blames_event)
 
 
-def verbatim(events: Sequence[SinkEvent]) -> list[Payload]:
-    """Convert for targets that take events as they are."""
+def unchanged_payloads(events: Sequence[SinkEvent]) -> list[Payload]:
+    """Return payloads with unchanged bodies, for targets that accept events as they are."""
     return [Payload(event, event.body) for event in events]

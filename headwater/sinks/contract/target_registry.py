@@ -1,43 +1,43 @@
-"""The targets there are: one module each, imported when a sink of its type is opened."""
+"""The known target types. The module of a type is imported when a sink of that type is opened."""
 
 from importlib import import_module
 from typing import Protocol, cast
 
-from headwater.sinks.contract.sink_holdings import Holdings
-from headwater.sinks.contract.sink_options import Options, Reveal, Sink
+from headwater.sinks.contract.item_support import SupportTable
+from headwater.sinks.contract.sink_options import Options, SecretResolver, Sink
 from headwater.sinks.contract.sink_shape import Target
 
 TARGETS = {
     "openlineage": "headwater.sinks.targets.openlineage_target",
     "marquez": "headwater.sinks.targets.marquez_target",
     "file": "headwater.sinks.targets.file_target",
-    "datahub": "headwater.sinks.targets.datahub.datahub_target",
+    "datahub": "headwater.sinks.targets.datahub.target",
     "kafka": "headwater.sinks.targets.kafka_target",
-    "purview": "headwater.sinks.targets.purview.purview_target",
+    "purview": "headwater.sinks.targets.purview.target",
     "delta": "headwater.sinks.targets.delta_target",
-    "webhook": "headwater.sinks.targets.webhook.webhook_target",
+    "webhook": "headwater.sinks.targets.webhook.target",
 }
 
 
 class Module(Protocol):
-    """What a target's module has beside its Target."""
+    """What a target's module provides."""
 
     OPTIONS: type[Options]
 
     @staticmethod
-    def holdings(options: Options) -> Holdings:
-        """Return what targets with these options hold of what events say."""
+    def support_table(options: Options) -> SupportTable:
+        """Return what a target with these options can represent."""
 
     @staticmethod
-    def open_target(options: Options, reveal: Reveal) -> Target:
-        """Open a target; connects to nothing yet. Raises WrongSetting, also for a secret that is not there."""
+    def open_target(options: Options, reveal: SecretResolver) -> Target:
+        """Create a target without connecting; raises WrongSetting, also for a missing secret."""
 
 
 def target_module(kind: str) -> Module:
-    """Return the module of a type of TARGETS."""
+    """Return the module of a type in TARGETS."""
     return cast("Module", import_module(TARGETS[kind]))
 
 
-def open_sink(sink: Sink, reveal: Reveal) -> Target:
-    """Open the target of a sink; raises WrongSetting while a secret or a package of it is missing."""
+def open_sink(sink: Sink, reveal: SecretResolver) -> Target:
+    """Create the target of a sink; raises WrongSetting if a secret or a package is missing."""
     return target_module(sink.options.type).open_target(sink.options, reveal)

@@ -1,1 +1,1 @@
-"""What a target cannot hold of what events say."""
+"""Reports of what a target cannot represent."""

@@ -1,1 +1,1 @@
-"""Whole runs and whole applications, for targets that take no single events."""
+"""Merge events to whole runs and applications, for targets that do not accept single events."""

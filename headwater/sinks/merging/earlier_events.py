@@ -1,4 +1,4 @@
-"""Whole runs for targets that take no single events: what the lake had of a run before, beside its new events."""
+"""Build payloads for targets that need more than single events, by adding earlier events of a run from the lake."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,68 +11,72 @@ from headwater.lake.bronze_follower import ends_of_runs, events_of_runs, heads_b
 from headwater.lake.bronze_tables import Bronze
 from headwater.lake.schema_changes import SchemaChange, schema_changes
 from headwater.lineage.runs.run_facts import TERMINAL
-from headwater.sinks.contract.guarding import Hide, convert_guarded, place
+from headwater.sinks.contract.error_isolation import MaskSecrets, convert_guarded, event_position
 from headwater.sinks.contract.sink_shape import History, Payload, SinkEvent, Target, run_of
-from headwater.sinks.merging.earlier_applications import LOOKS_BACK_US, TakesApplications, payloads_of_applications
+from headwater.sinks.merging.earlier_applications import LOOKBACK_US, ConvertsApplications, build_application_payloads
 
-MOST = 20
-"""Events of a run before a batch, first ones and last ones: a batch has four, a stream one a minute, for months."""
+MAX_RUN_EVENTS = 20
+"""Events of a run before a batch, first and last ones: batch runs send about four, a stream one per minute."""
 
 
 @runtime_checkable
-class TakesRuns(Protocol):
-    """A target whose payloads follow from whole runs."""
+class ConvertsRuns(Protocol):
+    """A target that converts whole runs."""
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return what is sent of events, in the order in which it is sent; touches nothing outside."""
+        """Return the payloads of events, in the order to send them; performs no I/O."""
 
 
 SchemaChanges = Callable[[], Mapping[str, Sequence[SchemaChange]]]
-"""Looks up which schemas a batch changes, by the ids of its events."""
+"""Returns the schema changes of a batch, by event id."""
 
 
 @runtime_checkable
-class TakesSchemaChanges(Protocol):
-    """A target that tells of changed schemas."""
+class ConvertsSchemaChanges(Protocol):
+    """A target that reports changed schemas."""
 
     def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
-        """Return what is sent of events, in the order in which it is sent; touches nothing outside but `changes`."""
+        """Return the payloads of events, in the order to send them; performs no I/O except `changes`."""
 
 
 @runtime_checkable
-class TakesEnds(Protocol):
+class ConvertsRunEnds(Protocol):
     """A target that takes a run's state from the event that arrives last."""
 
-    def convert_behind(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
-        """Return what is sent of events; ends: terminal events of their runs that the lake had before them."""
+    def convert_with_ends(self, events: Sequence[SinkEvent], ends: Sequence[SinkEvent]) -> list[Payload]:
+        """Return the payloads of events; ends: terminal events of their runs that are already in the lake."""
 
 
-def payloads_of(
-    target: Target, bronze: Bronze, events: Sequence[SinkEvent], hide: Hide = str, ordered_from_us: int | None = None
+def build_payloads(
+    target: Target,
+    bronze: Bronze,
+    events: Sequence[SinkEvent],
+    mask_secrets: MaskSecrets = str,
+    ordered_from_us: int | None = None,
 ) -> list[Payload]:
-    """Convert events, with what the lake had before where a target asks for it: of runs, applications, or schemas.
+    """Convert events; adds what the target needs from the lake: earlier events of runs, applications, or schemas.
 
-    What the target fails at unforeseen is unfit: an event, or what a run has among these. hide: of what is said then.
-    ordered_from_us: the time (us, UTC) of the first event where events are in the order of their own times; then what
-    stands before them in that order counts as before.
+    If the conversion raises unexpectedly, the event, or the run's part of the batch, is unfit.
+    ordered_from_us: event time (us, UTC) of the first event if events are in the order of their own times; then
+    "earlier" means earlier in that order.
     """
-    if isinstance(target, TakesSchemaChanges):
+    if isinstance(target, ConvertsSchemaChanges):
         changes = cache(lambda: _changes(bronze, events))
-        return convert_guarded(lambda some: target.convert_changes(some, changes), events, place, hide)
-    if isinstance(target, TakesEnds):
+        return convert_guarded(lambda some: target.convert_changes(some, changes), events, event_position, mask_secrets)
+    if isinstance(target, ConvertsRunEnds):
         ends = _earlier_ends(bronze, events)
-        return convert_guarded(lambda some: target.convert_behind(some, ends), events, place, hide)
-    if not isinstance(target, TakesRuns):
-        return convert_guarded(target.convert, events, place, hide)
+        return convert_guarded(lambda some: target.convert_with_ends(some, ends), events, event_position, mask_secrets)
+    if not isinstance(target, ConvertsRuns):
+        return convert_guarded(target.convert, events, event_position, mask_secrets)
     history = _history(bronze, events) if ordered_from_us is None else _history_by_time(bronze, events, ordered_from_us)
 
     def convert(some: Sequence[SinkEvent]) -> list[Payload]:
         known = {event.head.run_id for event in some}
         return target.convert_runs(some, {run: before for run, before in history.items() if run in known})
 
-    found = convert_guarded(convert, events, lambda event: run_of(event.head) or place(event), hide)
-    if isinstance(target, TakesApplications):
-        found += payloads_of_applications(target, bronze, events, hide)
+    found = convert_guarded(convert, events, lambda event: run_of(event.head) or event_position(event), mask_secrets)
+    if isinstance(target, ConvertsApplications):
+        found += build_application_payloads(target, bronze, events, mask_secrets)
     return found
 
 
@@ -87,22 +91,22 @@ def _changes(bronze: Bronze, events: Sequence[SinkEvent]) -> dict[str, list[Sche
 
 
 def _earlier_ends(bronze: Bronze, events: Sequence[SinkEvent]) -> list[SinkEvent]:
-    """Return the ends that the lake had before the last events of runs that do not end in a batch.
+    """Return the end that the lake already has for each run whose last event in the batch is not terminal.
 
-    The lake is asked each time, so restarts need no state; events that came seven days before are not looked for.
+    The lake is queried each time, so restarts need no state; events received more than seven days earlier are ignored.
     """
     last = {run: event for event in events if (run := run_of(event.head))}
     still_open = {run: event for run, event in last.items() if event.head.state not in TERMINAL}
     if not still_open:
         return []
-    since_us = max(0, min(event.head.received_us for event in still_open.values()) - LOOKS_BACK_US)
+    since_us = max(0, min(event.head.received_us for event in still_open.values()) - LOOKBACK_US)
     named = {event.head.run_id for event in still_open.values() if event.head.run_id}
     found = [
         (source, head)
         for source, head in ends_of_runs(bronze, named, since_us)
         if (at := still_open.get(run_of(head) or "")) and _is_before(source, head, at)
     ]
-    newest = {run_of(head): (source, head) for source, head in found}  # of several ends the one that came last
+    newest = {run_of(head): (source, head) for source, head in found}  # the last of several ends wins
     return [
         SinkEvent(source, head, stored_bodies(bronze, source, [head.sequence])[head.sequence].encode())
         for source, head in newest.values()
@@ -115,17 +119,17 @@ def _is_before(source: Source, head: StoredHead, event: SinkEvent) -> bool:
     return head.received_us <= event.head.received_us
 
 
-def _begun(events: Sequence[SinkEvent]) -> set[str | None]:
-    """Return the runs that begin in a batch; what failed may be a later attempt, so it is looked for."""
+def _started_runs(events: Sequence[SinkEvent]) -> set[str | None]:
+    """Return the runs that start in a batch, except failed ones, which may be later attempts with earlier events."""
     failed = {event.head.run_id for event in events if event.head.state in ("FAIL", "ABORT")}
     return {event.head.run_id for event in events if event.head.state == "START"} - failed
 
 
 def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
-    begun = _begun(events)
+    started = _started_runs(events)
     first: dict[Source, dict[str, StoredHead]] = defaultdict(dict)
     for event in events:
-        if event.head.run_id and event.head.run_id not in begun:
+        if event.head.run_id and event.head.run_id not in started:
             first[event.source].setdefault(event.head.run_id, event.head)
     found: dict[str, Sequence[SinkEvent]] = {}
     for source, runs in first.items():
@@ -134,28 +138,28 @@ def _history(bronze: Bronze, events: Sequence[SinkEvent]) -> History:
 
 
 def _history_by_time(bronze: Bronze, events: Sequence[SinkEvent], first_us: int) -> History:
-    begun = _begun(events)
+    started = _started_runs(events)
     first: dict[str, SinkEvent] = {}
     for event in events:
-        if event.head.run_id and event.head.run_id not in begun:
+        if event.head.run_id and event.head.run_id not in started:
             first.setdefault(event.head.run_id, event)
     before: dict[str, list[tuple[Source, StoredHead]]] = defaultdict(list)
     reached: set[str] = set()
-    for source, head in heads_by_time(bronze, first.keys(), first_us - LOOKS_BACK_US) if first else ():
+    for source, head in heads_by_time(bronze, first.keys(), first_us - LOOKBACK_US) if first else ():
         run_id = head.run_id or ""
-        if place(first[run_id]) == (source, head.sequence):
+        if event_position(first[run_id]) == (source, head.sequence):
             reached.add(run_id)
         if run_id not in reached:
             before[run_id].append((source, head))
-    half = MOST // 2
+    half = MAX_RUN_EVENTS // 2
     return {
-        run_id: events_at(bronze, those if len(those) <= MOST else [*those[:half], *those[-half:]])
+        run_id: events_at(bronze, those if len(those) <= MAX_RUN_EVENTS else [*those[:half], *those[-half:]])
         for run_id, those in before.items()
     }
 
 
 def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> list[SinkEvent]:
-    """Return events with their bodies, in the order of their places; those that bronze has no more are left out."""
+    """Return events with their bodies, in the given order; events removed from bronze are left out."""
     by_source: dict[Source, list[int]] = defaultdict(list)
     for source, head in places:
         by_source[source].append(head.sequence)
@@ -168,11 +172,13 @@ def events_at(bronze: Bronze, places: Sequence[tuple[Source, StoredHead]]) -> li
 
 
 def _of_source(bronze: Bronze, source: Source, runs: Mapping[str, StoredHead]) -> dict[str, list[SinkEvent]]:
-    """Return what the lake has of runs before their first event of a batch."""
-    since_us = max(0, min(head.received_us for head in runs.values()) - LOOKS_BACK_US)
+    """Return the events of runs that precede their first event in a batch."""
+    since_us = max(0, min(head.received_us for head in runs.values()) - LOOKBACK_US)
     before = max(head.sequence for head in runs.values())
     found: dict[str, list[SinkEvent]] = defaultdict(list)
-    for head, body in events_of_runs(bronze, source, runs.keys(), before=before, since_us=since_us, most=MOST):
+    for head, body in events_of_runs(
+        bronze, source, runs.keys(), before=before, since_us=since_us, most=MAX_RUN_EVENTS
+    ):
         if head.run_id and head.sequence < runs[head.run_id].sequence:
             found[head.run_id].append(SinkEvent(source, head, body.encode()))
     return found

@@ -1,4 +1,4 @@
-"""A Spark application as one run: what its runs say together; D9 of docs/sinks.md."""
+"""Merge the runs of a Spark application into one run; rule D9 in docs/sinks.md."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,83 +9,83 @@ from msgspec import Raw
 from headwater.events.rule_facets import text_at
 from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.sent_facets import Facets
-from headwater.sinks.merging.merged_event import MergedEvent, facet, fold
+from headwater.sinks.merging.merged_event import MergedEvent, facet, merge_facets
 
 _INTEGRATION = re.compile(r"https://github\.com/OpenLineage/OpenLineage/.*/([^/]+)/?")
 
 
 class Application(NamedTuple):
-    """Which run a run is a part of."""
+    """The application that a run belongs to."""
 
     run_id: str
     job: Name
 
 
-def engine_of(said: MergedEvent) -> str:
-    """Return the engine of a run or job (D4); `unknown` where nothing says it, and the job is told all the same."""
-    if isinstance(engine := facet(said.of_run, "processing_engine").get("name"), str) and engine:
+def engine_of(merged: MergedEvent) -> str:
+    """Return the engine of a run or job (D4), `unknown` if no facet and no producer names it."""
+    if isinstance(engine := facet(merged.of_run, "processing_engine").get("name"), str) and engine:
         return engine.lower()
-    if found := _INTEGRATION.fullmatch(said.producer):
+    if found := _INTEGRATION.fullmatch(merged.producer):
         return found[1].lower()
-    return next((name for name in ("airflow", "trino") if name in said.producer.lower()), "unknown")
+    return next((name for name in ("airflow", "trino") if name in merged.producer.lower()), "unknown")
 
 
-def application_of(said: MergedEvent) -> Application | None:
-    """Return the application of which a run is one action; None for its own run, and for what is not Spark's.
+def application_of(merged: MergedEvent) -> Application | None:
+    """Return the application that a run is an action of; None for the application's own run and for other engines.
 
     The application's own run may have a parent, too: the task that started it.
     """
-    parent = facet(said.of_run, "parent")
+    parent = facet(merged.of_run, "parent")
     run_id, namespace, name = (
         text_at(parent, *path) for path in (("run", "runId"), ("job", "namespace"), ("job", "name"))
     )
-    if not (run_id and name) or "SPARK" not in (said.job_type("integration"), engine_of(said).upper()):
+    if not (run_id and name) or "SPARK" not in (merged.job_type("integration"), engine_of(merged).upper()):
         return None
-    kind = said.job_type("jobType")
-    is_action = kind in ("SQL_JOB", "RDD_JOB") or (not kind and said.job.name.startswith(f"{name}."))
+    kind = merged.job_type("jobType")
+    is_action = kind in ("SQL_JOB", "RDD_JOB") or (not kind and merged.job.name.startswith(f"{name}."))
     return Application(run_id, Name(namespace or "", name)) if is_action else None
 
 
-def united(application: Application, own: MergedEvent | None, actions: Sequence[MergedEvent]) -> MergedEvent:
-    """Return what an application says: its own run and its actions, of which there is one at least.
+def merge_application(application: Application, own: MergedEvent | None, actions: Sequence[MergedEvent]) -> MergedEvent:
+    """Merge an application's own run with its actions, of which there is at least one.
 
-    Datasets of actions that count are united, a later facet wins; of runs and jobs the first word of each counts; it
-    lasts from the first to the last, and one that failed is its failure.
+    Datasets of actions that count are united and later facets win; of run and job facets the first value wins. The
+    application lasts from the first to the last event, and fails if any of its runs failed.
     """
-    ordered = sorted(actions, key=lambda each: (each.began_us, each.newest_us, each.run_id or ""))
-    said = [own, *ordered] if own else ordered
-    counted = [each for each in said if each.counts]
+    ordered = sorted(actions, key=lambda each: (each.first_event_us, each.last_event_us, each.run_id or ""))
+    whole = [own, *ordered] if own else ordered
+    counted = [each for each in whole if each.counts]
     found = MergedEvent(
         "RUN",
-        min(each.began_us for each in said),
-        max(each.newest_us for each in said),
-        started_us=min((each.started_us for each in said if each.started_us is not None), default=None),
-        producer=said[0].producer,
+        min(each.first_event_us for each in whole),
+        max(each.last_event_us for each in whole),
+        started_us=min((each.started_us for each in whole if each.started_us is not None), default=None),
+        producer=whole[0].producer,
         run_id=application.run_id,
         job=application.job,
         of_run=_first([own.of_run] if own else [_without_parent(each.of_run) for each in ordered]),
-        of_job=_first(each.of_job for each in said),
+        of_job=_first(each.of_job for each in whole),
         inputs=_newest(each.inputs for each in counted),
         outputs=_newest(each.outputs for each in counted),
-        counts_as_told=True,
+        counts_in_any_state=True,
     )
-    for kept in (found.of_run, found.of_job):
-        kept.pop("lineage", None)
+    for facets in (found.of_run, found.of_job):
+        facets.pop("lineage", None)
     for each in counted:
-        fold(found.of_run, _lineage(each.of_run))
-        fold(found.of_job, _lineage(each.of_job))
+        merge_facets(found.of_run, _lineage(each.of_run))
+        merge_facets(found.of_job, _lineage(each.of_job))
     found.state, found.ended_us = _end(own, ordered)
     found.completed_us = found.ended_us if found.state == "COMPLETE" else None
     return found
 
 
 def _end(own: MergedEvent | None, actions: Sequence[MergedEvent]) -> tuple[str | None, int | None]:
-    """Return how it ended and when: with its own end, without a word of its own with all its actions' ends."""
+    """Return state and time of the end: the own run's end, or the actions' ends if there are no own events."""
     if not all(each.state for each in ([own] if own else actions)):
         return None, None
-    said = [each for each in (own, *actions) if each and each.state]
-    bad = [each.state for each in said if each.state != "COMPLETE"]
-    return (bad or ["COMPLETE"])[0], max(each.ended_us or 0 for each in said)
+    finished = [each for each in (own, *actions) if each and each.state]
+    failures = [each.state for each in finished if each.state != "COMPLETE"]
+    return (failures or ["COMPLETE"])[0], max(each.ended_us or 0 for each in finished)
 
 
 def _first(some: Iterable[Facets]) -> dict[str, Raw]:

@@ -1,4 +1,4 @@
-"""What the events of one run say together, by rule 1 of docs/lineage.md; of a job or a dataset, what its event says."""
+"""Merge the events of one run by rule 1 of docs/lineage.md; jobs and datasets have one event."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,21 +25,21 @@ _Ordered = tuple[Order, WireEvent]
 class MergedEvent(msgspec.Struct):
     """A run, a job or a dataset; times in us, UTC.
 
-    started_us: of its first START or RUNNING, None where none is known. state: how the run ended, None while it has
-    not. completed_us: end of its newest COMPLETE attempt, up to which its datasets count (rule 1.8), None without one.
-    again_us: begin of the newest attempt, if that is a later one.
-    counts_as_told: it counts if it names datasets, whatever its state.
-    input_facets, output_facets: what this run alone says of a dataset, such as statistics.
+    started_us: time of its first START or RUNNING, None if unknown. state: how the run ended, None while it has not.
+    completed_us: end of its newest COMPLETE attempt, up to which its datasets count (rule 1.8), None without one.
+    later_attempt_us: start of the newest attempt, if that is a later one.
+    counts_in_any_state: whether it counts in any state, as long as it names datasets.
+    input_facets, output_facets: facets about a dataset in this run only, such as statistics.
     """
 
     kind: str
-    began_us: int
-    newest_us: int
+    first_event_us: int
+    last_event_us: int
     started_us: int | None = None
     ended_us: int | None = None
     state: str | None = None
     completed_us: int | None = None
-    again_us: int | None = None
+    later_attempt_us: int | None = None
     producer: str = ""
     run_id: str | None = None
     job: Name = Name("", "")
@@ -49,45 +49,45 @@ class MergedEvent(msgspec.Struct):
     outputs: dict[Name, Facets] = msgspec.field(default_factory=dict)
     input_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
     output_facets: dict[Name, Facets] = msgspec.field(default_factory=dict)
-    counts_as_told: bool = False
+    counts_in_any_state: bool = False
 
     @property
     def is_streaming(self) -> bool:
-        """Tell whether no end is to be waited for."""
+        """Return whether the run is a stream or service, which has no end to wait for."""
         kind, by = (self.job_type(name) for name in ("processingType", "integration"))
         return kind in ("STREAMING", "SERVICE") or by == "FLINK"
 
     def job_type(self, *path: str) -> str:
-        """Return what the facet `jobType` says at a path, in upper case; empty where it says nothing."""
+        """Return the text at a path of the `jobType` facet, in upper case; empty if there is none."""
         return (text_at(facet(self.of_job, "jobType"), *path) or "").upper()
 
     @property
     def counts(self) -> bool:
-        """Tell whether it has edges: a run of a batch if an attempt of it is complete, anything else always."""
-        if self.counts_as_told:
+        """Return whether its edges count: a batch run needs a COMPLETE attempt, everything else always counts."""
+        if self.counts_in_any_state:
             return bool(self.datasets or self.declared)
         return self.kind != "RUN" or self.completed_us is not None or self.is_streaming
 
     @property
     def declared(self) -> list[Raw]:
-        """Its `lineage` facets, of job and run."""
+        """Return its `lineage` facets, from job and run."""
         return [facets["lineage"] for facets in (self.of_job, self.of_run) if "lineage" in facets]
 
     @property
     def is_due(self) -> bool:
-        """Tell whether all is there that is to be waited for."""
+        """Return whether it is ready to send: runs must have ended, unless they are streams."""
         return self.kind != "RUN" or self.state is not None or self.is_streaming
 
     @property
     def datasets(self) -> dict[Name, Facets]:
-        """Its datasets, one that is read and written with the facets of both."""
+        """Return its datasets; one that is both read and written has the facets of both."""
         return {
             name: {**self.inputs.get(name, {}), **self.outputs.get(name, {})} for name in self.inputs | self.outputs
         }
 
 
-def merged(events: Iterable[SinkEvent]) -> MergedEvent:
-    """Merge the events of one run, or take the one event of a job or dataset; there must be one."""
+def merge_events(events: Iterable[SinkEvent]) -> MergedEvent:
+    """Merge the events of one run, or read the one event of a job or dataset; there must be at least one."""
     ordered = sorted(((_order(event, wire), wire) for event, wire in _read(events)), key=lambda each: each[0])
     times = [order.time_us for order, _ in ordered]
     newest = ordered[-1][1]
@@ -96,20 +96,20 @@ def merged(events: Iterable[SinkEvent]) -> MergedEvent:
     if end := _end(ordered):
         found.ended_us, found.state = end
     for _, wire in ordered:
-        _take(found, wire)
+        _add_event(found, wire)
     counted = _counted(found, ordered)
     if len(counted) < len(ordered):
-        _take_lineage(found, [wire for _, wire in counted])
-    for wire in _speaking(found, [wire for _, wire in counted]):
+        _replace_lineage(found, [wire for _, wire in counted])
+    for wire in _events_with_datasets(found, [wire for _, wire in counted]):
         for read in _datasets(wire.inputs or ()):
-            _take_dataset(found.inputs, found.input_facets, read, read.inputFacets)
+            _add_dataset(found.inputs, found.input_facets, read, read.inputFacets)
         for read in _datasets([wire.dataset] if found.kind == "DATASET" else wire.outputs or ()):
-            _take_dataset(found.outputs, found.output_facets, read, read.outputFacets)
+            _add_dataset(found.outputs, found.output_facets, read, read.outputFacets)
     return found
 
 
 def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
-    """Return when and how the newest attempt ended that did."""
+    """Return time and state of the newest end."""
     ends = [(order, str(wire.eventType)) for order, wire in ordered if wire.eventType in TERMINAL]
     if not ends:
         return None
@@ -118,7 +118,7 @@ def _end(ordered: Sequence[_Ordered]) -> tuple[int, str] | None:
 
 
 def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Ordered]:
-    """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; note that end."""
+    """Return the events of a batch run up to the end of its newest COMPLETE attempt, else all; stores that end."""
     if found.kind != "RUN" or found.is_streaming:
         return ordered
     begins = [0, *later_begins((wire.eventType or None, order.time_us) for order, wire in ordered)]
@@ -126,26 +126,26 @@ def _counted(found: MergedEvent, ordered: Sequence[_Ordered]) -> Sequence[_Order
         end = _end(ordered[begin:until])
         if end and end[1] == "COMPLETE":
             found.completed_us = end[0]
-            found.again_us = ordered[begins[-1]][0].time_us if until < len(ordered) else None
+            found.later_attempt_us = ordered[begins[-1]][0].time_us if until < len(ordered) else None
             return ordered[:until]
     return ordered
 
 
 def facet(facets: Facets, name: str) -> Mapping[str, Any]:
-    """Return a facet's members, none where there is no such facet or it is no object."""
+    """Return a facet's members; empty if there is no such facet or it is not an object."""
     value = decode(bytes(facets[name])) if name in facets else None
     return value if isinstance(value, dict) else {}
 
 
 def dicts(value: Any) -> list[Mapping[str, Any]]:
-    """Return the objects of a list, none where it is no list."""
+    """Return the objects in a list; empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def symlinks(facets: Facets) -> list[SentSymlink]:
-    """Return the other names of a dataset."""
-    told = dicts(facet(facets, "symlinks").get("identifiers"))
-    named = [SentSymlink(*(text_at(each, key) or "" for key in ("namespace", "name", "type"))) for each in told]
+    """Return the symlinks of a dataset that have a namespace and a name."""
+    links = dicts(facet(facets, "symlinks").get("identifiers"))
+    named = [SentSymlink(*(text_at(each, key) or "" for key in ("namespace", "name", "type"))) for each in links]
     return [each for each in named if each.namespace and each.name]
 
 
@@ -164,50 +164,52 @@ def _kind(wire: WireEvent) -> str:
     return "RUN" if wire.run is not UNSET else "JOB" if wire.job is not UNSET else "DATASET"
 
 
-def _take(found: MergedEvent, wire: WireEvent) -> None:
+def _add_event(found: MergedEvent, wire: WireEvent) -> None:
     if wire.job is not UNSET:
         found.job = Name(wire.job.namespace, wire.job.name)
-        fold(found.of_job, members(wire.job.facets))
+        merge_facets(found.of_job, members(wire.job.facets))
     if wire.run is not UNSET:
         found.run_id = wire.run.runId
-        fold(found.of_run, _with_parent(run_facets(wire)))
+        merge_facets(found.of_run, _with_parent(run_facets(wire)))
 
 
-def _take_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
-    """Take the `lineage` facets of these events alone."""
-    for kept in (found.of_run, found.of_job):
-        kept.pop("lineage", None)
+def _replace_lineage(found: MergedEvent, wires: Iterable[WireEvent]) -> None:
+    """Replace the `lineage` facets with those of the given events."""
+    for facets in (found.of_run, found.of_job):
+        facets.pop("lineage", None)
     for wire in wires:
         of_job, of_run = members(wire.job.facets) if wire.job is not UNSET else {}, run_facets(wire)
-        for kept, told in ((found.of_job, of_job), (found.of_run, of_run)):
-            fold(kept, {name: value for name, value in told.items() if name == "lineage"})
+        for target, sent in ((found.of_job, of_job), (found.of_run, of_run)):
+            merge_facets(target, {name: value for name, value in sent.items() if name == "lineage"})
 
 
 def _with_parent(facets: Facets) -> Facets:
-    """Return the facets of a run with the parent under the name that the specification gives it."""
+    """Return the facets of a run with the parent under its standard name."""
     parent = parent_of(facets)
     if parent is None or parent is facets.get(PARENT[0]):
         return facets
     return {PARENT[0]: parent, **{name: raw for name, raw in facets.items() if name not in PARENT}}
 
 
-def fold(kept: Facets, told: Facets) -> None:
-    """Let the newest value of each facet win whole; `lineage` adds up, until one takes back what was said."""
-    for name, value in told.items():
+def merge_facets(target: Facets, sent: Facets) -> None:
+    """Add facets: the newest value replaces older ones; `lineage` facets are united until one is deleted."""
+    for name, value in sent.items():
         if value == NULL:
             continue
         if is_deleted(bytes(value)):
-            kept.pop(name, None)
-        elif name == "lineage" and kept.get(name, value) != value:
-            kept[name] = Raw(msgspec.json.encode(_united(decode(bytes(kept[name])), decode(bytes(value)))))
+            target.pop(name, None)
+        elif name == "lineage" and target.get(name, value) != value:
+            target[name] = Raw(msgspec.json.encode(_unite_lineage(decode(bytes(target[name])), decode(bytes(value)))))
         else:
-            kept[name] = value
+            target[name] = value
 
 
-def _united(older: Any, newer: Any) -> Any:
-    """Return two `lineage` facets as one (facets/1-0-0/LineageFacet): entries, inputs and fields of both, each once."""
+def _unite_lineage(older: Any, newer: Any) -> Any:
+    """Unite two `lineage` facets (facets/1-0-0/LineageFacet): entries, inputs and fields of both, without repeats."""
     if isinstance(older, dict) and isinstance(newer, dict):
-        return older | {key: _united(older[key], value) if key in older else value for key, value in newer.items()}
+        return older | {
+            key: _unite_lineage(older[key], value) if key in older else value for key, value in newer.items()
+        }
     if isinstance(older, list) and isinstance(newer, list):
         return [*{canonical(each): each for each in (*older, *newer)}.values()]
     return newer
@@ -219,14 +221,14 @@ def _datasets(raws: Iterable[Raw]) -> Iterator[WireDataset]:
             yield read[0]
 
 
-def _take_dataset(kept: dict[Name, Facets], of_run: dict[Name, Facets], read: WireDataset, own: Raw) -> None:
+def _add_dataset(datasets: dict[Name, Facets], of_run: dict[Name, Facets], read: WireDataset, own: Raw) -> None:
     name = Name(read.namespace, read.name)
-    fold(kept.setdefault(name, {}), members(read.facets))
-    fold(of_run.setdefault(name, {}), members(own))
+    merge_facets(datasets.setdefault(name, {}), members(read.facets))
+    merge_facets(of_run.setdefault(name, {}), members(own))
 
 
-def _speaking(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
-    """Return the events whose datasets count: all, but of a stream of whole snapshots the newest with datasets."""
+def _events_with_datasets(found: MergedEvent, wires: Sequence[WireEvent]) -> Sequence[WireEvent]:
+    """Return the events whose datasets count: all, but only the newest with datasets for streams of full snapshots."""
     mode = found.job_type("emissionPattern", "eventContentMode")
     if not (found.is_streaming and mode == "COMPLETE_SNAPSHOT"):
         return wires

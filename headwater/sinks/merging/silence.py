@@ -1,6 +1,6 @@
-"""What is told because nothing comes: runs that are lost, applications that fell silent; asked of the lake each time.
+"""Find lost runs and silent applications, which no event reports; queries the lake each time.
 
-Time is followed as a partition is, by moments; a kill asks again about what was not kept.
+A sink follows time like a partition whose positions are moments, so after a kill it repeats the uncommitted range.
 """
 
 from collections import defaultdict
@@ -19,86 +19,86 @@ from headwater.lake.bronze_follower import (
 from headwater.lake.bronze_tables import Bronze
 from headwater.lineage.runs import lost_runs
 from headwater.lineage.runs.lost_runs import LOST_AFTER_US, is_lost
-from headwater.sinks.contract.guarding import Hide, say_unforeseen
+from headwater.sinks.contract.error_isolation import MaskSecrets, log_unexpected_error
 from headwater.sinks.contract.sink_options import Silence
 from headwater.sinks.contract.sink_shape import CLOCK, Payload, SinkEvent, Target, run_of
 from headwater.sinks.merging.earlier_applications import (
-    LOOKS_BACK_US,
-    Family,
-    TakesApplications,
+    LOOKBACK_US,
+    ApplicationEvents,
+    ConvertsApplications,
     application_members,
+    application_payload,
     has_ended,
     read_application,
     read_members,
-    told_application,
 )
-from headwater.sinks.merging.earlier_events import MOST
-from headwater.sinks.merging.merged_event import MergedEvent, merged
+from headwater.sinks.merging.earlier_events import MAX_RUN_EVENTS
+from headwater.sinks.merging.merged_event import MergedEvent, merge_events
 
-MOST_AT_ONCE = 200
-"""Of what became silent, but for what did so at one moment."""
+MAX_PAYLOADS = 200
+"""Maximum of payloads per call, except if more become due at the same moment."""
 _DAY_US = 24 * 3600 * 1_000_000
 _EVER_US = 1 << 53
 
 
-class Asking(NamedTuple):
-    """Who asks: a sink's target, the lake, the sink's filter, and what takes its secrets out of a text."""
+class SilenceQuery(NamedTuple):
+    """The context of a query: the target, the lake, the sink's filter, and the function that masks secrets."""
 
     target: Target
     bronze: Bronze
-    wants: Callable[[StoredHead], bool]
-    hide: Hide
+    matches: Callable[[StoredHead], bool]
+    mask_secrets: MaskSecrets
 
 
 @runtime_checkable
-class TakesLostRuns(Protocol):
-    """A target that tells of runs that are lost."""
+class ConvertsLostRuns(Protocol):
+    """A target that reports lost runs."""
 
-    def convert_lost(self, event: SinkEvent, said: MergedEvent) -> Payload:
-        """Return what is sent of a lost run. event: its newest one, without its body; said: all of them together."""
+    def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
+        """Return the payload of a lost run. event: its newest one, without body; run: all its events, merged."""
 
 
-class FallenSilent(NamedTuple):
-    """What became silent up to a moment (us)."""
+class SilencePayloads(NamedTuple):
+    """The payloads due up to a moment (us, UTC)."""
 
     payloads: list[Payload]
     until_us: int
 
 
-def fallen_silent(by: Asking, silence: Silence, since_us: int, until_us: int) -> FallenSilent:
-    """Return what is sent of what became silent behind a moment: within a day at most, and not too much at once.
+def find_silent(by: SilenceQuery, silence: Silence, since_us: int, until_us: int) -> SilencePayloads:
+    """Return what became due after a moment: within at most one day, and a limited number per call.
 
-    since_us: 0 for all that the lake has.
+    since_us: 0 for the whole history of the lake.
     """
     if not by.bronze.exists():
-        return FallenSilent([], until_us)
+        return SilencePayloads([], until_us)
     if not since_us:
         since_us = min(oldest_ahead_us(by.bronze, {}) or until_us, until_us) - 1
     until_us = min(until_us, since_us + _DAY_US)
-    found = sorted(_watched(silence).found(by.bronze, since_us, until_us), key=lambda each: each[1])
-    if len(found) > MOST_AT_ONCE:
-        until_us = found[MOST_AT_ONCE - 1][1]
-    return FallenSilent(silent_again(by, silence, {run: us for run, us in found if us <= until_us}), until_us)
+    found = sorted(_kind_of(silence).find(by.bronze, since_us, until_us), key=lambda each: each[1])
+    if len(found) > MAX_PAYLOADS:
+        until_us = found[MAX_PAYLOADS - 1][1]
+    return SilencePayloads(silence_payloads(by, silence, {run: us for run, us in found if us <= until_us}), until_us)
 
 
-def silent_again(by: Asking, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
-    """Return what is sent of those runs, or applications, that are silent at a moment (us) each."""
-    return [payload for payload in _watched(silence).told(by, found) if payload] if found else []
+def silence_payloads(by: SilenceQuery, silence: Silence, found: Mapping[str, int]) -> list[Payload]:
+    """Return the payloads of runs or applications, each silent at its moment (us, UTC)."""
+    return [payload for payload in _kind_of(silence).convert(by, found) if payload] if found else []
 
 
-def _watched(silence: Silence) -> "_SilentApplications | _LostRuns":
+def _kind_of(silence: Silence) -> "_SilentApplications | _LostRuns":
     return _SilentApplications(int(silence.after_s * 1e6)) if silence.by_receipt else _LostRuns()
 
 
 class _SilentApplications(NamedTuple):
-    """Applications without an end of which nothing was received for so long (us)."""
+    """Applications without an end that have received nothing for this long (us)."""
 
     idle_us: int
 
-    def found(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
-        """Return the ids of those that became so in (since, until], and when (us)."""
+    def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
+        """Return the ids of applications that became silent in (since, until], with the moments (us)."""
         parents = parents_between(bronze, since_us - self.idle_us, until_us - self.idle_us)
-        families = application_members(bronze, parents, since_us - self.idle_us - LOOKS_BACK_US, until_us)
+        families = application_members(bronze, parents, since_us - self.idle_us - LOOKBACK_US, until_us)
         silent = {
             run_id: max(each.head.received_us for each in members) + self.idle_us
             for run_id, members in families.items()
@@ -106,47 +106,55 @@ class _SilentApplications(NamedTuple):
         }
         return [(run_id, us) for run_id, us in silent.items() if since_us < us <= until_us]
 
-    def told(self, by: Asking, found: Mapping[str, int]) -> Iterator[Payload | None]:
-        """Yield what is sent of those that are wanted, None of what is no application."""
-        since_us = min(found.values()) - self.idle_us - LOOKS_BACK_US
+    def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload | None]:
+        """Yield the payloads of applications that pass the filter, None if the events are not an application."""
+        since_us = min(found.values()) - self.idle_us - LOOKBACK_US
         for run_id, heard in application_members(by.bronze, {*found}, since_us, max(found.values())).items():
             members = [each for each in heard if each.head.received_us <= found[run_id]]
-            if isinstance(by.target, TakesApplications) and any(by.wants(each.head) for each in members):
+            if isinstance(by.target, ConvertsApplications) and any(by.matches(each.head) for each in members):
                 at = SinkEvent(CLOCK, members[-1].head._replace(sequence=found[run_id], run_id=run_id), b"")
-                yield told_application(by.target, Family(run_id, read_application(by.bronze, members), at), by.hide)
+                yield application_payload(
+                    by.target, ApplicationEvents(run_id, read_application(by.bronze, members), at), by.mask_secrets
+                )
 
 
 class _LostRuns:
     """Runs that are lost by rule 1."""
 
-    def found(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
-        """Return the ids of those that may be so since a moment (us) in (since, until]."""
+    def find(self, bronze: Bronze, since_us: int, until_us: int) -> list[tuple[str, int]]:
+        """Return the ids of runs that may have become lost in (since, until], with the moments (us)."""
         return quiet_runs(bronze, since_us, until_us, LOST_AFTER_US)
 
-    def told(self, by: Asking, found: Mapping[str, int]) -> Iterator[Payload]:
-        """Yield what is sent of those that are lost and wanted."""
-        since_us = min(found.values()) - LOST_AFTER_US - LOOKS_BACK_US
+    def convert(self, by: SilenceQuery, found: Mapping[str, int]) -> Iterator[Payload]:
+        """Yield the payloads of lost runs that pass the filter."""
+        since_us = min(found.values()) - LOST_AFTER_US - LOOKBACK_US
         ends = ends_above(by.bronze, found, since_us)
         by_run: dict[str | None, list[MemberHead]] = defaultdict(list)
         for each in heads_of_families(by.bronze, found, since_us, _EVER_US, alone=True):
             by_run[run_of(each.head)].append(each)
         for members in by_run.values():
             at_us = found[str(members[-1].head.run_id)]
-            kept = members if len(members) <= MOST else [*members[: MOST // 2], *members[-MOST // 2 :]]
-            said = merged(read_members(by.bronze, kept))
-            ended, streams = said.state is not None, said.is_streaming
-            lost = is_lost(has_ended=ended, is_streaming=streams, last_us=said.newest_us, now_us=at_us)
+            some = (
+                members
+                if len(members) <= MAX_RUN_EVENTS
+                else [*members[: MAX_RUN_EVENTS // 2], *members[-MAX_RUN_EVENTS // 2 :]]
+            )
+            run = merge_events(read_members(by.bronze, some))
+            ended, streams = run.state is not None, run.is_streaming
+            lost = is_lost(has_ended=ended, is_streaming=streams, last_us=run.last_event_us, now_us=at_us)
             above = ends.get(str(members[-1].head.run_id), ())
             ended_above = lost_runs.has_ended(
-                is_open=not ended, is_streaming=streams, last_us=said.newest_us, ends_us=above
+                is_open=not ended, is_streaming=streams, last_us=run.last_event_us, ends_us=above
             )
-            wanted = lost and not ended_above and any(by.wants(each.head) for each in members)
-            if wanted and isinstance(by.target, TakesLostRuns):
-                yield _told(by.target, SinkEvent(CLOCK, members[-1].head._replace(sequence=at_us), b""), said, by.hide)
+            wanted = lost and not ended_above and any(by.matches(each.head) for each in members)
+            if wanted and isinstance(by.target, ConvertsLostRuns):
+                yield _convert_lost(
+                    by.target, SinkEvent(CLOCK, members[-1].head._replace(sequence=at_us), b""), run, by.mask_secrets
+                )
 
 
-def _told(target: TakesLostRuns, event: SinkEvent, said: MergedEvent, hide: Hide) -> Payload:
+def _convert_lost(target: ConvertsLostRuns, event: SinkEvent, run: MergedEvent, mask_secrets: MaskSecrets) -> Payload:
     try:
-        return target.convert_lost(event, said)
+        return target.convert_lost(event, run)
     except Exception as error:
-        return Payload(event, b"", say_unforeseen(error, "Converting", hide))
+        return Payload(event, b"", log_unexpected_error(error, "Converting", mask_secrets))

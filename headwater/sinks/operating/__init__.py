@@ -1,1 +1,1 @@
-"""What people ask of sinks and order them, a replay included."""
+"""Query and control sinks, including replays."""

@@ -1,4 +1,4 @@
-"""Which part of history a replay sends, and to whom: the same for a process of its own and for tasks of Spark."""
+"""Select the events and the target of a replay; used by the command and by Spark tasks."""
 
 import hashlib
 import time
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from headwater.errors import Retry, WrongSetting
 from headwater.sinks.connecting.http_options import open_poster
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.contract.sink_options import Options, Reveal, Sink
+from headwater.sinks.contract.sink_options import Options, SecretResolver, Sink
 from headwater.sinks.targets.marquez_target import MarquezOptions, is_marquez
 from headwater.sinks.targets.openlineage_target import OpenLineageOptions
 
@@ -23,9 +23,9 @@ _LONGEST_WAIT_S = 4.0
 
 @dataclass(frozen=True)
 class ReplaySpan:
-    """Which events: from a moment on and before another (us, UTC; None: no bound), and of whom.
+    """Which events to replay: a half-open time range (us, UTC; None: unbounded) and filters by job, namespace and run.
 
-    by: whether the bounds are times of events or of their receipt. They are sent in the order of their own times.
+    by: whether the bounds apply to event times or receipt times. The order is always that of event times.
     """
 
     since_us: int | None = None
@@ -45,20 +45,20 @@ class ReplaySpan:
         jobs: Sequence[str] = (),
         runs: Sequence[str] = (),
     ) -> Self:
-        """Return the span between two bounds of one kind; raises WrongSetting where both kinds are given."""
+        """Return the span between two bounds of one kind; raises WrongSetting if both kinds are given."""
         is_received = of_receipt != (None, None)
         if is_received and of_events != (None, None):
             raise WrongSetting(
-                "--since and --until select by the time of events, --received-since and --received-until by the time "
-                "of their receipt, and a replay selects by one of them. Leave out one pair."
+                "--since and --until select by event time, --received-since and --received-until by receipt time, "
+                "and a replay can use only one of them. Remove one pair."
             )
         since_us, until_us = of_receipt if is_received else of_events
         return cls(since_us, until_us, namespaces, jobs, runs, "receipt" if is_received else "event time")
 
     def of(self, options: Options, rate: float | None) -> Sink:
-        """Return the sink that replays to a target, with the span's filter in place of the same one of its options.
+        """Return the sink that replays to a target; the span's filters replace the same filters of its options.
 
-        Its name stands for target and span: what else is asked with the same goes on where that one stood.
+        Its name is derived from target and span, so the same replay continues where it was interrupted.
         """
         named = {"namespaces": self.namespaces, "jobs": self.jobs, "runs": self.runs}
         only = options.only.model_copy(update={name: tuple(those) for name, those in named.items() if those})
@@ -70,22 +70,21 @@ class ReplaySpan:
 def address_options(url: str, batch: int, key: Mapping[str, str] | None) -> Options:
     """Return the options of a plain OpenLineage API at an address; raises WrongSetting.
 
-    batch: events of a request; key: where the key lies that it wants to be shown, as in the file of sinks.
+    batch: events in each request; key: reference to the API key, as in `sinks.yml`.
     """
     try:
         return OpenLineageOptions.model_validate({"type": "openlineage", "url": url, "batch": batch, "key": key})
     except ValidationError:
         raise WrongSetting(
-            "--to is neither a sink of sinks.yml nor an address such as http://127.0.0.1:5000, without credentials."
+            "--to is neither a sink in sinks.yml nor an address without credentials such as http://127.0.0.1:5000."
         ) from None
 
 
-def recognized_options(plain: Options, reveal: Reveal, patience_s: float = 30.0) -> Options:
-    """Return the options of the sink type `marquez` where a Marquez answers at the address, else those given.
+def recognized_options(plain: Options, reveal: SecretResolver, patience_s: float = 30.0) -> Options:
+    """Return options of type `marquez` if a Marquez server answers at the address, otherwise the given options.
 
-    patience_s: for how long to ask again where the address gives no answer by which it can be recognised, such as 503
-    while the server starts. Raises Retry after that: another type of target would be another replay, which goes on
-    elsewhere.
+    patience_s: how long to ask again if the response is inconclusive, such as 503 while the server starts. Then raises
+    Retry, because guessing the type would start a different replay that cannot continue this one.
     """
     endpoint = cast("OpenLineageOptions", plain)
     with closing(open_poster(endpoint, reveal)) as poster:
@@ -93,8 +92,8 @@ def recognized_options(plain: Options, reveal: Reveal, patience_s: float = 30.0)
             found = _ask_until_answered(poster, time.monotonic() + patience_s)
         except Retry as error:
             raise Retry(
-                f"Cannot tell whether {endpoint.url} is a Marquez server: {error} "
-                "Start the replay again when it answers."
+                f"Cannot determine whether {endpoint.url} is a Marquez server: {error} "
+                "Start the replay again when the server responds."
             ) from error
     known = {"type": "marquez", "url": endpoint.url, "key": endpoint.key}
     return MarquezOptions.model_validate(known) if found else plain

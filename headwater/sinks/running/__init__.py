@@ -1,1 +1,1 @@
-"""A sink at work: follow, convert, deliver, and keep how far it is."""
+"""Run a sink: follow the lake, convert, deliver, and commit the position."""

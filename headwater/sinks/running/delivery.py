@@ -1,7 +1,7 @@
-"""One batch on its way: attempts that grow smaller with faults and larger with success, until all is settled.
+"""Deliver one batch: attempts shrink after faults and grow after successes, until every payload is settled.
 
-A fault of the target itself (it cannot be reached, refuses our credentials, is overloaded) is waited for, however long.
-An event is given up only if the target refuses it by name, or fails at it again and again while it takes another one.
+If the target itself fails (it is unreachable, rejects our credentials, is overloaded), the sink waits without limit.
+It gives up an event only if the target refuses that event, or fails at it repeatedly while it accepts another event.
 """
 
 import sys
@@ -10,22 +10,22 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from headwater.events.position import Source
-from headwater.sinks.contract.guarding import Hide, deliver_guarded
+from headwater.sinks.contract.error_isolation import MaskSecrets, deliver_guarded
 from headwater.sinks.contract.sink_shape import Outcome, Payload, Target
 from headwater.sinks.running.retry_pace import Pace
 
-AT_ONCE = 2_000
-"""Events of a batch, which a kill may repeat."""
+MAX_BATCH_EVENTS = 2_000
+"""Events of a batch, and so the maximum number that a kill may repeat."""
 BATCH_BYTES = 16 << 20
-"""Of a batch, unless a single body is larger: a sink keeps no more of it in memory."""
-TRIES = 3
-"""Attempts with one payload alone that the target fails at, before another one shows whether the target works."""
-LARGEST_BYTES = 4 << 20
-"""Of one attempt, unless a single payload is larger."""
+"""Maximum size of a batch in memory, unless a single body is larger."""
+MAX_TRIES = 3
+"""Failed attempts with one payload alone, before another payload shows whether the target works."""
+ATTEMPT_BYTES = 4 << 20
+"""Maximum size of one attempt, unless a single payload is larger."""
 
 
 class DeadLetter(NamedTuple):
-    """A payload that was given up, why, and after how many attempts with it."""
+    """A payload that the sink gave up, with the reason and the number of attempts."""
 
     payload: Payload
     reason: str
@@ -33,129 +33,129 @@ class DeadLetter(NamedTuple):
 
 
 class Delivery:
-    """What is left of a batch."""
+    """The unsettled payloads of a batch."""
 
-    def __init__(self, target: Target, pace: Pace, width: int | None = None, hide: Hide = str) -> None:
-        """Begin empty. width: payloads of the first attempt; hide: takes secrets out of what goes wrong."""
+    def __init__(
+        self, target: Target, pace: Pace, attempt_size: int | None = None, mask_secrets: MaskSecrets = str
+    ) -> None:
+        """attempt_size: number of payloads in the first attempt; mask_secrets: masks secrets in error messages."""
         self.delivered = 0
-        self.taken: Payload | None = None
-        """What the target took last."""
+        self.last_accepted: Payload | None = None
+        """The payload that the target accepted last."""
         self.refused: list[DeadLetter] = []
-        self.width = width or target.largest
+        self.attempt_size = attempt_size or target.largest
         self._target = target
         self._pace = pace
-        self._hide = hide
-        self._left: deque[Payload] = deque()
-        self._begin()
+        self._mask_secrets = mask_secrets
+        self._pending: deque[Payload] = deque()
+        self._reset_first()
 
-    def _begin(self) -> None:
-        """Know nothing yet of what is first now."""
+    def _reset_first(self) -> None:
+        """Reset the state about the first pending payload."""
         self.trouble: str | None = None
         self.tries = 0
-        """Attempts with the first payload alone that the target failed at."""
-        self._works = False
-        """Whether the target took another payload since it failed at the first."""
-        self._mute = 0
-        """Other payloads that it failed at, too."""
+        """Failed attempts with the first payload alone."""
+        self._target_works = False
+        """Whether the target accepted another payload after it failed at the first."""
+        self._failed_probes = 0
+        """Number of other payloads that the target failed at, too."""
 
-    def ask_with(self, taken: Payload) -> float:
-        """Show by one that the target took before whether it works; returns how long to wait before the next (s)."""
-        outcome = deliver_guarded(self._target, [taken], self._hide)
-        self._works = not outcome.again
+    def probe_with(self, taken: Payload) -> float:
+        """Send a payload that the target accepted before, to find out whether it works; returns the wait in seconds."""
+        outcome = deliver_guarded(self._target, [taken], self._mask_secrets)
+        self._target_works = not outcome.again
         return self._pace.after_fault(outcome.after_s) if outcome.again else self._pace.after_success(1)
 
     def add(self, payloads: Iterable[Payload]) -> None:
-        """Put payloads behind what is left; the unfit ones are refused at once."""
+        """Append payloads; unfit ones are refused immediately."""
         for payload in payloads:
             if payload.unfit is None:
-                self._left.append(payload)
+                self._pending.append(payload)
             else:
                 self.refused.append(DeadLetter(payload, payload.unfit, 0))
 
     @property
     def is_done(self) -> bool:
-        """Tell whether nothing is left."""
-        return not self._left
+        """Return whether nothing is pending."""
+        return not self._pending
 
     @property
-    def needs_another(self) -> bool:
-        """Tell whether the target fails at all that is left, so that only another one could show that it works."""
-        return self.tries >= TRIES - 1 and self._mute >= len(self._left) - 1
+    def needs_probe(self) -> bool:
+        """Return whether the target fails at all pending payloads, so that only another payload can show more."""
+        return self.tries >= MAX_TRIES - 1 and self._failed_probes >= len(self._pending) - 1
 
-    def settled(self, reached: Mapping[Source, int]) -> dict[Source, int]:
-        """Return how far each partition is settled whose events reach so far."""
+    def settled_positions(self, reached: Mapping[Source, int]) -> dict[Source, int]:
+        """Return how far each partition is settled, given how far the batch reaches in each."""
         found = dict(reached)
-        for source, sequence in (payload.place for payload in self._left):
+        for source, sequence in (payload.position for payload in self._pending):
             found[source] = min(found[source], sequence - 1)
         return found
 
-    def take_delivered(self) -> int:
-        """Hand over how many were delivered since the last time."""
+    def pop_delivered(self) -> int:
+        """Return the number of payloads delivered since the last call."""
         taken, self.delivered = self.delivered, 0
         return taken
 
-    def take_refused(self, source: Source, until: int) -> list[DeadLetter]:
-        """Hand over what was given up of a partition up to there."""
+    def pop_refused(self, source: Source, until: int) -> list[DeadLetter]:
+        """Remove and return the dead letters of a partition up to a sequence number."""
         taken = [each for each in self.refused if _is_within(each.payload, source, until)]
         self.refused = [each for each in self.refused if not _is_within(each.payload, source, until)]
         return taken
 
     def attempt(self) -> float:
-        """Make one attempt; returns how long to wait before the next (s)."""
-        as_witness = self.tries >= TRIES and not self._works and len(self._left) > 1
-        passed = self._take(1 + self._mute % (len(self._left) - 1) if as_witness else 0, sys.maxsize)
-        some = self._take(1 if as_witness else self.width, LARGEST_BYTES)
-        outcome = deliver_guarded(self._target, some, self._hide)
+        """Make one attempt; returns the number of seconds to wait before the next one."""
+        is_probe = self.tries >= MAX_TRIES and not self._target_works and len(self._pending) > 1
+        passed = self._take(1 + self._failed_probes % (len(self._pending) - 1) if is_probe else 0, sys.maxsize)
+        some = self._take(1 if is_probe else self.attempt_size, ATTEMPT_BYTES)
+        outcome = deliver_guarded(self._target, some, self._mask_secrets)
         self.refused += [DeadLetter(some[place], why, self.tries + 1) for place, why in outcome.refused.items()]
         taken = [each for place, each in enumerate(some) if place not in outcome.refused and place not in outcome.again]
         self.delivered += len(taken)
-        self.taken = taken[-1] if taken else self.taken
-        self._left.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
-        return (
-            self._after_fault(len(some), outcome, as_witness) if outcome.again else self._after(len(some), as_witness)
-        )
+        self.last_accepted = taken[-1] if taken else self.last_accepted
+        self._pending.extendleft(reversed([*passed, *(some[place] for place in sorted(outcome.again))]))
+        return self._after_fault(len(some), outcome, is_probe) if outcome.again else self._after(len(some), is_probe)
 
     def _take(self, most: int, most_bytes: int) -> list[Payload]:
-        """Take so many payloads from the front; more than one only as long as they are no larger together."""
+        """Remove payloads from the front; more than one only while their bodies fit within most_bytes."""
         some: list[Payload] = []
-        while self._left and len(some) < most:
-            most_bytes -= len(self._left[0].body)
+        while self._pending and len(some) < most:
+            most_bytes -= len(self._pending[0].body)
             if some and most_bytes < 0:
                 break
-            some.append(self._left.popleft())
+            some.append(self._pending.popleft())
         return some
 
-    def _after(self, count: int, as_witness: bool) -> float:
-        if as_witness:
-            self._works = True  # the next attempt is the first payload's last one
+    def _after(self, count: int, is_probe: bool) -> float:
+        if is_probe:
+            self._target_works = True  # the next attempt with the first payload is its last one
         else:
-            self._begin()
-            self.width = min(self._target.largest, self.width * 2)
+            self._reset_first()
+            self.attempt_size = min(self._target.largest, self.attempt_size * 2)
         return self._pace.after_success(count)
 
-    def _after_fault(self, count: int, outcome: Outcome, as_witness: bool) -> float:
+    def _after_fault(self, count: int, outcome: Outcome, is_probe: bool) -> float:
         self.trouble = outcome.trouble
         if outcome.blames_event and count > 1:
-            self.width = count // 2
-            return 0.0  # it answers: the smaller attempt finds what it fails at
-        if as_witness:
-            self.tries = TRIES - 1  # it may fail at everything: ask with the first payload again, then with another
-            self._mute += 1
+            self.attempt_size = count // 2
+            return 0.0  # the target responds, so smaller attempts will find the payload that it fails at
+        if is_probe:
+            self.tries = MAX_TRIES - 1  # it may fail at everything: try the first payload again, then another one
+            self._failed_probes += 1
         elif outcome.blames_event:
             self.tries += 1
-            if self._works:
+            if self._target_works:
                 self._give_up()
                 return 0.0
         wait_s = self._pace.after_fault(outcome.after_s)
-        self.width = 1 if self._pace.is_open else max(1, count // 2)
+        self.attempt_size = 1 if self._pace.is_open else max(1, count // 2)
         return wait_s
 
     def _give_up(self) -> None:
-        reason = f"The target fails at this event while it takes another one: {self.trouble}"
-        self.refused.append(DeadLetter(self._left.popleft(), reason, self.tries))
-        self._begin()
+        reason = f"The target fails at this event although it accepts another one: {self.trouble}"
+        self.refused.append(DeadLetter(self._pending.popleft(), reason, self.tries))
+        self._reset_first()
 
 
 def _is_within(payload: Payload, source: Source, until: int) -> bool:
-    of, sequence = payload.place
+    of, sequence = payload.position
     return of == source and sequence <= until

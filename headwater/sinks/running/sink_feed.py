@@ -1,4 +1,4 @@
-"""What a sink has not taken yet, batch by batch, from the place in the lake where it stands."""
+"""Read the events that a sink has not taken yet from the lake, batch by batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -7,59 +7,58 @@ from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.lake.bronze_follower import Progress, first_behind, sources_ahead, stored_bodies, stored_heads
 from headwater.lake.bronze_tables import Bronze
-from headwater.sinks.contract.guarding import Hide, place
+from headwater.sinks.contract.error_isolation import MaskSecrets, event_position
 from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
-from headwater.sinks.merging.earlier_events import payloads_of
-from headwater.sinks.running.delivery import AT_ONCE, BATCH_BYTES
+from headwater.sinks.merging.earlier_events import build_payloads
+from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS
 
 
 class Batch(NamedTuple):
-    """Events of one source up to `until`; left_out: how many beside them the filter keeps back.
+    """Events of one source up to `until`; left_out: number of events that the filter excludes.
 
-    listed: where they stand in the list of a replay, None where they are in the order of the lake.
+    listed: the rows of the events in the list of a replay, None if the events are in the order of the lake.
     """
 
     source: Source
     until: int
     events: list[SinkEvent]
     left_out: int
-    listed: "ListedRows | None" = None
+    listed: "ReplayRows | None" = None
 
-    def payloads(self, target: Target, bronze: Bronze, hide: Hide) -> list[Payload]:
-        """Return what a target is sent of them."""
+    def payloads(self, target: Target, bronze: Bronze, mask_secrets: MaskSecrets) -> list[Payload]:
+        """Return the payloads for a target."""
         if self.listed is None or not self.events:
-            return payloads_of(target, bronze, self.events, hide)
-        found = payloads_of(target, bronze, self.events, hide, self.listed.times_us[0])
-        return [each._replace(row=self.listed.rows.get(place(each.event), self.until)) for each in found]
+            return build_payloads(target, bronze, self.events, mask_secrets)
+        found = build_payloads(target, bronze, self.events, mask_secrets, self.listed.times_us[0])
+        return [each._replace(row=self.listed.rows.get(event_position(each.event), self.until)) for each in found]
 
 
-class ListedRows(NamedTuple):
-    """Rows by the places of the events of a batch, and the events' own times (us, UTC), both in order."""
+class ReplayRows(NamedTuple):
+    """Rows by the positions of a batch's events, and the events' own times (us, UTC), both in order."""
 
     rows: Mapping[tuple[Source, int], int]
     times_us: Sequence[int]
 
 
 class Feed(Protocol):
-    """Where a sink's batches come from."""
+    """The source of a sink's batches."""
 
     def sources(self) -> Mapping[Source, int]:
-        """Return what it is made of, and how far each reaches."""
+        """Return the partitions with their newest sequence numbers."""
 
-    def next(self, progress: Progress) -> Batch | None:
-        """Return the next batch behind `progress`, None where there is none."""
+    def next_batch(self, progress: Progress) -> Batch | None:
+        """Return the next batch after `progress`, None if there is none."""
 
-    def is_through(self, progress: Progress) -> bool:
-        """Tell whether nothing is left of what was there when it was looked at last."""
+    def is_exhausted(self, progress: Progress) -> bool:
+        """Return whether `progress` covers everything that the last look at the source found."""
 
 
 class SinkFeed:
-    """One reader of bronze."""
+    """A reader of bronze for one sink."""
 
-    def __init__(self, bronze: Bronze, wants: Callable[[StoredHead], bool]) -> None:
-        """Open nothing. wants: the sink's filter."""
+    def __init__(self, bronze: Bronze, matches: Callable[[StoredHead], bool]) -> None:
         self._bronze = bronze
-        self._wants = wants
+        self._wants = matches
         self._heads: dict[Source, int] | None = None
         self._seen: tuple[int, Mapping[tuple[str, str], int]] | None = None
 
@@ -67,8 +66,8 @@ class SinkFeed:
         """Return the partitions of the lake with their newest sequence numbers."""
         return sources_ahead(self._bronze, {}) if self._bronze.exists() else {}
 
-    def next(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
-        """Return the next batch behind `progress`, None where there is none; asks no more where nothing has changed."""
+    def next_batch(self, progress: Mapping[tuple[str, str], int]) -> Batch | None:
+        """Return the next batch after `progress`, None if there is none; an unchanged lake is not queried again."""
         if not self._bronze.exists():
             return None
         if batch := self._within(progress):
@@ -81,8 +80,8 @@ class SinkFeed:
             self._seen = seen
         return self._within(progress)
 
-    def is_through(self, progress: Mapping[tuple[str, str], int]) -> bool:
-        """Tell whether nothing is left of what was there when the lake was looked at last."""
+    def is_exhausted(self, progress: Mapping[tuple[str, str], int]) -> bool:
+        """Return whether `progress` covers everything that the last look at the lake found."""
         heads = self._heads
         return heads is not None and all(
             progress.get((each.epoch, each.partition), 0) >= head for each, head in heads.items()
@@ -96,12 +95,12 @@ class SinkFeed:
         return None
 
     def _batch(self, source: Source, after: int, head: int) -> Batch:
-        until = min(head, after + AT_ONCE)
+        until = min(head, after + MAX_BATCH_EVENTS)
         heads = stored_heads(self._bronze, source, after, until)
-        if not heads and (first := first_behind(self._bronze, source, until)):  # numbers of a log may have wide gaps
-            until = min(head, first + AT_ONCE - 1)
+        if not heads and (first := first_behind(self._bronze, source, until)):  # sequence numbers may have wide gaps
+            until = min(head, first + MAX_BATCH_EVENTS - 1)
             heads = stored_heads(self._bronze, source, first - 1, until)
-        wanted, passed = wanted_of(heads, self._wants)
+        wanted, passed = select_batch(heads, self._wants)
         if passed < len(heads):
             until = heads[passed].sequence - 1
         bodies = stored_bodies(self._bronze, source, [each.sequence for each in wanted])
@@ -109,12 +108,12 @@ class SinkFeed:
         return Batch(source, until, events, passed - len(wanted))
 
 
-def wanted_of(heads: Sequence[StoredHead], wants: Callable[[StoredHead], bool]) -> tuple[list[StoredHead], int]:
-    """Return the events that a filter lets by, as many as a batch has room for, and how many were looked at."""
+def select_batch(heads: Sequence[StoredHead], matches: Callable[[StoredHead], bool]) -> tuple[list[StoredHead], int]:
+    """Return the events that pass a filter, up to the size of a batch, and the number of events examined."""
     wanted: list[StoredHead] = []
     size = 0
     for passed, each in enumerate(heads):
-        if wants(each):
+        if matches(each):
             size += each.size
             if wanted and size > BATCH_BYTES:
                 return wanted, passed

@@ -1,4 +1,4 @@
-"""One sink at work: follow, convert, deliver, and keep what became of it; for ever, whatever the target does."""
+"""Run one sink: follow the lake, convert, deliver, commit; runs until stopped and survives every fault of a target."""
 
 import threading
 import time
@@ -10,25 +10,25 @@ from headwater.failpoints import reach
 from headwater.lake.bronze_follower import Progress
 from headwater.lake.bronze_tables import Bronze
 from headwater.sinks.connecting.sink_secrets import Secrets
-from headwater.sinks.contract.guarding import say_unforeseen
+from headwater.sinks.contract.error_isolation import log_unexpected_error
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import CLOCK, WATCH, Payload, Target
 from headwater.sinks.contract.target_registry import open_sink
 from headwater.sinks.running.delivery import Delivery
 from headwater.sinks.running.retry_pace import Pace
-from headwater.sinks.running.silence_turns import SilenceTurns
+from headwater.sinks.running.silence_clock import SilenceClock
 from headwater.sinks.running.sink_feed import Batch, Feed, SinkFeed
-from headwater.sinks.running.sink_ledger import Ledger, Orders
+from headwater.sinks.running.sink_ledger import DesiredState, SinkLedger
+from headwater.sinks.running.sink_polling import SinkPolling
 from headwater.sinks.running.sink_position import SinkPosition
 from headwater.sinks.running.sink_status import Status
-from headwater.sinks.running.sink_watch import SinkWatch
 
-KEEP_EVERY_S = 2.0
-"""A batch that takes longer is kept piece by piece: whoever is killed often goes on all the same."""
+COMMIT_INTERVAL_S = 2.0
+"""A longer batch is committed in parts, so that a process that is killed repeatedly still makes progress."""
 
 
-class Runner:
-    """The task of one sink: its own reader of bronze, its own connection. `run` until `stop` is set."""
+class SinkRunner:
+    """The loop of one sink, with its own reader of bronze and its own connection; `run` until `stop` is set."""
 
     def __init__(
         self,
@@ -36,155 +36,159 @@ class Runner:
         *,
         secrets: Secrets,
         bronze: Bronze,
-        ledger: Ledger,
+        ledger: SinkLedger,
         stop: threading.Event,
-        look_s: float,
+        poll_s: float,
         feed: Feed | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        """Touch nothing yet.
+        """Set up without connecting.
 
-        look_s: between two looks at lake and orders; feed: events that have an end, in place of the lake as it grows;
-        clock: tells the moment up to which silence is told (us, UTC).
+        poll_s: seconds between two checks of the lake and the desired state.
+
+        feed: a finite feed of events, instead of following the lake.
+        clock: returns the moment up to which silence is reported (us, UTC).
         """
         self.sink = sink
         self.status = Status(sink.options.type)
         self._secrets = secrets
         self._bronze = bronze
         self._stop = stop
-        self._look_s = look_s
-        self._ends = feed is not None
+        self._poll_s = poll_s
+        self._is_finite = feed is not None
         self._pace = Pace(sink.options.rate)
-        self._feed = feed or SinkFeed(bronze, sink.options.only.wants)
-        self._position = SinkPosition(sink, self._feed.sources, ledger, hide=secrets.hide, clock=clock)
-        self._silence = SilenceTurns(sink, bronze, self._position, hide=secrets.hide, clock=clock, stop=stop)
-        self._watch = SinkWatch(sink, ledger, hide=secrets.hide, clock=clock)
-        self._taken: Payload | None = None
-        self._width: int | None = None
+        self._feed = feed or SinkFeed(bronze, sink.options.only.matches)
+        self._position = SinkPosition(sink, self._feed.sources, ledger, mask_secrets=secrets.mask, clock=clock)
+        self._silence = SilenceClock(sink, bronze, self._position, mask_secrets=secrets.mask, clock=clock, stop=stop)
+        self._polling = SinkPolling(sink, ledger, mask_secrets=secrets.mask, clock=clock)
+        self._last_accepted: Payload | None = None
+        self._attempt_size: int | None = None
         self._target: Target | None = None
         self._not_before = self._waits_until = 0.0
 
     @property
     def progress(self) -> Progress | None:
-        """How far the sink is, None before it has looked."""
+        """Return the position in each partition, None before the first look."""
         return self._position.progress
 
     def run(self) -> None:
-        """Work until stopped; faults of lake, target and our own are said and tried again, ever more slowly.
+        """Work until stopped; log faults of the lake, the target or our code, and retry with growing waits.
 
-        Called again it goes on: whatever another one did meanwhile is read first, and a wait is waited to its end.
+        A second call continues: it reads the current position first and finishes a wait that was interrupted.
         """
-        self._position.orders = None
+        self._position.desired = None
         if (left := self._waits_until - time.monotonic()) > 0:
             self.status.state = "waiting"
             self._wait(left)
         while not self._stop.is_set():
             try:
-                self._look()
+                self._step()
             except Exception as error:
-                is_known = isinstance(error, HeadwaterError)
-                said = str(error) if is_known else say_unforeseen(error, f"Sink {self.sink.name}", self._secrets.hide)
-                self._position.orders = None  # read anew what is kept: a commit may have arrived whose answer did not
-                self._say("waiting", said)
+                reason = str(error)
+                if not isinstance(error, HeadwaterError):
+                    reason = log_unexpected_error(error, f"Sink {self.sink.name}", self._secrets.mask)
+                self._position.desired = None  # load it again: a commit may have succeeded although its answer was lost
+                self._report("waiting", reason)
                 self._wait(self._pace.after_fault(0.0))
         self._close()
 
-    def _look(self) -> None:
-        orders = self._orders()
-        if orders.paused:
-            self._rest("paused")
+    def _step(self) -> None:
+        desired = self._load_desired()
+        if desired.paused:
+            self._idle("paused")
             return
-        if not self._ends and (news := self._watch.news(self._opened)):
-            if not news.payloads or self._deliver(orders, news.payloads, {WATCH: news.at_us}, 0):
-                self._watch.keep(news)
+        if not self._is_finite and (notices := self._polling.new_notices(self._open_target)):
+            if not notices.payloads or self._deliver(desired, notices.payloads, {WATCH: notices.at_us}, 0):
+                self._polling.commit(notices)
             return
-        if self._feed.is_through(self._position.behind({})) and self._tells_silence(orders):  # while events keep coming
+        is_exhausted = self._feed.is_exhausted(self._position.progress_with({}))
+        if is_exhausted and self._deliver_silence(desired):  # also under constant load
             return
         if time.monotonic() < self._not_before:
-            self._rest("collecting")
-        elif batch := self._feed.next(self._position.behind({})):
-            if self._deliver_batch(orders, batch):
+            self._idle("collecting")
+        elif batch := self._feed.next_batch(self._position.progress_with({})):
+            if self._deliver_batch(desired, batch):
                 self._not_before = time.monotonic() + self.sink.options.every
-        elif not self._tells_silence(orders):
-            self._rest("caught up")
+        elif not self._deliver_silence(desired):
+            self._idle("caught up")
 
-    def _orders(self) -> Orders:
-        """Return what is ordered; where that, or the place, is another one than before, both are read anew."""
+    def _load_desired(self) -> DesiredState:
+        """Return the desired state; loads it and the position again if either may have changed."""
         position = self._position
-        if position.orders is not None and not position.is_ordered_anew():
-            return position.orders
-        orders = position.begin()
-        self.status.count(position.counts)
-        return orders
+        if position.desired is not None and not position.desired_state_changed():
+            return position.desired
+        desired = position.load()
+        self.status.set_counts(position.counts)
+        return desired
 
-    def _rest(self, state: str) -> None:
-        self._say(state, None)
-        self._stop.wait(self._look_s)
+    def _idle(self, state: str) -> None:
+        self._report(state, None)
+        self._stop.wait(self._poll_s)
 
-    def _opened(self) -> Target:
+    def _open_target(self) -> Target:
         self._target = self._target or open_sink(self.sink, self._secrets.reveal)
         return self._target
 
-    def _tells_silence(self, orders: Orders) -> bool:
-        """Deliver what is due because nothing came; false where nothing is."""
-        if turn := self._silence.due(self._opened):
-            self._deliver(orders, turn.payloads, {CLOCK: turn.until_us}, 0)
-        return turn is not None
+    def _deliver_silence(self, desired: DesiredState) -> bool:
+        """Deliver what silence makes due; returns false if there is nothing."""
+        if found := self._silence.due(self._open_target):
+            self._deliver(desired, found.payloads, {CLOCK: found.until_us}, 0)
+        return found is not None
 
-    def _deliver_batch(self, orders: Orders, batch: Batch) -> bool:
-        """Settle what a batch makes due late, then the batch, unless it was settled with that; False if broken off."""
-        told_us, late = self._position.told_us, self._silence.late(batch, self._opened)
-        if late and not self._deliver(orders, late, {CLOCK: told_us + 1}, 0):
+    def _deliver_batch(self, desired: DesiredState, batch: Batch) -> bool:
+        """Deliver late silence payloads, then the batch itself; False if interrupted or already done."""
+        reported_until_us, late = self._position.reported_until_us, self._silence.late(batch, self._open_target)
+        if late and not self._deliver(desired, late, {CLOCK: reported_until_us + 1}, 0):
             return False
-        if self._position.behind({}).get((batch.source.epoch, batch.source.partition), 0) >= batch.until:
+        if self._position.progress_with({}).get((batch.source.epoch, batch.source.partition), 0) >= batch.until:
             return False
-        payloads = batch.payloads(self._opened(), self._bronze, self._secrets.hide)
-        return self._deliver(orders, payloads, {batch.source: batch.until}, batch.left_out)
+        payloads = batch.payloads(self._open_target(), self._bronze, self._secrets.mask)
+        return self._deliver(desired, payloads, {batch.source: batch.until}, batch.left_out)
 
     def _deliver(
-        self, orders: Orders, payloads: Sequence[Payload], reached: Mapping[Source, int], left_out: int
+        self, desired: DesiredState, payloads: Sequence[Payload], reached: Mapping[Source, int], left_out: int
     ) -> bool:
-        """Settle a batch and keep what became of it; False where it was broken off, to be read again."""
-        target, hide, position = self._opened(), self._secrets.hide, self._position
-        delivery = Delivery(target, self._pace, self._width, hide)
+        """Deliver a batch and commit the result; False if it was interrupted and must be read again."""
+        target, mask_secrets, position = self._open_target(), self._secrets.mask, self._position
+        delivery = Delivery(target, self._pace, self._attempt_size, mask_secrets)
         delivery.add(payloads)
-        keep_at = time.monotonic() + KEEP_EVERY_S
+        keep_at = time.monotonic() + COMMIT_INTERVAL_S
         while not delivery.is_done:
             if self.status.state not in ("open", "waiting"):
-                self.status.state = "delivering"  # before the target is asked: it may never answer
+                self.status.state = "delivering"  # set it before the attempt, which may take long
             wait_s = delivery.attempt()
-            self._taken = delivery.taken or self._taken
-            if delivery.needs_another and (more := self._feed.next(position.behind(reached))):
-                delivery.add(more.payloads(target, self._bronze, hide))
+            self._last_accepted = delivery.last_accepted or self._last_accepted
+            if delivery.needs_probe and (more := self._feed.next_batch(position.progress_with(reached))):
+                delivery.add(more.payloads(target, self._bronze, mask_secrets))
                 reached, left_out = {**reached, more.source: more.until}, left_out + more.left_out
-            elif delivery.needs_another and self._ends and self._taken:
-                wait_s = delivery.ask_with(self._taken)
-            self._tell(delivery.trouble)
+            elif delivery.needs_probe and self._is_finite and self._last_accepted:
+                wait_s = delivery.probe_with(self._last_accepted)
+            self._report_delivery(delivery.trouble)
             goes_on = not self._stop.is_set() and (not wait_s or self._wait(wait_s))
             if not goes_on or time.monotonic() >= keep_at:
-                self._keep(orders, delivery.settled(reached), 0, delivery)
-                keep_at = time.monotonic() + KEEP_EVERY_S
-                goes_on = goes_on and not position.is_ordered_anew()
+                self._commit(desired, delivery.settled_positions(reached), 0, delivery)
+                keep_at = time.monotonic() + COMMIT_INTERVAL_S
+                goes_on = goes_on and not position.desired_state_changed()
             if not goes_on and not delivery.is_done:
                 return False
-        self._width = delivery.width
+        self._attempt_size = delivery.attempt_size
         reach("sinks.delivered")
-        self._keep(orders, reached, left_out, delivery)
+        self._commit(desired, reached, left_out, delivery)
         return True
 
-    def _keep(self, orders: Orders, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
-        self._position.keep(orders, reached, left_out, delivery)
-        self.status.count(self._position.counts)
+    def _commit(self, desired: DesiredState, reached: Mapping[Source, int], left_out: int, delivery: Delivery) -> None:
+        self._position.commit(desired, reached, left_out, delivery)
+        self.status.set_counts(self._position.counts)
 
     def _wait(self, seconds: float) -> bool:
-        """Wait, unless stopped or ordered something else meanwhile; tells whether it waited to the end."""
+        """Wait unless stopped or given a new desired state; returns whether the whole time has passed."""
         ends = self._waits_until = time.monotonic() + seconds
         self.status.next_try_us = (time.time_ns() // 1000) + int(seconds * 1e6)
         while (left := ends - time.monotonic()) > 0:
-            if self._stop.wait(min(left, self._look_s)):
+            if self._stop.wait(min(left, self._poll_s)):
                 return False
             try:
-                if self._position.is_ordered_anew():
+                if self._position.desired_state_changed():
                     self._waits_until = 0.0
                     return False
             except LakeUnavailable:
@@ -192,13 +196,13 @@ class Runner:
         self.status.next_try_us = None
         return True
 
-    def _tell(self, trouble: str | None) -> None:
-        self._say(("open" if self._pace.is_open else "waiting") if trouble else "delivering", trouble)
+    def _report_delivery(self, trouble: str | None) -> None:
+        self._report(("open" if self._pace.is_open else "waiting") if trouble else "delivering", trouble)
 
-    def _say(self, state: str, trouble: str | None) -> None:
-        """Say what is going on; a trouble with looking stops nothing."""
-        trouble = trouble or self._watch.trouble
-        self.status.say(self.sink.name, state, self._secrets.hide(trouble) if trouble else None)
+    def _report(self, state: str, trouble: str | None) -> None:
+        """Update the status; a failed poll of the target is reported, too."""
+        trouble = trouble or self._polling.trouble
+        self.status.update(self.sink.name, state, self._secrets.mask(trouble) if trouble else None)
 
     def _close(self) -> None:
         if self._target:

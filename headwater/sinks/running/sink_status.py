@@ -1,19 +1,19 @@
-"""What a sink is doing: for who asks, and in the log where its trouble begins and ends."""
+"""The status of a sink for queries, and log lines when a fault starts and ends."""
 
 import logging
 
 import msgspec
 
-from headwater.sinks.contract.guarding import one_line
+from headwater.sinks.contract.error_isolation import one_line
 from headwater.sinks.running.sink_ledger import SinkCounts
 
 log = logging.getLogger(__name__)
 
 
 class Status(msgspec.Struct):
-    """What a sink of some type is doing. next_try_us: when the next attempt is made (us, UTC), None where none waits.
+    """The status of a sink. type: of its target; next_try_us: time of the next attempt (us, UTC), None if none is due.
 
-    behind: events in the lake that it has not taken; behind_us: when the oldest of them was received, None if none.
+    behind: number of events in the lake that the sink has not taken; behind_us: receipt of the oldest, None if none.
     """
 
     type: str
@@ -26,8 +26,8 @@ class Status(msgspec.Struct):
     behind: int = 0
     behind_us: int | None = None
 
-    def say(self, sink: str, state: str, trouble: str | None) -> None:
-        """Keep what a sink does; a new trouble, and its end, are a line in the log."""
+    def update(self, sink: str, state: str, trouble: str | None) -> None:
+        """Set the state; a new fault, and its end, are logged."""
         trouble = one_line(trouble) if trouble else None
         if trouble and trouble != self.trouble:
             log.warning("Sink %s: %s", sink, trouble)
@@ -35,6 +35,6 @@ class Status(msgspec.Struct):
             log.info("Sink %s goes on.", sink)
         self.trouble, self.state = trouble, state
 
-    def count(self, counts: SinkCounts) -> None:
-        """Keep what became of its events."""
+    def set_counts(self, counts: SinkCounts) -> None:
+        """Set the totals of the sink."""
         self.delivered, self.failed, self.left_out = counts

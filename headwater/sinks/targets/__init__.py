@@ -1,1 +1,1 @@
-"""The targets: a module or a folder each; none knows another one but for Kafka's topic."""
+"""The targets: one module or package each; they share nothing except the Kafka topic."""

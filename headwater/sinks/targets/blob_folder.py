@@ -1,4 +1,4 @@
-"""A folder of a container in Azure's storage, with a hierarchical namespace or without: each file in one request."""
+"""A folder in an Azure storage container, with or without a hierarchical namespace; writes each file in one request."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,16 @@ if TYPE_CHECKING:
     from azure.storage.blob import ContainerClient
 
 _LIMITS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 60, "retry_total": 0}
-"""Seconds, and no second try: who writes tries again by itself."""
+"""Seconds; no retries here, because the caller retries."""
 
 
 class BlobFolder:
-    """Files under one address; connects with the first one."""
+    """Files under one address; connects when the first file is written."""
 
     def __init__(self, url: str, options: Mapping[str, str], deadline_s: float = REQUEST_S) -> None:
-        """Name the place.
+        """options: `account_name` and `account_key`, or `sas_token`; otherwise this machine's identity is used.
 
-        options: `account_name` and `account_key`, or `sas_token`; else this machine's identity. deadline_s: for one
-        request with its answer.
+        deadline_s: for one request with its response.
         """
         self._url = url
         self._place = place(url, options.get("account_name"))
@@ -33,13 +32,13 @@ class BlobFolder:
         self._calls = BoundedCalls(deadline_s)
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a file whole, over the one that is there; raises Retry."""
+        """Write a whole file and replace an existing one; raises Retry."""
         body = b"".join(lines)
         named = f"{self._place.path}{path}"
         self._ask("write", lambda container: container.upload_blob(named, body, overwrite=True))
 
     def check(self) -> str:
-        """Write a file and delete it."""
+        """Write and delete a test file."""
         self.write("headwater.check", [])
         self._ask("delete", lambda container: container.delete_blob(f"{self._place.path}headwater.check"))
         return f"{self._url} can be written"
@@ -53,7 +52,7 @@ class BlobFolder:
         try:
             self._calls.run(lambda: request(self._opened()))
         except Retry as error:
-            self._container = None  # what is on its way keeps its connection
+            self._container = None  # the abandoned request keeps its connection
             raise Retry(f"Cannot {what} in {self._url}: {error}") from error
         except _azure_error() as error:
             raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error
@@ -69,7 +68,7 @@ class BlobFolder:
 
 
 def open_blob_folder(url: str, options: Mapping[str, str]) -> BlobFolder:
-    """Open a folder; raises WrongSetting where Azure's packages are not installed."""
+    """Return a folder; raises WrongSetting if Azure's packages are not installed."""
     with extra("azure"):
         import azure.identity  # noqa: PLC0415 - an extra
         import azure.storage.blob  # noqa: F401, PLC0415 - an extra

@@ -1,4 +1,4 @@
-"""A Delta table of whole runs, for Spark downstream: a row each, appended exactly once."""
+"""Write whole runs to a Delta table, for use in Spark: one row per run, appended exactly once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,11 +15,18 @@ from headwater.events.position import Position
 from headwater.events.rule_facets import text_at
 from headwater.lake.delta_table import LakeTable
 from headwater.lineage.runs.job_identity import run_key
-from headwater.sinks.contract.sink_holdings import Holding, Holdings, as_sent
-from headwater.sinks.contract.sink_options import Options, Pause, Place, Reveal, SecretReference, revealed
-from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, whole_again
+from headwater.sinks.contract.item_support import ItemSupport, SupportTable, full_support
+from headwater.sinks.contract.sink_options import (
+    Options,
+    Pause,
+    SecretReference,
+    SecretResolver,
+    StorageLocation,
+    resolve_secrets,
+)
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, retry_all
 from headwater.sinks.merging.merged_event import MergedEvent, facet
-from headwater.sinks.merging.run_event import due_runs, held_of_runs, run_event
+from headwater.sinks.merging.run_event import RUN_SUPPORT, due_runs, run_event
 from headwater.tables import SENT_RUNS
 
 
@@ -27,20 +34,22 @@ class DeltaOptions(Options):
     """Options of the type `delta`."""
 
     type: Literal["delta"]
-    table: Place = Field(description="Folder, `abfss://` or `s3://` address of the table, made if it is missing.")
+    table: StorageLocation = Field(
+        description="Folder, `abfss://` or `s3://` address; the table is created if it is missing."
+    )
     options: dict[str, str | SecretReference] = Field({}, description="Storage options of delta-rs.")
-    every: Pause = Field(60.0, description="Least time between two commits.")
+    every: Pause = Field(60.0, description="Minimum time between two commits.")
 
 
 OPTIONS = DeltaOptions
 
 
-def holdings(options: Options) -> Holdings:
-    """Return what a row holds: columns, and the whole run as one event."""
-    declared = (Holding("event", kind, "not", "a row is a run") for kind in ("JOB", "DATASET"))
-    began = Holding("state", "START", "part", "when it began")
-    others = (each for each in held_of_runs if each.names != began.names)
-    return (*declared, began, *others, *as_sent(options))
+def support_table(options: Options) -> SupportTable:
+    """Return what a row can represent: its columns, and the whole run as one event."""
+    declared = (ItemSupport("event", kind, "not", "a row represents a run") for kind in ("JOB", "DATASET"))
+    began = ItemSupport("state", "START", "part", "the start time")
+    others = (each for each in RUN_SUPPORT if each.names != began.names)
+    return (*declared, began, *others, *full_support(options))
 
 
 class NamedDataset(msgspec.Struct):
@@ -51,7 +60,7 @@ class NamedDataset(msgspec.Struct):
 
 
 class SentRun(msgspec.Struct):
-    """A row of SENT_RUNS as it is previewed: times in us, UTC; without what the event's place says."""
+    """A row of SENT_RUNS as in a preview, times in us, UTC; without the columns for the position of the event."""
 
     run_key: str
     run_id: str
@@ -69,30 +78,29 @@ class SentRun(msgspec.Struct):
 
 
 class DeltaTarget:
-    """One table. app: the name under which commits say how far they are, another one for another filter."""
+    """One table. app: transaction name under which positions are stored; a different filter has a different name."""
 
     largest = 2_000
 
     def __init__(self, table: LakeTable, app: str) -> None:
-        """Touch nothing yet."""
         self._table = table
         self._app = app
         self._created = False
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events of which nothing came before."""
+        """Convert events whose runs have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Return the row of each run that has ended, and of a stream as it stands."""
+        """Return a row for each run that has ended, and for streams in their current state."""
         return [
-            Payload(last, msgspec.json.encode(_row(said)))
-            for last, said in due_runs(events, history)
-            if said.kind == "RUN"
+            Payload(last, msgspec.json.encode(_row(run)))
+            for last, run in due_runs(events, history)
+            if run.kind == "RUN"
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
-        """Append rows in one commit of each partition, whose transaction leaves out what is there already."""
+        """Append rows, one commit per partition; the transaction skips rows that are already in the table."""
         try:
             self._create()
             for source, some in groupby(payloads, lambda payload: payload.event.source):
@@ -100,16 +108,16 @@ class DeltaTarget:
                 app = f"{self._app}/{source.log}/{source.epoch}/{source.partition}"
                 self._table.append_once(app, self._table.prepare(rows), rows[-1][0])
         except LakeUnavailable as error:
-            return whole_again(len(payloads), str(error))
+            return retry_all(len(payloads), str(error))
         return Outcome()
 
     def check(self) -> str:
-        """Open the table, or make it."""
+        """Open or create the table."""
         self._create()
-        return f"the table is there, at version {self._table.handle().version()}"
+        return f"the table exists, at version {self._table.handle().version()}"
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: the table holds no connection."""
 
     def _create(self) -> None:
         if not self._created:
@@ -117,34 +125,33 @@ class DeltaTarget:
             self._created = True
 
 
-def open_target(options: Options, reveal: Reveal) -> DeltaTarget:
-    """Open a table; raises WrongSetting while a secret is missing."""
+def open_target(options: Options, reveal: SecretResolver) -> DeltaTarget:
+    """Return the target; raises WrongSetting if a secret is missing."""
     given = cast("DeltaOptions", options)
     uri = given.table if "://" in given.table else str(Path(given.table).expanduser().resolve())
     app = f"headwater/{sha256(given.only.model_dump_json().encode()).hexdigest()[:16]}"
-    return DeltaTarget(LakeTable(uri, SENT_RUNS, revealed(given.options, reveal)), app)
+    return DeltaTarget(LakeTable(uri, SENT_RUNS, resolve_secrets(given.options, reveal)), app)
 
 
-def _row(said: MergedEvent) -> SentRun:
+def _row(run: MergedEvent) -> SentRun:
     return SentRun(
-        run_key=run_key(said.run_id or "", said.job),
-        run_id=said.run_id or "",
-        job_namespace=said.job.namespace,
-        job_name=said.job.name,
-        state=said.state or "RUNNING",
-        started_at=said.began_us,
-        ended_at=said.ended_us,
-        last_event_at=said.newest_us,
-        producer=said.producer,
-        parent_run_id=text_at(facet(said.of_run, "parent"), "run", "runId"),
-        inputs=[NamedDataset(*name.parts) for name in said.inputs],
-        outputs=[NamedDataset(*name.parts) for name in said.outputs],
-        event=run_event(said).decode(),
+        run_key=run_key(run.run_id or "", run.job),
+        run_id=run.run_id or "",
+        job_namespace=run.job.namespace,
+        job_name=run.job.name,
+        state=run.state or "RUNNING",
+        started_at=run.first_event_us,
+        ended_at=run.ended_us,
+        last_event_at=run.last_event_us,
+        producer=run.producer,
+        parent_run_id=text_at(facet(run.of_run, "parent"), "run", "runId"),
+        inputs=[NamedDataset(*name.parts) for name in run.inputs],
+        outputs=[NamedDataset(*name.parts) for name in run.outputs],
+        event=run_event(run).decode(),
     )
 
 
 def _cells(payload: Payload) -> tuple[object, ...]:
-    """Return a row in the order of the table's columns."""
     source, head, _ = payload.event
     row = msgspec.json.decode(payload.body, type=SentRun)
     place = Position(source, head.sequence, head.received_us)

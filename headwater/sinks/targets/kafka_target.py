@@ -1,4 +1,4 @@
-"""A topic of Kafka: a record an event, by an idempotent producer; events of one run stay on one partition, in order."""
+"""Write events to a Kafka topic: one record per event, keyed by run, by an idempotent producer."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, cast
@@ -7,9 +7,9 @@ from pydantic import Field
 
 from headwater.events.envelope import read_envelope
 from headwater.extras import extra
-from headwater.sinks.contract.sink_holdings import as_sent
-from headwater.sinks.contract.sink_options import Options, Reveal, SecretReference, revealed
-from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, verbatim
+from headwater.sinks.contract.item_support import full_support
+from headwater.sinks.contract.sink_options import Options, SecretReference, SecretResolver, resolve_secrets
+from headwater.sinks.contract.sink_shape import Outcome, Payload, SinkEvent, unchanged_payloads
 
 if TYPE_CHECKING:
     from headwater.sinks.targets.kafka_topic import KafkaTopic
@@ -22,33 +22,32 @@ class KafkaOptions(Options):
 
     type: Literal["kafka"]
     servers: str = Field(min_length=1, description="`host:port`, separated by commas.")
-    topic: str = Field(pattern=r"^[a-zA-Z0-9._-]+$", description="Topic, which must be there.")
+    topic: str = Field(pattern=r"^[a-zA-Z0-9._-]+$", description="Topic, which must exist.")
     largest_bytes: int = Field(900 << 10, gt=0, description="Largest body; below the topic's `max.message.bytes`.")
     options: KafkaSettings = Field(
-        {}, description="Settings of librdkafka for reaching the servers, such as `security.protocol`."
+        {}, description="Settings of librdkafka for the connection, such as `security.protocol`."
     )
 
 
 OPTIONS = KafkaOptions
-holdings = as_sent
+support_table = full_support
 
 
 class KafkaTarget:
-    """One topic."""
+    """A target that writes to one topic."""
 
     largest = 2_000
 
     def __init__(self, topic: "KafkaTopic", largest_bytes: int) -> None:
-        """Connect to nothing yet."""
         self._topic = topic
         self._largest_bytes = largest_bytes
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Send events as they are; one that is too large for the topic is unfit."""
+        """Return unchanged events; an event that is too large for the topic is unfit."""
         what = f"larger than `largest_bytes`, {self._largest_bytes} bytes"
         return [
             each._replace(unfit=f"{len(each.body)} bytes, {what}") if len(each.body) > self._largest_bytes else each
-            for each in verbatim(events)
+            for each in unchanged_payloads(events)
         ]
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
@@ -61,16 +60,16 @@ class KafkaTarget:
         return self._topic.write(records, len(payloads))
 
     def check(self) -> str:
-        """Ask for the topic."""
+        """Request the topic's metadata."""
         return self._topic.check()
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the producer."""
         self._topic.close()
 
 
-def open_target(options: Options, reveal: Reveal) -> KafkaTarget:
-    """Open a topic; raises WrongSetting where Kafka's client is not installed."""
+def open_target(options: Options, reveal: SecretResolver) -> KafkaTarget:
+    """Return the target; raises WrongSetting if the Kafka client is not installed."""
     given = cast("KafkaOptions", options)
     return KafkaTarget(
         open_topic(given.servers, given.topic, given.options, given.largest_bytes, reveal), given.largest_bytes
@@ -78,11 +77,11 @@ def open_target(options: Options, reveal: Reveal) -> KafkaTarget:
 
 
 def open_topic(
-    servers: str, topic: str, settings: Mapping[str, str | SecretReference], largest_bytes: int, reveal: Reveal
+    servers: str, topic: str, settings: Mapping[str, str | SecretReference], largest_bytes: int, reveal: SecretResolver
 ) -> "KafkaTopic":
-    """Open a topic, which connects to nothing yet; raises WrongSetting where Kafka's client is not installed."""
+    """Return a topic without connecting; raises WrongSetting if the Kafka client is not installed."""
     with extra("kafka"):
         from headwater.eventlog.kafka_clients import KafkaAddress  # noqa: PLC0415 - imports an extra
         from headwater.sinks.targets.kafka_topic import KafkaTopic  # noqa: PLC0415 - imports an extra
 
-    return KafkaTopic(KafkaAddress(servers, topic, "headwater", revealed(settings, reveal)), largest_bytes)
+    return KafkaTopic(KafkaAddress(servers, topic, "headwater", resolve_secrets(settings, reveal)), largest_bytes)

@@ -1,4 +1,4 @@
-"""Any endpoint that takes OpenLineage over HTTP, another Headwater included: events as they are, or one a run."""
+"""Send to any endpoint that accepts OpenLineage over HTTP, another Headwater included: events, or one per run."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -9,35 +9,35 @@ from pydantic import Field
 from headwater.errors import WrongSetting
 from headwater.sinks.connecting.http_options import HttpOptions, open_poster
 from headwater.sinks.connecting.http_post import Poster
-from headwater.sinks.connecting.kept_connection import HttpAnswer
-from headwater.sinks.contract.sink_holdings import Holdings, as_sent
-from headwater.sinks.contract.sink_options import Options, Reveal
-from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, verbatim
-from headwater.sinks.merging.run_event import held_of_runs, run_payloads
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.sinks.contract.item_support import SupportTable, full_support
+from headwater.sinks.contract.sink_options import Options, SecretResolver
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent, unchanged_payloads
+from headwater.sinks.merging.run_event import RUN_SUPPORT, run_payloads
 
 
 class OpenLineageOptions(HttpOptions):
     """Options of the type `openlineage`."""
 
     type: Literal["openlineage"]
-    path: str = Field("/api/v1/lineage", pattern=r"^/[^?#\s]*$", description="Where one event is posted.")
+    path: str = Field("/api/v1/lineage", pattern=r"^/[^?#\s]*$", description="Path to which events are posted.")
     shape: Literal["events", "runs"] = Field(
-        "events", alias="as", description="Events as they are, or one event a run, at its end, that says all of it."
+        "events", alias="as", description="Events unchanged, or one merged event per run at its end."
     )
-    batch: int = Field(1, ge=1, le=2000, description="Events of a request; more than 1 go to `path` + `/batch`.")
+    batch: int = Field(1, ge=1, le=2000, description="Events per request; more than 1 are posted to `path` + `/batch`.")
 
 
 OPTIONS = OpenLineageOptions
 
 
-def holdings(options: Options) -> Holdings:
-    """Return what an endpoint is sent."""
+def support_table(options: Options) -> SupportTable:
+    """Return what an endpoint can represent with these options."""
     of_runs = cast("OpenLineageOptions", options).shape == "runs"
-    return (*held_of_runs, *as_sent(options)) if of_runs else as_sent(options)
+    return (*RUN_SUPPORT, *full_support(options)) if of_runs else full_support(options)
 
 
 class _Failed(msgspec.Struct):
-    """An event that a batch's answer names (OpenLineage's batch operation)."""
+    """An event that the response of a batch lists as failed (OpenLineage's batch operation)."""
 
     index: int
     reason: str = "no reason given"
@@ -49,34 +49,34 @@ class _Answer(msgspec.Struct):
 
 
 class OpenLineageTarget:
-    """One endpoint."""
+    """A target that posts to one endpoint."""
 
     def __init__(self, poster: Poster, path: str, batch: int) -> None:
-        """Connect to nothing yet. batch: events of a request, 1 for an endpoint that takes single events only."""
+        """batch: events per request, 1 for an endpoint that accepts single events only."""
         self.largest = batch
         self._poster = poster
         self._path = path
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Send events as they are."""
-        return verbatim(events)
+        """Return unchanged events."""
+        return unchanged_payloads(events)
 
     def deliver(self, payloads: Sequence[Payload]) -> Outcome:
         """Post one event, or several in one request."""
         if self.largest == 1:
-            return self._poster.hand_over(self._path, payloads[0].body, 1)
+            return self._poster.post_all(self._path, payloads[0].body, 1)
         body = b"[" + b",".join(payload.body for payload in payloads) + b"]"
         answer = self._poster.post(f"{self._path}/batch", body, len(payloads))
-        return answer if isinstance(answer, Outcome) else _settled(answer, len(payloads))
+        return answer if isinstance(answer, Outcome) else _batch_outcome(answer, len(payloads))
 
     def check(self) -> str:
-        """Post what is no event: whoever takes OpenLineage refuses it, and keeps nothing."""
+        """Post `{}`, which an OpenLineage endpoint rejects without storing anything."""
         answer = self._poster.ask("POST", self._path, b"{}")
         if answer.status in (400, 422):
-            return "it answers, takes our credentials, and refuses what is no event"
+            return "it responds, accepts the credentials, and rejects an invalid event"
         if 200 <= answer.status < 300:
-            return f"it answers {answer.status} even to what is no event: it may not look at what it takes"
-        raise WrongSetting(f"It answers {answer.status} to a POST on {self._path}. {_hint(answer.status)}")
+            return f"it responds with status {answer.status} to an invalid event, so it may not validate events"
+        raise WrongSetting(f"POST {self._path} returned status {answer.status}. {_hint(answer.status)}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -84,26 +84,26 @@ class OpenLineageTarget:
 
 
 class OpenLineageRuns(OpenLineageTarget):
-    """One endpoint that gets whole runs."""
+    """A target that posts whole runs to one endpoint."""
 
     def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
-        """Convert events of which nothing came before."""
+        """Convert events whose runs have no earlier events."""
         return self.convert_runs(events, {})
 
     def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
-        """Send one event of each run that has ended."""
+        """Return one event for each run that has ended."""
         return run_payloads(events, history)
 
 
-def open_target(options: Options, reveal: Reveal) -> OpenLineageTarget:
-    """Open an endpoint."""
+def open_target(options: Options, reveal: SecretResolver) -> OpenLineageTarget:
+    """Return the target."""
     given = cast("OpenLineageOptions", options)
     kind = OpenLineageRuns if given.shape == "runs" else OpenLineageTarget
     return kind(open_poster(given, reveal), given.path, given.batch)
 
 
-def _settled(answer: HttpAnswer, count: int) -> Outcome:
-    """Read which events of a batch failed; an answer without such a list took all."""
+def _batch_outcome(answer: HttpAnswer, count: int) -> Outcome:
+    """Read which events of a batch failed; a response without such a list accepted all."""
     try:
         failed = msgspec.json.decode(answer.body, type=_Answer).failed_events if answer.body else []
     except msgspec.DecodeError:
@@ -121,8 +121,8 @@ def _settled(answer: HttpAnswer, count: int) -> Outcome:
 def _hint(status: int) -> str:
     match status:
         case 401 | 403:
-            return "Correct `key`, `headers`, `oauth` or `entra`, or give this identity the right to write."
+            return "Correct `key`, `headers`, `oauth` or `entra`, or grant this identity write permission."
         case 404 | 405:
             return "Correct `url` and `path`."
         case _:
-            return "See what its log says."
+            return "Check the log of the server."

@@ -1,4 +1,4 @@
-"""A folder of a bucket of S3, or of what speaks its protocol: each file in one request."""
+"""A folder in a bucket of S3 or a compatible service; writes each file in one request."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,29 +16,29 @@ _TAKEN = {
     "aws_secret_access_key": "aws_secret_access_key",
     "aws_session_token": "aws_session_token",
 }
-"""Options as delta-rs calls them → as botocore does."""
+"""Option names of delta-rs to those of botocore."""
 
 _LIMITS: dict[str, Any] = {
     "connect_timeout": 10,
     "read_timeout": 60,
     "retries": {"total_max_attempts": 1},
-    "request_checksum_calculation": "when_required",  # what only speaks the protocol may know of none
+    "request_checksum_calculation": "when_required",  # compatible services may not support checksums
 }
-"""Seconds, and no second try: who writes tries again by itself."""
+"""Seconds; no retries here, because the caller retries."""
 
 
 class S3Folder:
-    """Files under one address; connects with the first one."""
+    """Files under one address; connects when the first file is written."""
 
     def __init__(self, url: str, options: Mapping[str, str], deadline_s: float = REQUEST_S) -> None:
-        """Name the place; raises WrongSetting where botocore is missing, or an option is not known.
+        """Raise WrongSetting if botocore is missing or an option is unknown.
 
-        options: those of `_TAKEN`, and `aws_profile`; without keys what this machine has: variables, profile, role.
-        deadline_s: for one request with its answer.
+        options: those of `_TAKEN`, and `aws_profile`; without keys, this machine's credentials.
+        deadline_s: for one request with its response.
         """
         if unknown := options.keys() - _TAKEN.keys() - {"aws_profile"}:
             known = ", ".join((*_TAKEN, "aws_profile"))
-            raise WrongSetting(f"Unknown option {min(unknown)[:60]!r} of {url}. Take {known}.")
+            raise WrongSetting(f"Unknown option {min(unknown)[:60]!r} of {url}. Known options: {known}.")
         with extra("aws"):
             from botocore.config import Config  # noqa: PLC0415 - an extra
             from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
@@ -55,11 +55,11 @@ class S3Folder:
         self._calls = BoundedCalls(deadline_s)
 
     def write(self, path: str, lines: Sequence[bytes]) -> None:
-        """Write a file whole, over the one that is there; raises Retry."""
+        """Write a whole file and replace an existing one; raises Retry."""
         self._ask("write", path, lambda client, named: client.put_object(**named, Body=b"".join(lines)))
 
     def check(self) -> str:
-        """Write a file and delete it."""
+        """Write and delete a test file."""
         self.write("headwater.check", [])
         self._ask("delete", "headwater.check", lambda client, named: client.delete_object(**named))
         return f"{self._url} can be written"
@@ -71,14 +71,14 @@ class S3Folder:
             self._client = None
 
     def _ask(self, what: str, path: str, request: Callable[[Any, Mapping[str, str]], object]) -> None:
-        def ask() -> None:  # opening it may ask for credentials
+        def ask() -> None:  # creating the client may request credentials, so it needs the deadline, too
             client = self._client = self._client or self._session.create_client("s3", config=self._config, **self._told)
             request(client, {"Bucket": self._bucket, "Key": self._prefix + path})
 
         try:
             self._calls.run(ask)
         except Retry as error:
-            self._client = None  # what is on its way keeps its connection
+            self._client = None  # the abandoned request keeps its connection
             raise Retry(f"Cannot {what} in {self._url}: {error}") from error
         except self._faults as error:
             raise Retry(f"Cannot {what} in {self._url}: {explain(error, 'folder')}") from error

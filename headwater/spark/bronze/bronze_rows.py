@@ -15,7 +15,7 @@ from headwater.events.event_reader import EventReader
 from headwater.events.position import Source
 from headwater.events.rows import Row
 from headwater.lake.arrow_batches import arrow_batch, arrow_schema
-from headwater.parser.bronze_batch import Before, BronzeBatch, bisect, build_batch, rejected_batch
+from headwater.parser.bronze_batch import BronzeBatch, ParserContext, bisect, build_batch, rejected_batch
 from headwater.spark.delta.spark_delta import spark_schema
 from headwater.tables import BRONZE, Table
 
@@ -51,7 +51,7 @@ class Start:
     """Where a partition stands before a batch.
 
     watermark: newest sequence in the lake; head: oldest that the log still keeps, None where numbers may be left out
-    at will; decided: as of `Before`.
+    at will; decided: as of `ParserContext`.
     """
 
     watermark: int
@@ -122,7 +122,7 @@ class _Making:
 
     def _make(self, records: Sequence[LoggedRecord], watermark: int) -> None:
         known, sparse = _Either(self._stored, self._seen), self._start.head is None
-        before = Before(watermark, (), known, self._start.decided, sparse)
+        before = ParserContext(watermark, (), known, self._start.decided, sparse)
         batch = build_batch(self._source, records, before, _event_reader(), self.claims)
         self._keep(batch)
         self._seen |= batch.hashes

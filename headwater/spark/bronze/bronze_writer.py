@@ -76,10 +76,10 @@ class SparkBronze:
         received = sum(self.read(table).where(of_log).count() for table in (EVENTS, DUPLICATES))
         rejected = self.read(REJECTED).where(of_log)
         received += rejected.agg(F.coalesce(F.sum(F.expr("to_sequence - sequence + 1")), F.lit(0))).collect()[0][0]
-        lives = json.loads(self.properties().get(PAST, "[]"))
-        if (log, received) in ((life[0], life[1]) for life in lives):
+        epochs = json.loads(self.properties().get(PAST, "[]"))
+        if (log, received) in ((epoch[0], epoch[1]) for epoch in epochs):
             return int(received)
-        text = json.dumps([*(life for life in lives if life[0] != log), (log, received, now_us)])
+        text = json.dumps([*(epoch for epoch in epochs if epoch[0] != log), (log, received, now_us)])
         self._spark.sql(f"ALTER TABLE delta.`{self._folder.uri(EVENTS)}` SET TBLPROPERTIES ('{PAST}' = '{text}')")
         return int(received)
 

@@ -53,7 +53,7 @@ def ranges_of(records: DataFrame) -> dict[str, Range]:
 
 
 class Ingest:
-    """Takes batches of one life of one log."""
+    """Takes batches of one epoch of one log."""
 
     def __init__(self, spark: SparkSession, bronze: SparkBronze, log: str, epoch: str, claims: str | None):
         """Touch nothing yet. claims: folder or URI of large bodies, which Spark can read."""

@@ -19,7 +19,7 @@ from headwater.eventlog import Readers
 from headwater.eventlog.kafka_clients import KafkaAddress
 from headwater.eventlog.kafka_reader import KafkaReaders
 from headwater.eventlog.kafka_records import offset_behind
-from headwater.lake.ownership import ROUTES, check_life
+from headwater.lake.ownership import ROUTES, check_epoch
 from headwater.parser.dedupe_window import MAX_AGE_US
 from headwater.spark.bronze.bronze_writer import SparkBronze
 from headwater.spark.bronze.kafka_options import as_principal, source_options
@@ -113,7 +113,7 @@ class _Batches:
         readers = {self.ingest.source(reader.source.partition): reader for reader in self._readers()}
         for source, watermark in self._bronze.watermarks(list(readers)).items():
             reader = readers[source]
-            check_life(properties, source, tail=reader.tail(), watermark=watermark)
+            check_epoch(properties, source, tail=reader.tail(), watermark=watermark)
             offsets[source.partition] = max(offset_behind(watermark), offset_behind(reader.head() - 1))
         return json.dumps({self._stream.address.topic: offsets})
 

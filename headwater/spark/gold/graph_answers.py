@@ -9,8 +9,8 @@ from headwater.lineage.names.names_in_time import Naming
 from headwater.lineage.rules.user_rules import UserRules
 from headwater.lineage.time.counted_edges import CountedEdges
 from headwater.lineage.walks.masking_surface import Surfaced
-from headwater.questions.exposure import Exposed, all_tags, look_for
-from headwater.questions.verdicts import dataset_verdicts, last_used, observed_since, reasons_of
+from headwater.questions.exposure import FoundSurface, all_tags, find_surface
+from headwater.questions.verdicts import dataset_verdicts, last_used, observed_since, reason_formatter
 from headwater.spark.delta.arrow_rows import Row
 from headwater.spark.gold.snapshot_of_rows import SnapshotOfRows
 from headwater.spark.silver.texts import text_of
@@ -46,7 +46,7 @@ class Answers:
         counted = now.counted_since(now.usual_window())
         tags = {key.casefold() for *_, (key, value) in all_tags(now, self.rules) if value.casefold() != "false"}
         for tag in sorted(tags):
-            found = look_for(now, self.rules, counted, tag=tag, source=None)
+            found = find_surface(now, self.rules, counted, tag=tag, source=None)
             for row in surfaced_rows(now, found):
                 yield _answer({"tag": tag, **dict(zip(SURFACED, row, strict=True))})
         for dataset in sorted(now.own_names(attempted=True)):
@@ -54,7 +54,7 @@ class Answers:
                 yield from self._unused(now, counted, dataset)
 
     def _unused(self, now: SnapshotOfRows, counted: CountedEdges, dataset: Name) -> Iterator[Row]:
-        columns, reason_of = now.shown_columns(dataset), reasons_of(now)
+        columns, reason_of = now.shown_columns(dataset), reason_formatter(now)
         for each in dataset_verdicts(now, self.rules, counted, dataset):
             readers = text_of(sorted({_job(now, number) for number in each.edge_sets}))
             shown_by = [f"{_job(now, number)} at {iso(now.seen(number).last_us)}" for number in each.shown]
@@ -76,7 +76,7 @@ SURFACED = [name for name in MASKING_SURFACE.columns if name not in ("tag", "rul
 """The columns of `surfaced_rows`."""
 
 
-def surfaced_rows(now: SnapshotOfRows, found: Exposed) -> Iterator[Row]:
+def surfaced_rows(now: SnapshotOfRows, found: FoundSurface) -> Iterator[Row]:
     """Yield a masking surface as rows of `masking_surface`, without the tag and the hash of the rules."""
     for each in found.columns:
         column = _shown(now, each.dataset, each.key)

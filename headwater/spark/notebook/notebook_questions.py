@@ -16,7 +16,7 @@ from headwater.questions.answers.answer_parts import Stop
 from headwater.questions.answers.lineage_answers import ReachedColumn
 from headwater.questions.composed import Between, walk_of
 from headwater.questions.declaring import read_as, read_given
-from headwater.questions.exposure import look_for
+from headwater.questions.exposure import find_surface
 from headwater.questions.parameters import MAX_LIMIT, Limit
 from headwater.questions.reach import reach
 from headwater.questions.subjects import Bounds, Subject, find_dataset
@@ -108,7 +108,7 @@ class Questions:
     def _surface_of(self, source: Subject, limit: int) -> pd.DataFrame:
         around = SnapshotAround(self._layers, self._rules)
         around.fetch(source, forward=True, bounds=Bounds(_FARTHEST, limit), writers=True)
-        found = look_for(around, self._rules, around.counted_since(Window()), tag="", source=source)
+        found = find_surface(around, self._rules, around.counted_since(Window()), tag="", source=source)
         rows = pd.DataFrame(surfaced_rows(around, found), columns=SURFACED, dtype=object)
         rows["exposed_until"] = pd.Series(
             [None if at is None else _moment(at) for at in rows["exposed_until"]], dtype=object

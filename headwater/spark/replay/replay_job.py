@@ -19,7 +19,7 @@ from headwater.questions.declaring import read_as
 with extra("replay"):
     from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
     from headwater.sinks.contract.sink_options import Options
-    from headwater.sinks.contract.sinks_file import FileOnDisk, sinks_of
+    from headwater.sinks.contract.sinks_file import LocalSinksFile, load_sinks
     from headwater.sinks.operating.replay_span import ReplaySpan, address_options, recognized_options
     from headwater.spark.replay.spark_replay import BATCH_EVENTS, SparkReplay
 
@@ -78,7 +78,7 @@ def _options(given: argparse.Namespace) -> Options:
             return plain
     if given.sinks is None or not given.sinks.is_file():
         raise WrongSetting(f"{given.to!r} is no address, and there is no file {given.sinks}. Name it with --sinks.")
-    sinks = sinks_of(FileOnDisk(given.sinks))
+    sinks = load_sinks(LocalSinksFile(given.sinks))
     if given.to not in sinks:
         raise WrongSetting(f"No sink {given.to!r} in {given.sinks}; there are {', '.join(sinks) or 'none'}.")
     return sinks[given.to].options

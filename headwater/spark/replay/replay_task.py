@@ -10,11 +10,11 @@ import pyarrow as pa
 from headwater.events.position import Source
 from headwater.events.stored_cells import StoredHead
 from headwater.sinks.connecting.sink_secrets import Secrets, entra_token
-from headwater.sinks.contract.guarding import Hide, convert_guarded, one_line, place
+from headwater.sinks.contract.error_isolation import MaskSecrets, convert_guarded, event_position, one_line
 from headwater.sinks.contract.sink_options import Sink
 from headwater.sinks.contract.sink_shape import Payload, SinkEvent, Target
 from headwater.sinks.contract.target_registry import open_sink
-from headwater.sinks.running.delivery import AT_ONCE, BATCH_BYTES, Delivery
+from headwater.sinks.running.delivery import BATCH_BYTES, MAX_BATCH_EVENTS, Delivery
 from headwater.sinks.running.retry_pace import Pace
 
 SHOWN = 20
@@ -64,25 +64,26 @@ class ReplayTask:
         told, secrets = Told(), Secrets(entra_token(None))
         chunks = _chunks(_wanted(batches, told))
         with closing(open_sink(self.sink, secrets.reveal)) as target:
-            (_look if self.looks else self._send)(target, chunks, told, secrets.hide)
+            (_look if self.looks else self._send)(target, chunks, told, secrets.mask)
         yield pa.RecordBatch.from_pylist([vars(told)], _TOLD)
 
-    def _send(self, target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: Hide) -> None:
-        delivery = Delivery(target, Pace(self.rate), None, hide)
+    def _send(self, target: Target, chunks: Iterable[list[SinkEvent]], told: Told, mask_secrets: MaskSecrets) -> None:
+        delivery = Delivery(target, Pace(self.rate), None, mask_secrets)
         for events in chunks:
-            delivery.add(convert_guarded(target.convert, events, place, hide))
-            while not (delivery.is_done or delivery.needs_another):
+            delivery.add(convert_guarded(target.convert, events, event_position, mask_secrets))
+            while not (delivery.is_done or delivery.needs_probe):
                 time.sleep(delivery.attempt())
-            _tell(delivery, told, hide)
+            _tell(delivery, told, mask_secrets)
         _settle(delivery)
-        _tell(delivery, told, hide)
+        _tell(delivery, told, mask_secrets)
 
 
-def _tell(delivery: Delivery, told: Told, hide: Hide) -> None:
+def _tell(delivery: Delivery, told: Told, mask_secrets: MaskSecrets) -> None:
     reasons = [
-        f"{each.payload.event.head.event_id}: {one_line(hide(each.reason))}" for each in delivery.refused[:SHOWN]
+        f"{each.payload.event.head.event_id}: {one_line(mask_secrets(each.reason))}"
+        for each in delivery.refused[:SHOWN]
     ]
-    told.add(Told(delivery.take_delivered(), len(delivery.refused), reasons=reasons))
+    told.add(Told(delivery.pop_delivered(), len(delivery.refused), reasons=reasons))
     delivery.refused.clear()
 
 
@@ -90,14 +91,14 @@ def _settle(delivery: Delivery) -> None:
     """Send what is left when nothing follows: whether the target works is asked with what it took before."""
     while not delivery.is_done:
         wait_s = delivery.attempt()
-        if delivery.needs_another and delivery.taken:
-            wait_s = delivery.ask_with(delivery.taken)
+        if delivery.needs_probe and delivery.last_accepted:
+            wait_s = delivery.probe_with(delivery.last_accepted)
         time.sleep(wait_s)
 
 
-def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, hide: Hide) -> None:
+def _look(target: Target, chunks: Iterable[list[SinkEvent]], told: Told, mask_secrets: MaskSecrets) -> None:
     for events in chunks:
-        payloads = convert_guarded(target.convert, events, place, hide)
+        payloads = convert_guarded(target.convert, events, event_position, mask_secrets)
         sent: list[Payload] = [each for each in payloads if each.unfit is None]
         told.add(Told(len(sent), len(payloads) - len(sent), 0, sum(len(each.body) for each in sent)))
 
@@ -119,7 +120,7 @@ def _chunks(events: Iterable[SinkEvent]) -> Iterator[list[SinkEvent]]:
     size = 0
     for event in events:
         size += event.head.size
-        if some and (len(some) == AT_ONCE or size > BATCH_BYTES):
+        if some and (len(some) == MAX_BATCH_EVENTS or size > BATCH_BYTES):
             yield some
             some, size = [], event.head.size
         some.append(event)

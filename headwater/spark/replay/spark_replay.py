@@ -19,7 +19,7 @@ from headwater.errors import WrongSetting
 from headwater.events.stored_cells import StoredHead
 from headwater.events.times import iso
 from headwater.failpoints import reach
-from headwater.sinks.contract.sink_options import Only, Sink
+from headwater.sinks.contract.sink_options import EventFilter, Sink
 from headwater.sinks.operating.replay_span import ReplaySpan
 from headwater.spark.delta.spark_delta import TableFolder, described, settings
 from headwater.spark.delta.storage_place import StoragePlace
@@ -222,12 +222,12 @@ def _literal(key: OrderKey) -> Column:
     return F.struct(*(F.lit(value).cast(kind).alias(name) for name, value, kind in typed))
 
 
-def _rows(events: DataFrame, only: Only) -> DataFrame:
+def _rows(events: DataFrame, only: EventFilter) -> DataFrame:
     """Return what tasks read; the filter is asked in Python, as every sink's is, before bodies travel."""
     head = [F.expr(_HEAD.get(name, name)).alias(name) for name in StoredHead._fields]
     rows = events.select(*PLACE, *_ORDER[:1], "selected_us", *head, "body")
-    if only == Only.model_validate({}):
+    if only == EventFilter.model_validate({}):
         return rows
-    wanted = F.udf(lambda *cells: only.wants(StoredHead(*cells)), "boolean")
+    wanted = F.udf(lambda *cells: only.matches(StoredHead(*cells)), "boolean")
     body = F.when(wanted(*StoredHead._fields), F.col("body"))
     return rows.withColumn("body", body).select(*ROWS, "event_us")

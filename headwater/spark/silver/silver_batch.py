@@ -33,7 +33,7 @@ from headwater.spark.silver.silver_writing import SilverWriter
 from headwater.spark.silver.state import State
 from headwater.spark.silver.stored_runs import Seen, StoredRuns
 from headwater.spark.silver.texts import read_names
-from headwater.tables import COMMIT_PROOFS, LATEST_FACETS, LENDERS
+from headwater.tables import COMMIT_PROOFS, LATEST_FACETS, SCHEMA_SOURCES
 
 
 class Others(NamedTuple):
@@ -172,7 +172,7 @@ class SilverBatch:
         changed = [name for name in {*self.exact, *before} if self.exact.get(name) != before.get(name)]
         spans = frozenset(map(Span, self.naming.names_of_any(changed)))
         if self.borrows:
-            lenders = [Name(*row) for row in self.state.read(LENDERS).collect()]
+            lenders = [Name(*row) for row in self.state.read(SCHEMA_SOURCES).collect()]
             renewed = map(Span, lenders) if moved else self._facets.renewed(self._stored.parsed, lenders)
             spans |= {span._replace(name=name) for span in renewed for name in self.naming.names_of(span.name)}
         return Others(spans, users)
@@ -201,7 +201,7 @@ class SilverBatch:
         """Remember whose schemas runs take."""
         if datasets:
             self.borrows = True
-            self.state.put(LENDERS, self.folder.rows(LENDERS, sorted(datasets)), DATASET)
+            self.state.put(SCHEMA_SOURCES, self.folder.rows(SCHEMA_SOURCES, sorted(datasets)), DATASET)
 
     # Writing
 

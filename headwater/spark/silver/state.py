@@ -8,23 +8,23 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from headwater.spark.delta.spark_delta import TableFolder, kept, shaped
-from headwater.tables import IN_STATE, STATE, Table
+from headwater.tables import STATE, STATE_PARTS, Table
 
 SMALL = ("position", "binding", "finding")
 """Parts of the table whose rows are looked at here; they hold no times, which JSON would tell otherwise."""
 
 
 class State:
-    """Rows of the tables `IN_STATE`, as they were before a batch and as they will be after it."""
+    """Rows of the tables `STATE_PARTS`, as they were before a batch and as they will be after it."""
 
     def __init__(self, folder: TableFolder):
         """Read what the last batch has left."""
         self._folder = folder
-        small = {f"part_{name}": _as_json(name, IN_STATE[name]) for name in SMALL}
+        small = {f"part_{name}": _as_json(name, STATE_PARTS[name]) for name in SMALL}
         said = F.coalesce(F.sum(F.when(F.col("part") == "vote", F.length("content"))), F.lit(0))
         whole, self._small = kept(folder.fixed(STATE), said=said, **small)
         self._rows = {
-            table.name: whole.where(F.col("part") == part).select(*table.columns) for part, table in IN_STATE.items()
+            table.name: whole.where(F.col("part") == part).select(*table.columns) for part, table in STATE_PARTS.items()
         }
 
     @property
@@ -38,7 +38,7 @@ class State:
 
     def collect(self, part: str) -> Sequence[Row]:
         """Return the rows of a part of `SMALL` as they were before the batch."""
-        columns = IN_STATE[part].columns
+        columns = STATE_PARTS[part].columns
         return [Row(**{name: row.get(name) for name in columns}) for row in json.loads(self._small[f"part_{part}"])]
 
     def put(self, table: Table, rows: DataFrame, keys: Sequence[str], *, when: str = "") -> None:
@@ -60,7 +60,7 @@ class State:
 
     def write(self, batch: int) -> None:
         """Replace the table: the batch of this number is done. Nothing is written if one of this number was."""
-        parts = (self.read(table).withColumn("part", F.lit(part)) for part, table in IN_STATE.items())
+        parts = (self.read(table).withColumn("part", F.lit(part)) for part, table in STATE_PARTS.items())
         whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         self._folder.overwrite(STATE, self._folder.few(whole), number=batch)
 

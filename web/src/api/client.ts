@@ -1,4 +1,4 @@
-// How the page asks: one function, the user's key, and errors that say what to do.
+// The API client: requests, the user's key, and errors with advice.
 import type { components, operations, paths } from './schema';
 
 export type Schemas = components['schemas'];
@@ -7,19 +7,19 @@ type Base = '/api/headwater/v1/';
 type Names<P> = P extends `${Base}${infer Name}` ? Name : never;
 type Get<N extends string> = paths[`${Base}${N}` & keyof paths] extends { get: infer Operation } ? Operation : never;
 type Json<O> = O extends { responses: { 200: { content: { 'application/json': infer Body } } } } ? Body : never;
-type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? NonNullable<Query> : never;
+type OperationQuery<O> = O extends { parameters: { query?: infer Query } } ? NonNullable<Query> : never;
 
-/** The questions of our own API that have no variable part in their address. */
+/** The questions of the Headwater API whose path has no parameter. */
 export type Question = Exclude<Names<keyof paths>, `${string}{${string}` | 'live' | 'rejected/retry' | 'keys/add' | 'contract.yml'>;
 export type Answer<N extends Question> = Json<Get<N>>;
-export type Asked<N extends Question> = Partial<Record<keyof QueryOf<Get<N>>, Value>>;
-export type SentAgain = Json<operations['rejected-retry']>;
+export type QuestionParameters<N extends Question> = Partial<Record<keyof OperationQuery<Get<N>>, Value>>;
+export type RetryResult = Json<operations['rejected-retry']>;
 
 type Value = string | number | readonly string[] | undefined | null;
 export type Query = Readonly<Record<string, Value>>;
 
-/** Headwater refused: its own words, and what to do. */
-export class Refused extends Error {
+/** Headwater responded with an error; has its message and advice. */
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
@@ -30,84 +30,84 @@ export class Refused extends Error {
   }
 }
 
-/** Nothing answered at all. */
+/** Headwater did not respond. */
 export class Unreachable extends Error {
   readonly fix = 'Is `headwater up` running? This page tries again every two seconds.';
   constructor() {
-    super('Headwater does not answer.');
+    super('Headwater does not respond.');
   }
 }
 
 const KEY = 'headwater-key';
 
-interface Wanted {
-  /** What was refused; empty where the user asks by themselves. */
+interface KeyPrompt {
+  /** The error that led here; empty if the user opened the dialog. */
   why: string;
 }
 
-let wanted: Wanted | null = null;
-let isLeft = false; // the user has closed the question: it comes back with another key only
-const asked = new Set<() => void>();
-const changed = new Set<() => void>();
+let prompt: KeyPrompt | null = null;
+let isDismissed = false; // the user closed the dialog; it does not open again until the key changes
+const promptListeners = new Set<() => void>();
+const keyListeners = new Set<() => void>();
 
 export const key = {
   get: () => sessionStorage.getItem(KEY),
-  /** Keep a key for as long as the tab lives. */
-  set: (value: string) => become(value),
-  forget: () => become(null),
-  /** Whether a key is asked for, and why. */
-  wanted: () => wanted,
-  /** Ask for a key. */
-  ask: (why: string) => want({ why }),
-  /** Go on with the key that is there. */
-  leave: () => {
-    isLeft = true;
-    want(null);
+  /** Store a key until the tab closes. */
+  set: (value: string) => changeKey(value),
+  forget: () => changeKey(null),
+  /** The open key dialog, or null. */
+  prompt: () => prompt,
+  /** Open the key dialog. */
+  openPrompt: (why: string) => setPrompt({ why }),
+  /** Close the dialog and continue with the current key. */
+  closePrompt: () => {
+    isDismissed = true;
+    setPrompt(null);
   },
-  subscribe: (listener: () => void) => listening(asked, listener),
-  /** Hear of another key; the answer ends it. */
-  whenChanged: (listener: () => void) => listening(changed, listener),
+  subscribe: (listener: () => void) => subscribe(promptListeners, listener),
+  /** Listen for a change of the key. Returns a function that stops listening. */
+  onChange: (listener: () => void) => subscribe(keyListeners, listener),
 };
 
-function listening(listeners: Set<() => void>, listener: () => void): () => void {
+function subscribe(listeners: Set<() => void>, listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-function want(value: Wanted | null): void {
-  wanted = value;
-  for (const listener of asked) listener();
+function setPrompt(value: KeyPrompt | null): void {
+  prompt = value;
+  for (const listener of promptListeners) listener();
 }
 
-function become(value: string | null): void {
+function changeKey(value: string | null): void {
   if (value === null) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, value);
-  isLeft = false;
-  want(null);
-  for (const listener of changed) listener();
+  isDismissed = false;
+  setPrompt(null);
+  for (const listener of keyListeners) listener();
 }
 
-/** Shows that this page sends it: who has signed in changes nothing without. */
-const OF_SESSION = { 'x-headwater-session': '1' };
+/** Proves that this page sends the request. The server requires it for changes in a signed-in session. */
+const SESSION_HEADER = { 'x-headwater-session': '1' };
 
-const OF_JSON = { 'content-type': 'application/json' };
+const JSON_HEADER = { 'content-type': 'application/json' };
 
 export function headers(): Record<string, string> {
   const value = key.get();
-  return value ? { authorization: `Bearer ${value}` } : OF_SESSION;
+  return value ? { authorization: `Bearer ${value}` } : SESSION_HEADER;
 }
 
-/** Write a query: what is empty is left out, lists come several times. */
+/** Format a query string. Empty values are left out; lists repeat their name. */
 export function queryText(query: object): string {
-  const written = new URLSearchParams();
+  const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query as Query))
     for (const each of Array.isArray(value) ? value : [value as Exclude<Value, readonly string[]>])
-      if (each !== undefined && each !== null && each !== '') written.append(name, String(each));
-  const text = written.toString();
+      if (each !== undefined && each !== null && each !== '') search.append(name, String(each));
+  const text = search.toString();
   return text && `?${text}`;
 }
 
-/** A name as one part of an address; half a character, which none can hold, is written as queries write it. */
+/** Encode a name as one path segment. Lone surrogates, which URLs cannot contain, become U+FFFD as in query strings. */
 export const part = (name: string): string => encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\ufffd'));
 
 interface Options {
@@ -116,51 +116,51 @@ interface Options {
   body?: string;
 }
 
-/** Ask an address; throws Refused or Unreachable. */
+/** Send a request and parse the JSON answer. Throws Refused or Unreachable. */
 export async function request<T>(path: string, query: object = {}, options: Options = {}): Promise<T> {
-  const answer = await fetched(path, query, options);
+  const answer = await send(path, query, options);
   const body: unknown = await answer.json().catch(() => null);
-  if (!answer.ok) throw refusal(answer.status, body);
+  if (!answer.ok) throw errorOf(answer.status, body);
   return body as T;
 }
 
-/** The contract of a dataset as a file; throws as `request` does. */
-export async function contractFile(asked: { namespace: string; dataset: string }): Promise<Blob> {
-  const answer = await fetched('/api/headwater/v1/contract.yml', asked, {});
-  if (!answer.ok) throw refusal(answer.status, await answer.json().catch(() => null));
+/** Fetch the contract of a dataset as a file. Throws Refused or Unreachable. */
+export async function contractFile(parameters: { namespace: string; dataset: string }): Promise<Blob> {
+  const answer = await send('/api/headwater/v1/contract.yml', parameters, {});
+  if (!answer.ok) throw errorOf(answer.status, await answer.json().catch(() => null));
   return answer.blob();
 }
 
-async function fetched(path: string, query: object, options: Options): Promise<Response> {
+async function send(path: string, query: object, options: Options): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(path + queryText(query), { ...options, headers: options.body === undefined ? headers() : { ...headers(), ...OF_JSON } });
+    answer = await fetch(path + queryText(query), { ...options, headers: options.body === undefined ? headers() : { ...headers(), ...JSON_HEADER } });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Unreachable();
   }
-  if (answer.status === 401 && !isLeft) want({ why: key.get() === null ? 'Headwater has keys.' : 'That key was not taken: it is wrong, or has ended.' });
+  if (answer.status === 401 && !isDismissed) setPrompt({ why: key.get() === null ? 'This server requires a key.' : 'The server rejected this key: it is wrong, revoked or expired.' });
   return answer;
 }
 
-function refusal(status: number, body: unknown): Error {
-  if (body === null || typeof body !== 'object') return new Unreachable(); // a proxy's own page, or nothing
-  const said = body as { error?: string; message?: string; fix?: string; nearest?: string[] };
-  return new Refused(status, said.error ?? said.message ?? `Status ${status}.`, said.fix ?? FIXES[status] ?? '', said.nearest);
+function errorOf(status: number, body: unknown): Error {
+  if (body === null || typeof body !== 'object') return new Unreachable(); // an error page of a proxy, or an empty body
+  const content = body as { error?: string; message?: string; fix?: string; nearest?: string[] };
+  return new ApiError(status, content.error ?? content.message ?? `Status ${status}.`, content.fix ?? FIXES[status] ?? '', content.nearest);
 }
 
 const FIXES: Record<number, string> = {
-  401: 'Give a key with the role `read`.',
-  404: 'Search for it: press Ctrl-K.',
-  503: 'Headwater is not that far yet; this page asks again.',
+  401: 'Enter a key with the role `read`.',
+  404: 'Press Ctrl-K to search for it.',
+  503: 'Headwater is still starting. This page tries again.',
 };
 
-/** Ask a question of our own API. */
-export function ask<N extends Question>(name: N, query: Asked<N>, signal?: AbortSignal): Promise<Answer<N>> {
+/** Ask a question of the Headwater API. */
+export function ask<N extends Question>(name: N, query: QuestionParameters<N>, signal?: AbortSignal): Promise<Answer<N>> {
   return request<Answer<N>>(`/api/headwater/v1/${name}`, query, signal ? { signal } : {});
 }
 
-/** Tell whether asking again may help without the user doing anything. */
-export function mayPass(error: unknown): boolean {
-  return error instanceof Unreachable || (error instanceof Refused && error.status >= 500);
+/** Whether the error is temporary, so that repeating the request may help. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof ApiError && error.status >= 500);
 }

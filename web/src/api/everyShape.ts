@@ -1,4 +1,4 @@
-// Values of every shape that a schema allows: what may be missing or null once is and once is not, lists are empty and long.
+// Generates test values for every shape that a schema allows: optional members present and absent, lists empty and long.
 import { readFileSync } from 'node:fs';
 
 interface Schema {
@@ -20,9 +20,9 @@ interface Document {
   components: { schemas: Record<string, Schema> };
 }
 
-const MOST = 64; // shapes of one schema; all combinations of its members where there are no more
+const MOST = 64; // maximum number of values per schema; with fewer combinations of members, all are generated
 const LONG = 12;
-const FEW = 2; // items of a list inside of a list
+const FEW = 2; // items of a nested list
 const ABSENT = Symbol('absent');
 const TIMES = ['2026-03-01T12:00:00.000Z', '2026-11-21T10:40:00Z'];
 const TEXTS = ['abfss://lake@account/silver/customers', '', '<b>\u202e"🦆', '__proto__', 'long/'.repeat(100), '\u0000\ud800../\n'];
@@ -32,7 +32,7 @@ const LEAVES = [null, true, -1, '', 'text', [], [null, 'x', {}], {}];
 export const openapi = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
 const known = new Map<string, unknown[]>();
 
-/** The shapes of a named schema, always the same ones; in a list: those of its items. */
+/** Return the values of a named schema, the same in each run. inList: the values are items of a list. */
 export function shapesOf(name: string, inList = false): unknown[] {
   const key = inList ? `${name}[]` : name;
   const found = known.get(key) ?? shapes(openapi.components.schemas[name] ?? {}, { draw: draws(name), inList });
@@ -61,13 +61,13 @@ function shapes(schema: Schema, within: Within): unknown[] {
   } // prettier-ignore
 }
 
-/** No item, one, and many: all that there are. */
+/** Lists with no item, with one, and with all. */
 function lists(items: unknown[], inList: boolean): unknown[][] {
   const many = Array.from({ length: Math.max(LONG, items.length) }, (_, at) => items[at % items.length]);
   return inList ? [[], ...items.map((item) => [item, items.at(-1)]).slice(0, 8), items.slice(0, FEW)] : [[], many, items.slice(0, 1)];
 }
 
-/** None, and every key with every value: a mapping holds several values at once. */
+/** An empty mapping, and mappings in which every key takes every value once. */
 function mappings({ additionalProperties }: Schema, within: Within): unknown[] {
   const values = shapes(typeof additionalProperties === 'object' ? additionalProperties : {}, within);
   const mixed = values.map((_, at) => Object.fromEntries(KEYS.map((key, by) => [key, values[(at + by) % values.length]])));
@@ -95,7 +95,7 @@ const made = (members: [string, unknown][]): unknown => Object.fromEntries(membe
 
 type Draw = (below: number) => number;
 
-/** Numbers that look drawn and are the same in each run. */
+/** Pseudo-random numbers, the same in each run. */
 function draws(seed: string): Draw {
   let state = 7;
   for (let at = 0; at < seed.length; at += 1) state = (Math.imul(state, 31) + seed.charCodeAt(at)) >>> 0;

@@ -1,7 +1,7 @@
-// Questions as hooks: what cannot be answered now is asked again until it can.
+// Hooks for questions. After a temporary error they repeat the question.
 import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
 
-import { ask, mayPass, request, type Answer, type Asked, type Query, type Question } from './client';
+import { ask, isTransient, request, type Answer, type QuestionParameters, type Query, type Question } from './client';
 
 export const AGAIN_MS = 2_000;
 
@@ -12,26 +12,26 @@ export const queryClient = new QueryClient({
       staleTime: 1_000,
       gcTime: 60_000,
       refetchOnWindowFocus: false,
-      networkMode: 'always', // a machine without a network still has its own Headwater
+      networkMode: 'always', // Headwater may run on this machine, so a missing network does not matter
       placeholderData: keepPreviousData,
-      refetchInterval: (query) => (mayPass(query.state.error) ? AGAIN_MS : false),
+      refetchInterval: (query) => (isTransient(query.state.error) ? AGAIN_MS : false),
     },
   },
 });
 
-/** Of what costs more than a page should ask for with each event: asked again so often, and by nothing else. */
+/** Options for expensive questions: refresh them at this interval, not with each event. */
 export const ownPace = (everyMs: number) => ({ meta: { ownPace: true }, staleTime: everyMs, refetchInterval: everyMs });
 
-/** Ask a question of our own API; `enabled: false` waits, what is static is asked once. */
+/** Ask a question of the Headwater API. With `enabled: false` it waits; with `staleTime: 'static'` it asks once. */
 export function useQuestion<N extends Question>(
   name: N,
-  query: Asked<N>,
+  query: QuestionParameters<N>,
   options: { enabled?: boolean; staleTime?: 'static' | number } & Partial<Omit<ReturnType<typeof ownPace>, 'staleTime'>> = {},
 ): UseQueryResult<Answer<N>> {
   return useQuery({ queryKey: [name, query], queryFn: ({ signal }) => ask(name, query, signal), ...options });
 }
 
-/** Ask any other address, such as Marquez's. */
+/** Fetch any other address, such as one of the Marquez API. */
 export function useAddress<T>(path: string, query: Query = {}, options: { enabled?: boolean } = {}): UseQueryResult<T> {
   return useQuery({
     queryKey: [path, query],

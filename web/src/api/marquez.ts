@@ -1,4 +1,4 @@
-// The addresses of Marquez's API that the page reads, and what they answer; docs/marquez.md has the rest.
+// The Marquez API addresses that the pages use, and the types of their answers. docs/marquez.md describes the API.
 import { part, type Schemas } from './client';
 
 export type Id = Schemas['Job'];

@@ -1,8 +1,8 @@
-// Who this browser is to Headwater, by its key or its session.
+// The current user, from the key or the session of this browser.
 import { useAddress } from './hooks';
 
 export interface Who {
-  /** For display: `issuer` and `subject` identify a person or program. */
+  /** For display only; `issuer` and `subject` identify a person or program. */
   name: string;
   roles: string[];
   person: boolean;
@@ -14,13 +14,13 @@ export interface Who {
 }
 
 export interface Me {
-  /** None where the key is missing, wrong or has ended. */
+  /** Null if the key is missing, wrong or expired. */
   who: Who | null;
-  /** Whether one can sign in here. */
+  /** Whether the server has sign-in. */
   signIn: boolean;
 }
 
 export const useMe = () => useAddress<Me>('/auth/me');
 
-/** Who asks nobody for a key knows nobody. */
+/** Whether the server needs no key and has no sign-in, so that there is no current user. */
 export const isOpen = (me: Me | undefined): boolean => me?.who?.kind === 'anyone' && !me.signIn;

@@ -1,4 +1,4 @@
-// A picture on the screen: boxes, edges in their lanes, and the keyboard's way through them.
+// Draws a graph on the screen: boxes, edges in their lanes, and keyboard navigation.
 import '@xyflow/react/dist/base.css';
 
 import {
@@ -8,16 +8,17 @@ import {
 import { memo, useCallback, useDeferredValue, useEffect, useMemo, useState, type KeyboardEvent } from 'react';
 
 import { count } from '../parts/format';
-import { visible } from '../shown/odd';
-import { ActsContext, TableBox, type Acts, type TableNode } from './Boxes';
+import { visible } from '../shown/invisible';
+import { GraphActionsContext, TableBox, type GraphActions, type TableNode } from './Boxes';
+import { overlapsBoundingBox, type Box } from './geometry';
 import { lineOf, type Line } from './line';
 import { MiniMap } from './MiniMap';
 import { edgeWords, type PictureEdge } from './picture';
-import { isAround, shownColumns, type Box } from './shape';
-import { inSight, sight } from './sight';
-import { isTravel, nextBox } from './travel';
-import type { Laid } from './useLayout';
-import { degreesOf, neighbours } from './ways';
+import { shownColumns } from './shape';
+import { visibleArea, initialViewport } from './viewport';
+import { isArrowKey, nextBox } from './keyboardNavigation';
+import type { GraphLayout } from './useLayout';
+import { degreesOf, neighbours } from './neighbours';
 import { headingOf } from './words';
 
 type LineEdge = Edge<{ edge: PictureEdge; line: Line; chosen: boolean }, 'line'>;
@@ -27,51 +28,51 @@ const EDGES = { line: memo(LineOfEdge) };
 const MIN_ZOOM = 0.03;
 
 interface Props {
-  laid: Laid;
+  layout: GraphLayout;
   opened: ReadonlySet<string>;
   chosen: string | undefined;
-  acts: Acts;
-  /** What the view is about: another one is brought into sight. */
+  actions: GraphActions;
+  /** Identifies the subject of the view. When it changes, the canvas moves to the new subject. */
   about: string;
 }
 
 export function Canvas(props: Props) {
   return (
-    <ActsContext value={props.acts}>
+    <GraphActionsContext value={props.actions}>
       <ReactFlowProvider>
         <Flow {...props} />
       </ReactFlowProvider>
-    </ActsContext>
+    </GraphActionsContext>
   );
 }
 
-function Flow({ laid, opened, chosen, acts, about }: Props) {
+function Flow({ layout, opened, chosen, actions, about }: Props) {
   const [pane, setPane] = useState<HTMLElement | null>(null);
-  const isSeen = useSeenFirst(pane, laid);
-  const nodes = useMemo(() => nodesOf(laid, opened, chosen), [laid, opened, chosen]);
-  const rows = laid.picture.tables.reduce((sum, table) => sum + 1 + shownColumns(table, opened.has(table.id)).length, 0);
-  const nodesShown = useRevealed(nodes, useCallback((node: TableNode) => isSeen(node.id), [isSeen]), Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
-  const isReady = useDeferredValue(nodesShown === nodes); // edges are worked out in a task of their own
-  const edges = useMemo(() => (isReady ? edgesOf(laid, chosen) : NO_EDGES), [laid, chosen, isReady]);
-  const edgesShown = useRevealed(edges, useCallback((edge: LineEdge) => isSeen(edge.source, edge.target), [isSeen]), EDGES_A_FRAME);
-  const look = useSight(pane, laid);
-  const travel = useTravel(pane, laid);
+  const isVisible = useInitiallyVisible(pane, layout);
+  const nodes = useMemo(() => nodesOf(layout, opened, chosen), [layout, opened, chosen]);
+  const rows = layout.picture.tables.reduce((sum, table) => sum + 1 + shownColumns(table, opened.has(table.id)).length, 0);
+  const nodesShown = useProgressiveItems(nodes, useCallback((node: TableNode) => isVisible(node.id), [isVisible]), Math.max(1, Math.floor((ROWS_A_FRAME * nodes.length) / rows)));
+  const isReady = useDeferredValue(nodesShown === nodes); // edges are computed in a later task, so that boxes appear first
+  const edges = useMemo(() => (isReady ? edgesOf(layout, chosen) : NO_EDGES), [layout, chosen, isReady]);
+  const edgesShown = useProgressiveItems(edges, useCallback((edge: LineEdge) => isVisible(edge.source, edge.target), [isVisible]), EDGES_A_FRAME);
+  const showSubject = useShowSubject(pane, layout);
+  const onArrowKey = useArrowKeys(pane, layout);
   useEffect(() => {
-    const frame = requestAnimationFrame(look);
+    const frame = requestAnimationFrame(showSubject);
     return () => cancelAnimationFrame(frame);
-  }, [look, about]);
+  }, [showSubject, about]);
   return (
     <ReactFlow<TableNode, LineEdge>
       ref={setPane}
       nodes={nodesShown as TableNode[]} edges={edgesShown as LineEdge[]} data-drawn={nodesShown === nodes && isReady && edgesShown === edges} nodeTypes={NODES} edgeTypes={EDGES} minZoom={MIN_ZOOM} maxZoom={2} onlyRenderVisibleElements
-      nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable onKeyDown={travel}
-      onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && acts.onEdge(change.id))} proOptions={{ hideAttribution: true }}
+      nodesDraggable={false} nodesConnectable={false} nodesFocusable={false} edgesFocusable onKeyDown={onArrowKey}
+      onEdgesChange={(changes) => changes.forEach((change) => change.type === 'select' && change.selected && actions.onEdge(change.id))} proOptions={{ hideAttribution: true }}
       aria-label={`Graph of ${count(nodes.length)} boxes and ${count(edges.length)} edges. Arrows left and right follow edges, up and down go along a layer.`}
     >
       <Controls showInteractive={false} showFitView={false}>
-        <ControlButton onClick={look} title="Show what was asked" aria-label="Show what was asked"><svg viewBox="0 0 12 12"><path d="M0 0h4v2H2v2H0zM8 0h4v4h-2V2H8zM0 8h2v2h2v2H0zM10 8h2v4H8v-2h2zM5 5h2v2H5z" /></svg></ControlButton>
+        <ControlButton onClick={showSubject} title="Show selection" aria-label="Show selection"><svg viewBox="0 0 12 12"><path d="M0 0h4v2H2v2H0zM8 0h4v4h-2V2H8zM0 8h2v2h2v2H0zM10 8h2v4H8v-2h2zM5 5h2v2H5z" /></svg></ControlButton>
       </Controls>
-      <MiniMap laid={laid} />
+      <MiniMap layout={layout} />
     </ReactFlow>
   );
 }
@@ -79,10 +80,10 @@ function Flow({ laid, opened, chosen, acts, about }: Props) {
 const NO_EDGES: LineEdge[] = [];
 const [ROWS_A_FRAME, EDGES_A_FRAME] = [60, 40];
 
-/** Give what is seen first, a part with each frame, then all else at once, which is not drawn: an empty canvas comes before. */
-function useRevealed<T>(items: readonly T[], isSeen: (item: T) => boolean, step: number): readonly T[] {
+/** Return the visible items first, some more with each frame, and finally all items. The rest is off screen and not rendered. */
+function useProgressiveItems<T>(items: readonly T[], isVisible: (item: T) => boolean, step: number): readonly T[] {
   const [many, setMany] = useState(0);
-  const seen = useMemo(() => items.filter(isSeen), [items, isSeen]);
+  const seen = useMemo(() => items.filter(isVisible), [items, isVisible]);
   useEffect(() => {
     if (many > seen.length) return undefined;
     const frame = requestAnimationFrame(() => setMany((before) => before + step));
@@ -91,39 +92,39 @@ function useRevealed<T>(items: readonly T[], isSeen: (item: T) => boolean, step:
   return many > seen.length ? items : seen.slice(0, many);
 }
 
-/** Tell whether a box, or what leads from one to another, is in sight when the graph opens. */
-function useSeenFirst(pane: HTMLElement | null, { places, picture }: Laid): (from: string, to?: string) => boolean {
+/** Return a function that tests whether a box, or the edge between two boxes, is visible when the graph opens. */
+function useInitiallyVisible(pane: HTMLElement | null, { places, picture }: GraphLayout): (from: string, to?: string) => boolean {
   return useMemo(() => {
-    const seen = pane ? inSight(sight(picture, places, pane.clientWidth, pane.clientHeight), pane.clientWidth, pane.clientHeight) : undefined;
+    const seen = pane ? visibleArea(initialViewport(picture, places, pane.clientWidth, pane.clientHeight), pane.clientWidth, pane.clientHeight) : undefined;
     return (from, to = from) => {
       const [a, b] = [places.get(from), places.get(to)];
-      return seen !== undefined && a !== undefined && b !== undefined && isAround(seen, a, b);
+      return seen !== undefined && a !== undefined && b !== undefined && overlapsBoundingBox(seen, a, b);
     };
   }, [pane, places, picture]);
 }
 
-/** Bring into sight: all of it where it can be read then, else what was asked. */
-function useSight(pane: HTMLElement | null, { places, picture }: Laid): () => void {
+/** Return a function that shows the whole graph if its text stays readable, and otherwise the selected box. */
+function useShowSubject(pane: HTMLElement | null, { places, picture }: GraphLayout): () => void {
   const { setViewport } = useReactFlow();
   return useCallback(() => {
-    if (pane && places.size) void setViewport(sight(picture, places, pane.clientWidth, pane.clientHeight));
+    if (pane && places.size) void setViewport(initialViewport(picture, places, pane.clientWidth, pane.clientHeight));
   }, [setViewport, pane, places, picture]);
 }
 
-/** Arrow keys lead from box to box; what is out of sight comes into it. */
-function useTravel(pane: HTMLElement | null, { places, picture }: Laid): (event: KeyboardEvent) => void {
+/** Move the focus between boxes with the arrow keys, and scroll to a box that is off screen. */
+function useArrowKeys(pane: HTMLElement | null, { places, picture }: GraphLayout): (event: KeyboardEvent) => void {
   const { setCenter, getZoom } = useReactFlow();
   return useCallback(
     (event) => {
       const here = (event.target as HTMLElement).closest('.react-flow__node')?.getAttribute('data-id');
-      if (!here || !isTravel(event.key)) return;
+      if (!here || !isArrowKey(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
       const next = nextBox(here, event.key, places, neighbours(picture));
       const box = places.get(next ?? '');
       if (next === undefined || !box) return;
-      const isSeen = () => inPane(pane, find(pane, next));
-      if (!isSeen()) void setCenter(box.x + box.width / 2, box.y + Math.min(box.height / 2, 200), { zoom: getZoom() });
+      const isVisible = () => inPane(pane, find(pane, next));
+      if (!isVisible()) void setCenter(box.x + box.width / 2, box.y + Math.min(box.height / 2, 200), { zoom: getZoom() });
       focusSoon(() => find(pane, next)?.querySelector<HTMLElement>('.node-head'));
     },
     [setCenter, getZoom, pane, places, picture],
@@ -138,7 +139,7 @@ function inPane(pane: HTMLElement | null, node: HTMLElement | null): boolean {
   return box.left >= room.left && box.right <= room.right && box.top >= room.top && box.top + 46 <= room.bottom;
 }
 
-/** A box out of sight is not there until it has come into it. */
+/** Focus a box, waiting some frames for it: boxes off screen are not in the document. */
 function focusSoon(found: () => HTMLElement | null | undefined, frames = 30): void {
   const element = found();
   if (element) element.focus({ preventScroll: true });
@@ -146,7 +147,7 @@ function focusSoon(found: () => HTMLElement | null | undefined, frames = 30): vo
 }
 
 
-function nodesOf({ picture, places }: Laid, opened: ReadonlySet<string>, chosen: string | undefined): TableNode[] {
+function nodesOf({ picture, places }: GraphLayout, opened: ReadonlySet<string>, chosen: string | undefined): TableNode[] {
   const [ins, outs] = degreesOf(picture);
   return picture.tables.flatMap((table) => {
     const box = places.get(table.id);
@@ -164,7 +165,7 @@ function handle(type: 'source' | 'target', position: Position, x: number, box: B
   return { type, position, x, y: box.height / 2, width: 1, height: 1 };
 }
 
-function edgesOf({ picture, routes }: Laid, chosen: string | undefined): LineEdge[] {
+function edgesOf({ picture, routes }: GraphLayout, chosen: string | undefined): LineEdge[] {
   const names = new Map(picture.tables.map((table) => [table.id, headingOf(table)]));
   return picture.edges.flatMap((edge) => {
     const route = routes.get(edge.id);
@@ -177,9 +178,9 @@ function edgesOf({ picture, routes }: Laid, chosen: string | undefined): LineEdg
 }
 
 function edgeLabel(edge: PictureEdge, names: ReadonlyMap<string, string>): string {
-  const marks = [edge.control && 'control flow', edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'without columns', edge.change].filter(Boolean);
-  const said = marks.length ? ` (${marks.join(', ')})` : '';
-  return visible(`From ${names.get(edge.from) ?? ''} ${edge.fromColumn ?? ''} to ${names.get(edge.to) ?? ''} ${edge.toColumn ?? ''}${said}`);
+  const marks = [edge.control && 'control flow', edge.indirect && 'indirect', edge.masked && 'masks', edge.opaque && 'columns unknown', edge.change].filter(Boolean);
+  const suffix = marks.length ? ` (${marks.join(', ')})` : '';
+  return visible(`From ${names.get(edge.from) ?? ''} ${edge.fromColumn ?? ''} to ${names.get(edge.to) ?? ''} ${edge.toColumn ?? ''}${suffix}`);
 }
 
 function LineOfEdge({ data }: EdgeProps<LineEdge>) {

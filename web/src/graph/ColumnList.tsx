@@ -1,4 +1,4 @@
-// All columns of a table, those that its box does not draw, too: of thousands only what is in sight is there.
+// All columns of a table, including those that its box does not draw.
 import { Link } from 'react-router';
 
 import { useAddress } from '../api/hooks';
@@ -14,7 +14,7 @@ interface Row {
   way: string;
 }
 
-/** related: of the columns only those on the asked column's way are drawn, and these come first. */
+/** related: the graph shows the lineage of one column; then columns on its path come first. */
 export function ColumnList({ table, related }: { table: PictureTable; related: boolean }) {
   const { namespace, name } = table;
   const described = useAddress<Dataset>(marquez.dataset({ namespace, name }));
@@ -28,12 +28,12 @@ export function ColumnList({ table, related }: { table: PictureTable; related: b
         const all = [...rows, ...unlisted];
         return (
           <DataTable<Row>
-            name="columns of it" rows={related ? [...all].sort((a, b) => Number(!a.way) - Number(!b.way)) : all} empty="No column of it is known."
+            name="table columns" rows={related ? [...all].sort((a, b) => Number(!a.way) - Number(!b.way)) : all} empty="No columns are known."
             columns={[
               { id: 'name', title: 'Column', value: (row) => row.name, width: 'minmax(8rem, 2fr)',
                 show: (row) => <Link className="name mono" to={to.lineage({ namespace, dataset: name, column: row.name })}><bdi>{row.name}</bdi></Link> },
               { id: 'type', title: 'Type', value: (row) => row.type, width: 'minmax(4rem, 1fr)' },
-              ...(related ? [{ id: 'way', title: 'Way', value: (row: Row) => row.way, width: '6rem' }] : []),
+              ...(related ? [{ id: 'way', title: 'Path', value: (row: Row) => row.way, width: '6rem' }] : []),
             ]}
           />
         );

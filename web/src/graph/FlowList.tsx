@@ -1,4 +1,4 @@
-// The flows of a graph of jobs as a table: for who does not see the graph, and as CSV.
+// The flows of a job graph as a table, for screen readers and for CSV export.
 import { useState } from 'react';
 
 import type { Answer } from '../api/client';
@@ -10,7 +10,7 @@ import { jobId } from './jobPicture';
 import { edgeId } from './picture';
 
 interface FlowRow {
-  /** Of its edge. */
+  /** The id of its edge. */
   id: string;
   from: Answer<'job-graph'>['nodes'][number];
   to: Answer<'job-graph'>['nodes'][number];
@@ -31,20 +31,20 @@ export function FlowList({ answer }: { answer: Answer<'job-graph'> }) {
   const [open, setOpen] = useState(false);
   return (
     <details className="section" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What is drawn, as a table</summary>
+      <summary>Graph as a table</summary>
       {open && answer.hubs.map((hub) => (
         <p key={hub.namespace + hub.dataset}>
-          <DatasetLink id={{ namespace: hub.namespace, name: hub.dataset }} />: {count(hub.writers.length)} jobs write it, and each feeds the {count(hub.readers.length)} that read it.
+          <DatasetLink id={{ namespace: hub.namespace, name: hub.dataset }} />: data flows from each of its {count(hub.writers.length)} writers to each of its {count(hub.readers.length)} readers.
         </p>
       ))}
       {open && (
         <DataTable<FlowRow>
-          name="flows" rows={rowsOf(answer)} empty="Nothing leads from a job to another one."
+          name="flows" rows={rowsOf(answer)} empty="There are no flows between jobs."
           columns={[
             { id: 'from', title: 'From', value: (row) => row.from.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.from} /> },
-            { id: 'how', title: 'By', value: (row) => row.flow.kind, width: '7rem', show: (row) => <Chip kind={row.flow.kind}>{row.flow.kind}</Chip> },
+            { id: 'how', title: 'Flow', value: (row) => row.flow.kind, width: '7rem', show: (row) => <Chip kind={row.flow.kind}>{row.flow.kind}</Chip> },
             { id: 'to', title: 'To', value: (row) => row.to.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.to} /> },
-            { id: 'what', title: 'What passes, or when', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
+            { id: 'what', title: 'Datasets or condition', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
           ]}
         />
       )}

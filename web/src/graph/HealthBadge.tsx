@@ -1,29 +1,29 @@
-// How a box of a graph fares: a sign on it, told in words to who cannot see it; nothing where that is not known.
+// The health badge of a box: a symbol, with text for screen readers. Boxes with unknown health have none.
 import { useContext } from 'react';
 
-import { useFaring } from '../parts/health';
+import { useBoxHealth } from '../parts/health';
 import { SIGNS } from '../parts/signs';
-import { badgeOf, faresAs, GatheredContext, type Badge } from './badges';
+import { badgeOf, healthKind, GroupBadgesContext, type Badge } from './badges';
 import type { PictureTable } from './picture';
 
 export function HealthBadge({ table }: { table: PictureTable }) {
-  const kind = faresAs(table);
-  const ofMany = useContext(GatheredContext).get(table.id);
+  const kind = healthKind(table);
+  const groupBadges = useContext(GroupBadgesContext).get(table.id);
   if (kind) return <OwnBadge kind={kind} table={table} />;
-  return ofMany ? <Sign badge={ofMany} /> : null;
+  return groupBadges ? <Sign badge={groupBadges} /> : null;
 }
 
 function OwnBadge({ kind, table }: { kind: 'dataset' | 'job'; table: PictureTable }) {
-  const { data } = useFaring(kind, table);
+  const { data } = useBoxHealth(kind, table);
   return data ? <Sign badge={badgeOf(data)} /> : null;
 }
 
-function Sign({ badge: { status, said, told } }: { badge: Badge }) {
+function Sign({ badge: { status, label, detail } }: { badge: Badge }) {
   return (
-    <span className={`health-badge is-${status}`} title={`${said || status}: ${told}`}>
+    <span className={`health-badge is-${status}`} title={`${label || status}: ${detail}`}>
       <span aria-hidden="true">{SIGNS[status]}</span>
-      <span className={said ? '' : 'sr'}>{said || status}</span>
-      <span className="sr">: {told}</span>
+      <span className={label ? '' : 'sr'}>{label || status}</span>
+      <span className="sr">: {detail}</span>
     </span>
   );
 }
@@ -31,8 +31,8 @@ function Sign({ badge: { status, said, told } }: { badge: Badge }) {
 export function HealthLegend() {
   return (
     <li>
-      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok} {SIGNS.unknown}</span> on a box, now: failed, late by its own rhythm, stale (not written since something upstream
-      failed or was due), on time, not known; on a group or a stack how many of it do not fare well
+      <span aria-hidden="true">{SIGNS.failed} {SIGNS.late} {SIGNS.stale} {SIGNS.ok} {SIGNS.unknown}</span> current health of a box: failed, late, stale (not written since something upstream
+      failed or was due), on time, unknown; on a group or a stack, the number of unhealthy members
     </li>
   );
 }

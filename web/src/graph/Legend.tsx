@@ -3,28 +3,28 @@ import { HealthLegend } from './HealthBadge';
 export function Legend() {
   return (
     <details className="legend">
-      <summary>What the lines mean</summary>
+      <summary>Legend</summary>
       <ul className="plain">
-        <li><span className="sample" /> a value goes on</li>
-        <li><span className="sample indirect" /> INDIRECT: it filters, joins, groups or sorts</li>
-        <li><span className="sample masked" /> a step that masks, labelled so; a column is “masked on the way” where every way between it and the asked one has such a step</li>
-        <li><span className="sample opaque" /> without columns: nobody says which</li>
-        <li><span className="sample added" /> + new since the earlier date</li>
-        <li><span className="sample removed" /> − gone since then</li>
+        <li><span className="sample" /> direct: passes values</li>
+        <li><span className="sample indirect" /> indirect: filters, joins, groups or sorts</li>
+        <li><span className="sample masked" /> masks values; a column is “masked on the way” if every path between it and the selected column has such a step</li>
+        <li><span className="sample opaque" /> columns unknown: the job reports only datasets</li>
+        <li><span className="sample added" /> + added since the earlier time</li>
+        <li><span className="sample removed" /> − removed since then</li>
         <HealthLegend />
       </ul>
     </details>
   );
 }
 
-/** Of the graph of jobs. */
+/** The legend of the job graph. */
 export function FlowLegend() {
   return (
     <details className="legend" open>
-      <summary>What the lines mean</summary>
+      <summary>Legend</summary>
       <ul className="plain">
-        <li><span className="sample" /> data: one writes what the other reads; the number says how many datasets</li>
-        <li><span className="sample control" /> control: it waits for the other, as their orchestrator says (<code>jobDependencies</code>); no data need pass</li>
+        <li><span className="sample" /> data flow: one job writes datasets that the other reads; the label is their number</li>
+        <li><span className="sample control" /> control flow: one job waits for the other, as reported by the orchestrator (<code>jobDependencies</code>)</li>
         <HealthLegend />
       </ul>
     </details>

@@ -1,22 +1,22 @@
-// The whole graph in a corner: all boxes are a few paths, however many there are. A press or a drag goes there.
+// A small map of the whole graph. It draws all boxes as a few SVG paths. Clicking or dragging moves the view.
 import { Panel, useReactFlow, useStore } from '@xyflow/react';
 import { useMemo, useRef, type PointerEvent } from 'react';
 
+import { boundingBox, type Box } from './geometry';
 import type { PictureTable } from './picture';
-import { around, type Box } from './shape';
-import { inSight } from './sight';
-import type { Laid } from './useLayout';
+import { visibleArea } from './viewport';
+import type { GraphLayout } from './useLayout';
 
 const [WIDTH, HEIGHT, MARGIN] = [140, 96, 60];
 const KINDS = ['', 'subject', 'added', 'removed'] as const;
 
-export function MiniMap({ laid: { picture, places } }: { laid: Laid }) {
+export function MiniMap({ layout: { picture, places } }: { layout: GraphLayout }) {
   const { setCenter, getZoom } = useReactFlow();
   const drawing = useRef<SVGSVGElement>(null);
   const paths = useMemo(() => KINDS.map((kind) => pathOf(picture.tables.filter((table) => kindOf(table) === kind), places)), [picture, places]);
-  const all = useMemo(() => around([...places.values()]), [places]);
+  const all = useMemo(() => boundingBox([...places.values()]), [places]);
   const seen = useSeen();
-  const whole = around([all, seen]);
+  const whole = boundingBox([all, seen]);
   const scale = Math.max(whole.width / WIDTH, whole.height / HEIGHT) || 1;
   const [left, top, width, height] = [
     whole.x - (WIDTH * scale - whole.width) / 2 - MARGIN, whole.y - (HEIGHT * scale - whole.height) / 2 - MARGIN, WIDTH * scale + 2 * MARGIN, HEIGHT * scale + 2 * MARGIN,
@@ -42,12 +42,12 @@ const kindOf = (table: PictureTable): (typeof KINDS)[number] => (table.subject ?
 
 const rect = ({ x, y, width, height }: Box): string => `M${x},${y}h${width}v${height}h${-width}z`;
 
-function pathOf(tables: readonly PictureTable[], places: Laid['places']): string {
+function pathOf(tables: readonly PictureTable[], places: GraphLayout['places']): string {
   return tables.flatMap((table) => places.get(table.id) ?? []).map(rect).join('');
 }
 
-/** What of the graph the pane shows now. */
+/** The visible part of the graph. */
 function useSeen(): Box {
   const [x, y, zoom] = useStore((state) => state.transform);
-  return inSight({ x, y, zoom }, useStore((state) => state.width), useStore((state) => state.height));
+  return visibleArea({ x, y, zoom }, useStore((state) => state.width), useStore((state) => state.height));
 }

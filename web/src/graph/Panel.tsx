@@ -1,4 +1,4 @@
-// What is known of the chosen table or edge, and what can be done with it.
+// Details of the selected table, column or edge, and actions on it.
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
@@ -11,11 +11,11 @@ import { to } from '../parts/links';
 import { useGranularity } from '../parts/granularity';
 import { HealthSection } from '../parts/HealthSection';
 import { ColumnLink, DatasetLink, JobLink, RunLink } from '../parts/Names';
-import { moved } from '../parts/RunDetails';
+import { statisticsText } from '../parts/RunDetails';
 import { Answered } from '../parts/States';
 import type { PictureEdge, PictureTable } from './picture';
 import { stopSentences } from './stops';
-import { ALONE, headingOf, subtitleOf } from './words';
+import { headingOf, subtitleOf } from './words';
 
 export function Panel({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
   return (
@@ -35,7 +35,7 @@ interface TableProps {
   onFold: (side: 'up' | 'down') => void;
   onFocus: () => void;
   onPath: (() => void) | undefined;
-  /** Folding what lies between it and another one. */
+  /** The button that folds the tables between this one and another. */
   between: ReactNode;
 }
 
@@ -45,61 +45,61 @@ export function TablePanel({ table, folded, onFold, onFocus, onPath, between }: 
       <p className="whole"><bdi>{table.name}</bdi></p>
       <p className="whole dim"><bdi>{table.namespace}</bdi></p>
       <div className="actions">
-        <Link className="button" to={to.dataset(table)}>Open the dataset</Link>
-        {!table.subject && <button type="button" onClick={onFocus}>Lineage of it</button>}
-        {onPath && <button type="button" onClick={onPath}>Way from the asked one to it</button>}
-        <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold what feeds it</button>
-        <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold what it feeds</button>
+        <Link className="button" to={to.dataset(table)}>Open dataset</Link>
+        {!table.subject && <button type="button" onClick={onFocus}>Show its lineage</button>}
+        {onPath && <button type="button" onClick={onPath}>Find path to it</button>}
+        <button type="button" onClick={() => onFold('up')} aria-pressed={folded('up')}>Fold upstream</button>
+        <button type="button" onClick={() => onFold('down')} aria-pressed={folded('down')}>Fold downstream</button>
         {between}
       </div>
       {table.kind === 'table' && <Stops table={table} />}
-      {table.kind === 'table' && <HealthSection asked={{ namespace: table.namespace, dataset: table.name }} />}
+      {table.kind === 'table' && <HealthSection parameters={{ namespace: table.namespace, dataset: table.name }} />}
     </>
   );
 }
 
-/** Where lineage stops at a table, on either side. */
+/** Reasons why lineage stops at a table, upstream or downstream. */
 function Stops({ table }: { table: PictureTable }) {
-  const asked = { namespace: table.namespace, dataset: table.name, depth: 1, limit: 1 };
-  const [upstream, impact] = [useQuestion('upstream', asked), useQuestion('impact', asked)];
+  const parameters = { namespace: table.namespace, dataset: table.name, depth: 1, limit: 1 };
+  const [upstream, impact] = [useQuestion('upstream', parameters), useQuestion('impact', parameters)];
   const stops = [...(upstream.data?.stops ?? []), ...(impact.data?.stops ?? [])];
   const sentences = stopSentences(stops.filter((stop) => stop.namespace === table.namespace && stop.dataset === table.name && stop.reason !== 'no_columns'));
   return sentences.length > 0 && <p>{sentences.join(' ')}</p>;
 }
 
-/** What is folded in a stack or a chain, with a filter. */
+/** The members of a stack or a chain, as a table with a filter. */
 export function FoldedPanel({ table, onPin }: { table: PictureTable; onPin: (id: string) => void }) {
   const members = table.members ?? [];
   return (
     <>
-      <p>{table.alone && members[0]?.kind !== 'job' ? `${ALONE}: no event says what these are made of, or what is made of them.` : subtitleOf(table)}</p>
-      {table.kind === 'chain' && <p className="actions"><button type="button" onClick={() => onPin(table.id)}>Draw all {count(members.length)} steps</button></p>}
+      <p>{table.isolated && members[0]?.kind !== 'job' ? 'No lineage was reported for these tables, neither upstream nor downstream.' : subtitleOf(table)}</p>
+      {table.kind === 'chain' && <p className="actions"><button type="button" onClick={() => onPin(table.id)}>Show all {count(members.length)} steps</button></p>}
       <DataTable<PictureTable>
-        name="folded" rows={members} empty="Nothing is folded."
+        name="folded" rows={members} empty="The stack is empty."
         columns={[
           { id: 'name', title: members[0]?.kind === 'job' ? 'Job' : 'Table', value: (row) => row.name || row.namespace, width: 'minmax(9rem, 3fr)',
             show: (row) => <Link className="name" title={`${row.namespace}/${row.name}`} to={row.kind === 'job' ? to.job(row) : to.lineage({ namespace: row.namespace, dataset: row.name })}><bdi>{headingOf(row)}</bdi></Link> },
-          { id: 'draw', title: 'Draw', value: () => '', width: '4.5rem', show: (row) => <button type="button" className="link" onClick={() => onPin(row.id)} aria-label={`Draw ${row.name}`}>draw</button> },
+          { id: 'draw', title: 'Show', value: () => '', width: '4.5rem', show: (row) => <button type="button" className="link" onClick={() => onPin(row.id)} aria-label={`Show ${row.name}`}>show</button> },
         ]}
       />
     </>
   );
 }
 
-/** What is asked most of a column. */
+/** Answers to the two most frequent questions about a column. */
 export function ColumnPanel({ table, column, lens }: { table: PictureTable; column: string; lens: Readonly<Record<string, string>> }) {
-  const asked = { namespace: table.namespace, dataset: table.name, column };
-  const surface = useQuestion('surface', { ...asked, ...lens, limit: 1 });
-  const impact = useQuestion('impact', { ...asked, ...lens, mode: 'any', limit: 1_000 });
+  const parameters = { namespace: table.namespace, dataset: table.name, column };
+  const surface = useQuestion('surface', { ...parameters, ...lens, limit: 1 });
+  const impact = useQuestion('impact', { ...parameters, ...lens, mode: 'any', limit: 1_000 });
   return (
     <>
-      <p className="whole"><ColumnLink column={asked} /></p>
+      <p className="whole"><ColumnLink column={parameters} /></p>
       <h3>Is it masked everywhere?</h3>
       <Answered query={surface}>
         {({ exposures: { exposed, unknown, masked } }) => (
           <p>
-            {exposed ? `No: ${count(exposed)} columns have it in the clear.` : unknown ? 'Not proven.' : 'Yes, in all that is made of it.'} {count(masked)} masked, {count(unknown)} unknown.{' '}
-            <Link to={to.surface(asked)}>Each of them</Link>
+            {exposed ? `No: ${count(exposed)} columns contain its unmasked values.` : unknown ? 'Unknown.' : 'Yes, in all downstream columns.'} {count(masked)} masked, {count(unknown)} unknown.{' '}
+            <Link to={to.surface(parameters)}>List columns</Link>
           </p>
         )}
       </Answered>
@@ -107,9 +107,9 @@ export function ColumnPanel({ table, column, lens }: { table: PictureTable; colu
       <Answered query={impact}>
         {({ columns, stops, truncated }) => (
           <p>
-            {columns.length ? `${count(columns.length)}${truncated ? ' or more' : ''} columns of ${count(new Set(columns.map((each) => `${each.namespace}/${each.dataset}`)).size)} tables are made of it, or filtered, joined or grouped by it.` : 'No reported column is made of it.'}
+            {columns.length ? `${count(columns.length)}${truncated ? ' or more' : ''} columns of ${count(new Set(columns.map((each) => `${each.namespace}/${each.dataset}`)).size)} tables depend on it: they contain its values, or are filtered, joined or grouped by it.` : 'No reported column depends on it.'}
             {' '}{stopSentences(stops).join(' ')}{' '}
-            <Link to={to.impact(asked)}>Draw them</Link> · <Link to={to.unused(asked, 'used')}>Who reads the table</Link>
+            <Link to={to.impact(parameters)}>Show downstream</Link> · <Link to={to.unused(parameters, 'used')}>Used columns of the table</Link>
           </p>
         )}
       </Answered>
@@ -127,17 +127,17 @@ interface EdgeProps {
 export function EdgePanel({ edge, from, to: into, lens }: EdgeProps) {
   const [granularity] = useGranularity();
   const between = from.kind === 'table' && into.kind === 'table';
-  const asked = {
+  const parameters = {
     fromNamespace: from.namespace, fromDataset: from.name, fromColumn: edge.fromColumn,
     toNamespace: into.namespace, toDataset: into.name, toColumn: edge.toColumn, ...lens,
   }; // prettier-ignore
-  const why = useQuestion('edge', asked, { enabled: between });
+  const why = useQuestion('edge', parameters, { enabled: between });
   return (
     <>
       <p className="whole"><DatasetLink id={from} /> {edge.fromColumn && <bdi className="mono">{edge.fromColumn}</bdi>}</p>
       <p className="whole">→ <DatasetLink id={into} /> {edge.toColumn && <bdi className="mono">{edge.toColumn}</bdi>}</p>
-      {edge.many > 1 && <p>{count(edge.many)} edges, drawn as one: open what is folded to see them apart.</p>}
-      {edge.opaque && <p className="dim">The job reports which datasets it read and wrote, not which columns.</p>}
+      {edge.many > 1 && <p>{count(edge.many)} edges drawn as one. Open the groups or tables to see each edge.</p>}
+      {edge.opaque && <p className="dim">The job reports only the datasets that it read and wrote, not their columns.</p>}
       {granularity !== 'statement' && edge.jobs.length > 0 && <p>By {edge.jobs.map((job) => <span key={job.namespace + job.name}><JobLink id={job} />{' '}</span>)}</p>}
       {between && <Answered query={why}>{(answer) => <>{answer.items.map((item) => <Reason key={item.job.namespace + item.job.name + item.origin} item={item} />)}</>}</Answered>}
     </>
@@ -160,7 +160,7 @@ function Reason({ item }: { item: Schemas['EdgeReason'] }) {
         {count(item.runs)} {item.runs === 1 ? 'run' : 'runs'}, {time(item.first_seen)} – {time(item.last_seen)}, {item.origin}
         {item.landed ? ', rows landed' : ''} {item.newest_run && <RunLink id={item.newest_run} />}
       </p>
-      {item.written && <p className="dim">Last run wrote {moved(item.written) || 'it counted nothing'}</p>}
+      {item.written && <p className="dim">Last run wrote: {statisticsText(item.written) || 'no counts reported'}</p>}
       {item.sql && <details open><summary>SQL</summary><Code text={item.sql} label="SQL" /></details>}
     </div>
   );

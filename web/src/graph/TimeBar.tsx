@@ -1,4 +1,4 @@
-// Lineage as of a moment: a slider over the moments at which it changed, or any moment; and an earlier one to compare with.
+// Selects the time of the lineage graph: a slider over the times of changes, a field for any time, and an earlier time to compare with.
 import { useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { Label, Slider, SliderThumb, SliderTrack } from 'react-aria-components';
@@ -18,7 +18,7 @@ interface Props {
   onChange: (changes: { asOf?: string; since?: string }) => void;
 }
 
-/** Moments at equal distances from the first event of the lake to its newest one, oldest first; the map has no others. */
+/** Evenly spaced times between the first and the newest event in the lake. The map uses them, because it has no times of changes. */
 export function useLifetime(enabled: boolean): string[] {
   const { data } = useAddress<Namespaces>(marquez.namespaces, { limit: 1_000 }, { enabled });
   return useMemo(() => {
@@ -27,13 +27,13 @@ export function useLifetime(enabled: boolean): string[] {
   }, [enabled, data]);
 }
 
-/** So many moments from one time to another; none where no time lies between them. */
+/** Return `steps` evenly spaced times from first to last (ms since 1970); none if first is not before last. */
 function evenly(first: number, last: number, steps: number): string[] {
   if (!(first < last)) return [];
   return Array.from({ length: steps }, (_, step) => new Date(first + ((last - first) * step) / (steps - 1)).toISOString());
 }
 
-/** The moments at which what feeds the first of these tables changed, oldest first. */
+/** The times at which the upstream lineage of the first LOOKED_AT tables changed, oldest first. */
 export function useMoments(tables: readonly { namespace: string; dataset: string }[]): string[] {
   return useQueries({
     queries: tables.slice(0, LOOKED_AT).map(({ namespace, dataset }) => ({

@@ -1,17 +1,17 @@
-// What is asked: how far each way, which edges, which groups; and saving the picture.
+// The display options of the lineage graph: distance, edges, groups and folding; and buttons that save the picture.
 import { Link } from 'react-router';
 
 import { count } from '../parts/format';
 import { useAddressState } from '../parts/useAddressState';
 import { LEVELS, type Level } from './collapse';
-import { Shown } from './Shown';
+import { DisplayOptions } from './DisplayOptions';
 import { ALL, type View } from './view';
 
-const SAID: Record<Level, string> = { none: 'none (tables)', namespace: 'namespace', lakehouse: 'first folder, lakehouse', schema: 'last folder, schema' };
+const LABELS: Record<Level, string> = { none: 'none (tables)', namespace: 'namespace', lakehouse: 'lakehouse (first folder)', schema: 'schema (last folder)' };
 
 interface Props {
   view: View;
-  /** Tables that are folded. */
+  /** The number of folded tables. */
   folded: number;
   onSave: (form: 'svg' | 'png') => void;
 }
@@ -19,54 +19,54 @@ interface Props {
 export function Toolbar({ view, folded, onSave }: Props) {
   const focused = view.dataset !== '';
   return (
-    <div className="toolbar" role="group" aria-label="What is shown">
+    <div className="toolbar" role="group" aria-label="Display options">
       {focused && !view.target.dataset && (
         <>
-          <Far title="Upstream" value={view.up} onChange={(up) => view.change({ up })} />
-          <Far title="Downstream" value={view.down} onChange={(down) => view.change({ down })} />
+          <DistanceSelect title="Upstream" value={view.up} onChange={(up) => view.change({ up })} />
+          <DistanceSelect title="Downstream" value={view.down} onChange={(down) => view.change({ down })} />
         </>
       )}
       <label>
         Groups{' '}
         <select value={view.group} onChange={(event) => view.change({ group: event.target.value, open: '' })}>
-          {LEVELS.map((level) => <option key={level} value={level}>{SAID[level]}</option>)}
+          {LEVELS.map((level) => <option key={level} value={level}>{LABELS[level]}</option>)}
         </select>
       </label>
-      <Shown view={view} />
+      <DisplayOptions view={view} />
       {view.opened.size > 0 && <button type="button" onClick={() => view.change({ open: '' })}>Close all groups</button>}
       {view.folds.size > 0 && <button type="button" onClick={() => view.change({ fold: '' })}>Unfold all</button>}
-      {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Fold as at first</button>}
+      {(view.folding.pinned.size > 0 || view.folding.between.length > 0) && <button type="button" onClick={() => view.change({ pin: '', between: '' })}>Reset folding</button>}
       {(folded > 0 || view.whole) && (
         <button type="button" aria-pressed={view.whole} onClick={() => view.change({ stacks: view.whole ? '' : 'open' })}>
-          {view.whole ? 'Nothing folded' : `Draw the ${count(folded)} folded`}
+          {view.whole ? 'All tables shown' : `Show ${count(folded)} folded tables`}
         </button>
       )}
       {focused && !view.column && !view.target.dataset && (
         <label className="check">
           <input type="checkbox" checked={view.jobs} onChange={(event) => view.change({ jobs: event.target.checked ? 'nodes' : '' })} />
-          Jobs as boxes
+          Show jobs
         </label>
       )}
       {(view.column || view.target.dataset) && (
         <label className="check">
           <input type="checkbox" checked={view.mode === 'any'} onChange={(event) => view.change({ mode: event.target.checked ? 'any' : '' })} />
-          Also filters, joins, groups
+          Show indirect lineage
         </label>
       )}
       <label className="check">
         <input type="checkbox" checked={view.every} onChange={(event) => view.change({ view: event.target.checked ? 'all' : '' })} />
-        All that ever was
+        Include historical lineage
       </label>
       {view.column && <button type="button" onClick={() => view.change({ column: '' })}>Whole table</button>}
       {focused && <PathFinder view={view} />}
-      {focused && <Link className="button quiet" to="/lineage">Map of all</Link>}
+      {focused && <Link className="button quiet" to="/lineage">Map</Link>}
       <button type="button" className="quiet" onClick={() => onSave('svg')}>SVG</button>
       <button type="button" className="quiet" onClick={() => onSave('png')}>PNG</button>
     </div>
   );
 }
 
-export function Far({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
+export function DistanceSelect({ title, value, onChange }: { title: string; value: number; onChange: (value: number) => void }) {
   return (
     <label>
       {title}{' '}
@@ -82,7 +82,7 @@ export function Far({ title, value, onChange }: { title: string; value: number; 
 function PathFinder({ view }: { view: View }) {
   const state = useAddressState();
   if (view.target.dataset)
-    return <button type="button" onClick={() => state.set({ toNamespace: '', toDataset: '', toColumn: '' })}>Leave the way to {view.target.column || view.target.dataset.split('/').at(-1)}</button>;
+    return <button type="button" onClick={() => state.set({ toNamespace: '', toDataset: '', toColumn: '' })}>Close path to {view.target.column || view.target.dataset.split('/').at(-1)}</button>;
   return (
     <form
       className="path-finder"
@@ -93,7 +93,7 @@ function PathFinder({ view }: { view: View }) {
         state.set({ toDataset: dataset.trim(), toColumn: column.trim() });
       }}
     >
-      <label>Way to <input name="target" required placeholder="dataset or dataset#column" /></label> <button type="submit">Find</button>
+      <label>Find path to <input name="target" required placeholder="dataset or dataset#column" /></label> <button type="submit">Find</button>
     </form>
   );
 }

@@ -1,10 +1,10 @@
-// Tables folded into the groups that their names stand for, as the map of groups has them; edges are added up.
+// Folds tables into groups by their names, as the map of groups does, and merges their edges.
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 
 export const LEVELS = ['none', 'schema', 'lakehouse', 'namespace'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** The part of a dataset's name that its group goes by: none of it, its first part, or all but its last. */
+/** The group part of a dataset name: empty, its first part, or all parts except the last. */
 export function groupName(name: string, level: Level): string {
   const text = name.replace(/^\/+|\/+$/g, '');
   const separator = text.includes('/') ? '/' : '.';
@@ -18,7 +18,7 @@ export function groupId(table: Pick<PictureTable, 'namespace' | 'name'>, level: 
   return name ? `group:${table.namespace}/${name}` : `group:${table.namespace}`;
 }
 
-/** Fold every table but the asked one and those of opened groups. */
+/** Fold all tables into groups, except the selected table and the tables of opened groups. */
 export function collapse(picture: Picture, level: Level, opened: ReadonlySet<string>): Picture {
   if (level === 'none') return picture;
   const place = new Map<string, string>();
@@ -27,12 +27,12 @@ export function collapse(picture: Picture, level: Level, opened: ReadonlySet<str
     const group = groupId(table, level);
     const stays = table.subject || table.kind === 'group' || opened.has(group);
     place.set(table.id, stays ? table.id : group);
-    tables.set(stays ? table.id : group, stays ? table : grown(tables.get(group), group, table, level));
+    tables.set(stays ? table.id : group, stays ? table : addToGroup(tables.get(group), group, table, level));
   }
   return { ...picture, tables: [...tables.values()], edges: foldInto(picture.edges, place, tables) };
 }
 
-function grown(group: PictureTable | undefined, id: string, table: PictureTable, level: Level): PictureTable {
+function addToGroup(group: PictureTable | undefined, id: string, table: PictureTable, level: Level): PictureTable {
   const name = groupName(table.name, level);
   if (!group) return { ...table, id, kind: 'group', name, columns: [], more: 0, datasets: 1, inside: 0, change: undefined };
   return {
@@ -40,7 +40,7 @@ function grown(group: PictureTable | undefined, id: string, table: PictureTable,
   }; // prettier-ignore
 }
 
-/** Let edges lead to the boxes that stand for their ends, those of equal ends added up; one within a box is counted there. */
+/** Redirect edges to the boxes that contain their ends, and merge edges with the same ends. A box counts the edges inside it. */
 export function foldInto(edges: readonly PictureEdge[], place: ReadonlyMap<string, string>, tables: Map<string, PictureTable>): PictureEdge[] {
   const found = new Map<string, PictureEdge>();
   for (const edge of edges) {
@@ -60,7 +60,7 @@ export function foldInto(edges: readonly PictureEdge[], place: ReadonlyMap<strin
     }; // prettier-ignore
     const id = edgeId(ends);
     const known = found.get(id);
-    found.set(id, known ? added(known, edge) : { ...edge, id, ...plain(ends) });
+    found.set(id, known ? mergeEdges(known, edge) : { ...edge, id, ...plain(ends) });
   }
   return [...found.values()];
 }
@@ -69,7 +69,7 @@ function plain(ends: { from: string; to: string; fromColumn?: string; toColumn?:
   return { from: ends.from, to: ends.to, fromColumn: ends.fromColumn, toColumn: ends.toColumn };
 }
 
-export function added(known: PictureEdge, edge: PictureEdge): PictureEdge {
+export function mergeEdges(known: PictureEdge, edge: PictureEdge): PictureEdge {
   return {
     ...known,
     many: known.many + edge.many,

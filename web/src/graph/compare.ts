@@ -1,12 +1,12 @@
-// Two pictures of one thing at two moments, laid over each other.
+// Compares two pictures of the same subject at two times.
 import type { Change, Picture, PictureColumn, PictureTable } from './picture';
 
-/** Unite two pictures: what only the later one has is added, what only the earlier one has is removed. */
+/** Merge two pictures. Parts of only the later one are marked as added, parts of only the earlier one as removed. */
 export function compare(before: Picture, after: Picture): Picture {
   const old = new Map(before.tables.map((table) => [table.id, table]));
   const now = new Map(after.tables.map((table) => [table.id, table]));
   const tables = [
-    ...after.tables.map((table) => united(old.get(table.id), table)),
+    ...after.tables.map((table) => mergeTable(old.get(table.id), table)),
     ...before.tables.filter((table) => !now.has(table.id)).map((table) => ({ ...table, change: 'removed' as const })),
   ];
   const oldEdges = new Set(before.edges.map((edge) => edge.id));
@@ -18,7 +18,7 @@ export function compare(before: Picture, after: Picture): Picture {
   return { tables, edges, truncated: before.truncated || after.truncated };
 }
 
-function united(before: PictureTable | undefined, after: PictureTable): PictureTable {
+function mergeTable(before: PictureTable | undefined, after: PictureTable): PictureTable {
   if (!before) return { ...after, change: 'added' };
   const known = new Set(before.columns.map((column) => column.name));
   const still = new Set(after.columns.map((column) => column.name));

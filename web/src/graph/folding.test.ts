@@ -4,12 +4,13 @@ import { expect, test } from 'vitest';
 import { count } from '../parts/format';
 import { fold } from './fold';
 import { withJobs } from './jobs';
-import { layOut, type Layout, type Point } from './layout';
+import type { Box, Point } from './geometry';
+import { layOut, type Layout } from './layout';
 import { lineOf } from './line';
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
-import { graphOf, WIDTH, type Box } from './shape';
-import { sight } from './sight';
-import { degreesOf, neighbours } from './ways';
+import { graphOf, WIDTH } from './shape';
+import { initialViewport } from './viewport';
+import { degreesOf, neighbours } from './neighbours';
 import { headingOf, subtitleOf } from './words';
 
 const NOTHING = { pinned: new Set<string>(), between: [] };
@@ -152,7 +153,7 @@ const LEGIBLE = 11 / 12; // the smallest text of a box has 12 px
 /** What was asked is seen when it opens, and can be read. */
 function looked(drawn: Picture, { places }: Layout): void {
   const asked = places.get(drawn.tables.find((each) => each.subject)?.id ?? '');
-  const { x, y, zoom } = sight(drawn, places, PANE.width, PANE.height);
+  const { x, y, zoom } = initialViewport(drawn, places, PANE.width, PANE.height);
   expect(zoom).toBeGreaterThanOrEqual(LEGIBLE);
   if (!asked) return;
   expect(asked.x * zoom + x).toBeGreaterThanOrEqual(0);
@@ -214,11 +215,11 @@ test('what lies between two tables is folded, whichever was chosen first', () =>
 
 test('a table without an edge is marked, many of them are one stack', () => {
   const few = picture(['a', 'b', 'c'].map((name) => table(name)), [edge('a', 'b')]);
-  expect(fold(few, NOTHING).tables.map((each) => each.alone ?? false)).toEqual([false, false, true]);
+  expect(fold(few, NOTHING).tables.map((each) => each.isolated ?? false)).toEqual([false, false, true]);
   const lonely = fold(picture(many(9).map((at) => table(`t${at}`)), []), NOTHING);
-  expect(lonely.tables.map((each) => [each.kind, each.alone, each.members?.length])).toEqual([['stack', true, 9]]);
+  expect(lonely.tables.map((each) => [each.kind, each.isolated, each.members?.length])).toEqual([['stack', true, 9]]);
   const cutOff = fold({ ...picture(many(9).map((at) => table(`t${at}`)), []), truncated: true }, NOTHING);
-  expect(cutOff.tables.map((each) => [each.kind, each.alone, subtitleOf(each)])).toEqual([['stack', false, 'no edge among what is drawn']]); // its edges may lead to what was left out
+  expect(cutOff.tables.map((each) => [each.kind, each.isolated, subtitleOf(each)])).toEqual([['stack', false, 'no edges in this graph']]); // its edges may lead to what was left out
 });
 
 test('groups joined to most others are drawn by their heaviest edges, the others are kept for when one is chosen', () => {

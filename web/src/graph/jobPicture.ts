@@ -1,22 +1,22 @@
-// The graph of jobs as a picture: jobs as boxes, data and control flow as edges of their own.
+// Converts a job graph to a picture: jobs become boxes, data flow and control flow become edges.
 import type { Answer } from '../api/client';
 import { flowsOf } from '../parts/flows';
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 
 type Jobs = Answer<'job-graph'>;
 
-export const SHOWN = ['both', 'data', 'control'] as const;
-export type Shown = (typeof SHOWN)[number];
+export const FLOW_FILTERS = ['both', 'data', 'control'] as const;
+export type FlowFilter = (typeof FLOW_FILTERS)[number];
 
-export const shownOf = (text: string): Shown => SHOWN.find((each) => each === text) ?? 'both';
+export const flowFilterOf = (text: string): FlowFilter => FLOW_FILTERS.find((each) => each === text) ?? 'both';
 
 export const jobId = ({ namespace, name }: { namespace: string; name: string }): string => `job:${namespace}/${name}`;
 
-/** asked: a job is, and stands in the middle; without one nothing does. */
-export function jobPicture(answer: Jobs, asked: boolean, shown: Shown): Picture {
+/** asked: the graph is about one job, the node with distance 0, which becomes the subject. */
+export function jobPicture(answer: Jobs, hasSubject: boolean, shown: FlowFilter): Picture {
   const tables = answer.nodes.map((node): PictureTable => ({
     id: jobId(node), kind: 'job', namespace: node.namespace, name: node.name, level: node.level, jobs: node.jobs,
-    columns: [], more: 0, distance: node.distance ?? 0, moreUp: 0, moreDown: 0, columnLineage: true, subject: asked && node.distance === 0,
+    columns: [], more: 0, distance: node.distance ?? 0, moreUp: 0, moreDown: 0, columnLineage: true, subject: hasSubject && node.distance === 0,
   })); // prettier-ignore
   const edges = flowsOf(answer).flatMap(({ kind, flow }): PictureEdge[] => {
     const [from, to] = [answer.nodes[flow.from], answer.nodes[flow.to]];
@@ -27,14 +27,14 @@ export function jobPicture(answer: Jobs, asked: boolean, shown: Shown): Picture 
   const hubs = shown === 'control' ? [] : answer.hubs;
   return {
     tables: [...tables, ...hubs.map((hub) => hubTable(answer, hub))],
-    edges: [...edges, ...hubs.flatMap((hub) => hubEdges(answer, hub, asked))],
+    edges: [...edges, ...hubs.flatMap((hub) => hubEdges(answer, hub, hasSubject))],
     truncated: answer.truncated,
   };
 }
 
 export const hubId = ({ namespace, dataset }: { namespace: string; dataset: string }): string => `dataset:${namespace}/${dataset}`;
 
-/** A dataset between many writers and many readers stands for the edges of all their pairs. */
+/** A box for a dataset with many writers and readers. It replaces the edges between all their pairs. */
 function hubTable(answer: Jobs, hub: Jobs['hubs'][number]): PictureTable {
   const readers = hub.readers.map((at) => answer.nodes[at]?.distance ?? 0);
   return {
@@ -43,9 +43,9 @@ function hubTable(answer: Jobs, hub: Jobs['hubs'][number]): PictureTable {
   }; // prettier-ignore
 }
 
-/** The asked job has edges of its own to each, so its way through the hub is not drawn a second time. */
-function hubEdges(answer: Jobs, hub: Jobs['hubs'][number], asked: boolean): PictureEdge[] {
-  const jobs = (places: readonly number[]) => places.flatMap((at) => answer.nodes[at] ?? []).filter((node) => !(asked && node.distance === 0));
+/** The edges of a hub. The answer has direct edges for the subject job, so the hub draws none for it. */
+function hubEdges(answer: Jobs, hub: Jobs['hubs'][number], hasSubject: boolean): PictureEdge[] {
+  const jobs = (places: readonly number[]) => places.flatMap((at) => answer.nodes[at] ?? []).filter((node) => !(hasSubject && node.distance === 0));
   const ends = [
     ...jobs(hub.writers).map((node) => ({ from: jobId(node), to: hubId(hub), control: false })),
     ...jobs(hub.readers).map((node) => ({ from: hubId(hub), to: jobId(node), control: false })),

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 
 import type { Answer, Schemas } from '../api/client';
 import { Navigation } from '../shell/Navigation';
-import { badgeOf, type Badge, gathered } from './badges';
+import { badgeOf, type Badge, groupBadgesOf } from './badges';
 import { fold } from './fold';
 import { coloursOf } from './frame';
 import { jobPicture } from './jobPicture';
@@ -14,13 +14,13 @@ import { pictureOf, type Picture, type PictureTable } from './picture';
 import { graphOf, hiddenColumns, OPEN_ROWS, portY, shownColumns } from './shape';
 import { drawingOf } from './saved';
 import { svgOf } from './svg';
-import { aloneIn } from './useMap';
+import { soleGroupIn } from './useMap';
 
 afterEach(cleanup);
 
 const COLOURS = coloursOf(document.documentElement);
 const saved = (picture: Picture, badges: ReadonlyMap<string, Badge> = new Map()): string =>
-  svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, NONE)), opened: NONE, caption: { title: 't', said: 's' }, colours: COLOURS, badges }));
+  svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, NONE)), opened: NONE, caption: { title: 't', subtitle: 's' }, colours: COLOURS, badges }));
 const NONE = new Set<string>();
 const node = (name: string, distance: number, level: 'task' | 'dag' = 'task') => ({ namespace: 'airflow', name, level, jobs: 1, distance });
 const range = (many: number): number[] => Array.from({ length: many }, (_, at) => at);
@@ -56,8 +56,8 @@ test('a saved graph of jobs says which line is data and which is control', () =>
   const picture = jobPicture(JOBS, true, 'both');
   const svg = new DOMParser().parseFromString(saved(picture), 'image/svg+xml');
   const words = [...svg.querySelectorAll('text')].map((each) => each.textContent);
-  expect(words).toEqual(expect.arrayContaining(['data: one writes what the other reads', 'control: it waits for the other']));
-  expect(words).not.toContain('a value goes on');
+  expect(words).toEqual(expect.arrayContaining(['data flow: one job writes datasets that the other reads', 'control flow: one job waits for the other']));
+  expect(words).not.toContain('direct: passes values');
   const dashes = [...svg.querySelectorAll('g path')].map((each) => each.getAttribute('stroke-dasharray'));
   expect(dashes.filter(Boolean)).toHaveLength(2);
 });
@@ -76,7 +76,7 @@ const table = (name: string, more: Partial<PictureTable> = {}): PictureTable => 
   columnLineage: true, subject: false, ...more,
 }); // prettier-ignore
 
-const faring = (name: string, status: Schemas['HealthItem']['status'], kind: 'dataset' | 'job' = 'dataset'): Schemas['HealthItem'] => ({
+const healthItem = (name: string, status: Schemas['HealthItem']['status'], kind: 'dataset' | 'job' = 'dataset'): Schemas['HealthItem'] => ({
   kind, namespace: kind === 'job' ? 'airflow' : 's3://lake', name, status, reason: 'why', last_success: '2026-03-01T12:00:00Z', success_run: null,
   last_run: null, usual_seconds: null, due: null, late_seconds: status === 'late' ? 7_200 : null, waits_for: [], failed_with: [], rows: null, rows_before: null,
 }); // prettier-ignore
@@ -85,21 +85,21 @@ test('a group says how many of it do not fare well, the narrowest that is drawn;
   const group = (name: string) => table(name, { id: name ? `group:s3://lake/${name}` : 'group:s3://lake', kind: 'group' });
   const stack = table('', { id: 'stack:x', kind: 'stack', members: [table('x/one'), table('two', { id: 'job:airflow/two', kind: 'job' })] });
   const picture: Picture = { tables: [group('gold'), group('gold/deep'), stack], edges: [], truncated: false };
-  const items = [faring('gold/deep/a', 'failed'), faring('gold/deep/b', 'stale'), faring('gold/c', 'late'), faring('x/one', 'stale'), faring('two', 'failed', 'job'), faring('elsewhere/d', 'failed')];
-  const found = gathered(picture, { items, truncated: false });
-  expect([...found].map(([id, badge]) => [id, badge.status, badge.said])).toEqual([
+  const items = [healthItem('gold/deep/a', 'failed'), healthItem('gold/deep/b', 'stale'), healthItem('gold/c', 'late'), healthItem('x/one', 'stale'), healthItem('two', 'failed', 'job'), healthItem('elsewhere/d', 'failed')];
+  const found = groupBadgesOf(picture, { items, truncated: false });
+  expect([...found].map(([id, badge]) => [id, badge.status, badge.label])).toEqual([
     ['group:s3://lake/gold/deep', 'failed', '1 failed, 1 stale'], ['group:s3://lake/gold', 'late', '1 late'], ['stack:x', 'failed', '1 failed, 1 stale'],
   ]); // prettier-ignore
-  expect(gathered(picture, { items, truncated: true }).get('stack:x')?.said).toBe('1 failed, 1 stale or more');
+  expect(groupBadgesOf(picture, { items, truncated: true }).get('stack:x')?.label).toBe('1 failed, 1 stale or more');
 });
 
 test('a saved picture has the badge of each box, and says what the signs mean', () => {
   const picture: Picture = { tables: [table('a'), table('b')], edges: [], truncated: false };
-  const badges = new Map([['dataset:s3://lake/a', badgeOf(faring('a', 'late'))], ['dataset:s3://lake/b', badgeOf(faring('b', 'ok'))]]);
+  const badges = new Map([['dataset:s3://lake/a', badgeOf(healthItem('a', 'late'))], ['dataset:s3://lake/b', badgeOf(healthItem('b', 'ok'))]]);
   const document = new DOMParser().parseFromString(saved(picture, badges), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words).toEqual(expect.arrayContaining(['◷ late 2 h', '✓']));
-  expect(words.some((each) => each.includes('stale') && each.includes('when it was saved'))).toBe(true);
+  expect(words.some((each) => each.includes('stale') && each.includes('at the time of saving'))).toBe(true);
   expect([...document.querySelectorAll('title')].some((each) => each.textContent.includes('last written 2026-03-01'))).toBe(true);
 });
 
@@ -118,7 +118,7 @@ test('of 5,000 columns an opened table draws so many, counts all, and edges of t
 test('a group that holds all there is, is opened', () => {
   const group = { id: 'group:a', kind: 'group' as const, namespace: 'a', name: '', datasets: 7, inside: 3 };
   const map = { groups: 'namespace' as const, nodes: [group], edges: [], totalCount: 1, hidden: 0, truncated: false };
-  expect([aloneIn(map), aloneIn({ ...map, totalCount: 2 }), aloneIn({ ...map, nodes: [{ ...group, kind: 'dataset' }] }), aloneIn(undefined)]).toEqual([['group:a'], [], [], []]);
+  expect([soleGroupIn(map), soleGroupIn({ ...map, totalCount: 2 }), soleGroupIn({ ...map, nodes: [{ ...group, kind: 'dataset' }] }), soleGroupIn(undefined)]).toEqual([['group:a'], [], [], []]);
 });
 
 test('groups of pages open, close by Escape and by another one, and mark where one is', () => {

@@ -1,7 +1,7 @@
-// Jobs as boxes of their own between the tables that they read and write.
+// Adds jobs as boxes between the tables that they read and write.
 import { edgeId, type Picture, type PictureEdge, type PictureTable } from './picture';
 
-/** Lead each edge through its jobs; an edge whose jobs are not known stays as it is. */
+/** Route each edge through the boxes of its jobs. Edges without known jobs stay unchanged. */
 export function withJobs(picture: Picture): Picture {
   const jobs = new Map<string, PictureTable>();
   const edges = new Map<string, PictureEdge>();

@@ -1,21 +1,21 @@
-// The order of what stands in a layer (few crossings), and how high each stands (straight lines).
+// Orders the items within each layer to avoid crossings, and sets their y positions to keep lines straight.
 
-/** A box, or the lane of edges that pass a layer between boxes. */
+/** A box, or a lane in which edges pass through a layer between boxes. */
 export interface Item {
   id: string;
   isBox: boolean;
   layer: number;
   height: number;
-  /** Its upper edge, and its place in the layer. */
+  /** The position of its upper edge (px), and its rank in the layer. */
   y: number;
   at: number;
   left: Link[];
   right: Link[];
-  /** In its own layer: what turns around into this lane. */
+  /** Links within the layer: boxes whose edges turn back into this lane. */
   near: Link[];
 }
 
-/** here, there: how far below its upper edge each end is. */
+/** here, there: the distance of each end below the upper edge of its item (px). */
 export interface Link {
   item: Item;
   here: number;
@@ -28,7 +28,7 @@ type Side = 'left' | 'right';
 const [ORDERINGS, IDLE, PLACINGS] = [16, 4, 10];
 const SPACE = { box: 15, lane: 3 };
 
-/** Sort every layer by its neighbours, from left to right and back, and keep the order with the fewest crossings. */
+/** Sort every layer by the positions of its neighbours, sweeping left to right and back. Keeps the order with the fewest crossings. */
 export function sortLayers(layers: Item[][]): void {
   layers.forEach(number);
   let [fewest, best, idle] = [crossings(layers), layers.map((layer) => [...layer]), 0];
@@ -73,7 +73,7 @@ function crossings(layers: readonly Item[][]): number {
   return many;
 }
 
-/** How many pairs stand in the wrong order, by merging. */
+/** Count the pairs in the wrong order, by merge sort. */
 function inversions(values: number[]): number {
   if (values.length < 2) return 0;
   const [left, right] = [values.slice(0, values.length / 2), values.slice(values.length / 2)];
@@ -87,7 +87,7 @@ function inversions(values: number[]): number {
   return many;
 }
 
-/** Set how high each stands: as near to its neighbours as order and room allow. */
+/** Set y positions as close to the neighbours as order and spacing allow. */
 export function placeLayers(layers: readonly Item[][]): void {
   for (const layer of layers) {
     const room = layer.reduce((sum, item, at) => sum + item.height + apart(layer[at - 1], item), 0);
@@ -105,7 +105,7 @@ export function placeLayers(layers: readonly Item[][]): void {
 
 const apart = (above: Item | undefined, item: Item): number => (above ? SPACE[above.isBox ? 'box' : 'lane'] + SPACE[item.isBox ? 'box' : 'lane'] : 0);
 
-/** The least squares of what all want, in their order and with room between them: pool adjacent violators. */
+/** Minimise the squared distances to the neighbours, keeping order and spacing (pool adjacent violators algorithm). */
 function settle(layer: readonly Item[], sides: readonly Side[]): void {
   const pools: { sum: number; weight: number; items: Item[] }[] = [];
   const offsets = new Map<Item, number>();

@@ -1,13 +1,8 @@
-// Where each box and each edge goes: boxes in layers from left to right, edges in lanes of their own between them, so that no
-// edge runs behind a box; those that close a circle go back around.
+// Computes the positions of boxes and the routes of edges. Boxes are in layers from left to right; edges pass layers in lanes
+// between the boxes, so that no edge runs behind a box. Edges that close a cycle run backwards around the boxes.
+import type { Box, Point } from './geometry';
 import { placeLayers, sortLayers, type Item, type Link } from './layers';
 import { rank, type Ranked } from './ranks';
-import type { Box } from './shape';
-
-export interface Point {
-  x: number;
-  y: number;
-}
 
 export interface Graph {
   width: number;
@@ -15,7 +10,7 @@ export interface Graph {
   edges: readonly GraphEdge[];
 }
 
-/** fromY, toY: below the upper edge of its box; own: it has a track of its own, others share one from their source on. */
+/** fromY, toY: distance of each end below the upper edge of its box; own: has a separate track; other edges of one source share a track. */
 export interface GraphEdge {
   id: string;
   from: string;
@@ -23,11 +18,11 @@ export interface GraphEdge {
   fromY: number;
   toY: number;
   own: boolean;
-  /** It does not say where boxes stand. */
+  /** Does not affect the positions of boxes. */
   weak: boolean;
 }
 
-/** A route begins at its source; from then on pairs of points are lanes, straight through a layer; it ends at its target. */
+/** Positions of boxes and routes of edges. A route has its source, then two points per lane (straight through a layer), then its target. */
 export interface Layout {
   places: Map<string, Box>;
   routes: Map<string, Point[]>;
@@ -50,7 +45,7 @@ export function layOut(graph: Graph): Layout {
   }
   const parts = components([...vertices.values()]);
   const drawn = parts.map(({ members, names }) => drawPart(graph.width, members, vertices, edges.filter((edge) => names.has(edge.from))));
-  return packed(drawn);
+  return packComponents(drawn);
 }
 
 function join(from: Vertex | undefined, to: Vertex | undefined): void {
@@ -73,7 +68,7 @@ function components(vertices: readonly Vertex[]): { members: Vertex[]; names: Se
           seen.add(next);
           members.push(next);
         }
-    members.sort((a, b) => a.item.at - b.item.at); // as they are listed: neighbours that want the same place stand in this order
+    members.sort((a, b) => a.item.at - b.item.at); // input order decides between neighbours with equal positions
     return [{ members, names: new Set(members.map((each) => each.item.id)) }];
   });
 }
@@ -92,7 +87,7 @@ function drawPart(width: number, members: readonly Vertex[], vertices: ReadonlyM
   };
   for (const { item, layer } of members) put(item, layer - first);
   for (let at = 0; at < layers.length; at += 1) layers[at] ??= [];
-  const ways = lanes(edges, vertices, put);
+  const edgeRoutes = assignLanes(edges, vertices, put);
   sortLayers(layers);
   placeLayers(layers);
   const top = Math.min(...layers.flat().map((item) => item.y));
@@ -102,21 +97,21 @@ function drawPart(width: number, members: readonly Vertex[], vertices: ReadonlyM
     width: layers.length * (width + GAP) - GAP,
     height: Math.max(...layers.flat().map((item) => item.y + item.height)),
     places: new Map(members.map(({ item }) => [item.id, { x: x(item), y: item.y, width, height: item.height }])),
-    routes: new Map(ways.map((way) => [way.edge.id, routeOf(way, width, x)])),
+    routes: new Map(edgeRoutes.map((route) => [route.edge.id, routeOf(route, width, x)])),
   };
 }
 
-interface Way {
+interface EdgeRoute {
   edge: GraphEdge;
   from: Item;
   to: Item;
-  passed: Item[];
+  lanes: Item[];
   back: boolean;
   track: number;
 }
 
-/** Give each edge the lanes it passes; edges of one source share theirs, unless each end has a place of its own. */
-function lanes(edges: readonly GraphEdge[], vertices: ReadonlyMap<string, Vertex>, put: (item: Item, layer: number) => void): Way[] {
+/** Assign lanes to edges. Edges of one source share lanes, unless they are marked `own`. */
+function assignLanes(edges: readonly GraphEdge[], vertices: ReadonlyMap<string, Vertex>, put: (item: Item, layer: number) => void): EdgeRoute[] {
   const known = new Map<string, Item>();
   const tracks = new Map<string, number>();
   return edges.flatMap((edge) => {
@@ -126,12 +121,12 @@ function lanes(edges: readonly GraphEdge[], vertices: ReadonlyMap<string, Vertex
     const name = JSON.stringify([back, edge.weak, edge.from, edge.own ? edge.to : '']);
     const track = edge.own ? (tracks.get(name) ?? 0) : 0;
     tracks.set(name, track + 1);
-    const passed: Item[] = [];
+    const lanes: Item[] = [];
     const [start, stop, step] = back ? [from.layer, to.layer, -1] : [from.layer + 1, to.layer - 1, 1];
-    for (let layer = start; back ? layer >= stop : layer <= stop; layer += step) passed.push(lane(`${name}${layer}`, layer));
+    for (let layer = start; back ? layer >= stop : layer <= stop; layer += step) lanes.push(lane(`${name}${layer}`, layer));
     const weight = edge.weak ? 0.02 : 1;
-    connect({ edge, from, to, passed, back, track }, weight, seen);
-    return [{ edge, from, to, passed, back, track }];
+    connect({ edge, from, to, lanes, back, track }, weight, seen);
+    return [{ edge, from, to, lanes, back, track }];
   });
 
   function lane(id: string, layer: number): Item {
@@ -152,10 +147,10 @@ function lanes(edges: readonly GraphEdge[], vertices: ReadonlyMap<string, Vertex
   }
 }
 
-function connect({ edge, from, to, passed, back, track }: Way, weight: number, seen: (a: Item, b: Item) => boolean): void {
+function connect({ edge, from, to, lanes, back, track }: EdgeRoute, weight: number, seen: (a: Item, b: Item) => boolean): void {
   const inLane = track * TRACK + LANE / 2;
-  for (const item of passed) item.height = Math.max(item.height, edge.weak ? 1 : track * TRACK + LANE);
-  const [first, last] = [passed[0], passed.at(-1)];
+  for (const item of lanes) item.height = Math.max(item.height, edge.weak ? 1 : track * TRACK + LANE);
+  const [first, last] = [lanes[0], lanes.at(-1)];
   if (!first || !last) {
     if (from !== to) link(from, to, edge.fromY, edge.toY, weight);
     return;
@@ -167,8 +162,8 @@ function connect({ edge, from, to, passed, back, track }: Way, weight: number, s
     if (edge.own || !seen(from, first)) link(from, first, edge.fromY, inLane, 2 * weight);
     link(last, to, inLane, edge.toY, 2 * weight);
   }
-  for (const [at, item] of passed.entries()) {
-    const next = passed[at + 1];
+  for (const [at, item] of lanes.entries()) {
+    const next = lanes[at + 1];
     if (next && !seen(item, next)) link(...(back ? ([next, item] as const) : ([item, next] as const)), inLane, inLane, 8 * weight);
   }
 }
@@ -179,10 +174,10 @@ function link(left: Item, right: Item, leftY: number, rightY: number, weight: nu
   right.left.push(there(left, rightY, leftY));
 }
 
-function routeOf({ edge, from, to, passed, back, track }: Way, width: number, x: (item: Item) => number): Point[] {
+function routeOf({ edge, from, to, lanes, back, track }: EdgeRoute, width: number, x: (item: Item) => number): Point[] {
   const start = { x: x(from) + width, y: from.y + edge.fromY };
   if (from === to) return [start, { x: start.x, y: from.y + (edge.toY === edge.fromY ? edge.toY + 16 : edge.toY) }];
-  const inLanes = passed.flatMap((item) => {
+  const inLanes = lanes.flatMap((item) => {
     const y = item.y + (edge.weak ? 0 : track * TRACK + LANE / 2);
     const ends = [{ x: x(item), y }, { x: x(item) + width, y }];
     return back ? ends.reverse() : ends;
@@ -190,8 +185,8 @@ function routeOf({ edge, from, to, passed, back, track }: Way, width: number, x:
   return [start, ...inLanes, { x: x(to), y: to.y + edge.toY }];
 }
 
-/** Lay parts beside each other in rows, the highest first. */
-function packed(parts: readonly Part[]): Layout {
+/** Arrange the components in rows, tallest first. */
+function packComponents(parts: readonly Part[]): Layout {
   const area = parts.reduce((sum, part) => sum + (part.width + BETWEEN) * (part.height + BETWEEN), 0);
   const widest = Math.max(Math.sqrt(area * ASPECT), ...parts.map((part) => part.width));
   const whole: Layout = { places: new Map(), routes: new Map() };

@@ -1,8 +1,8 @@
-// Folding and layout in a thread of their own: the page stays quick meanwhile.
-import { drafting, type Wanted } from './drafting';
+// Runs folding and layout in a worker, so that the page stays responsive.
+import { createLayoutPipeline, type LayoutRequest } from './layoutPipeline';
 
-const draft = drafting();
+const draft = createLayoutPipeline();
 
-addEventListener('message', ({ data }: MessageEvent<Wanted>) => {
+addEventListener('message', ({ data }: MessageEvent<LayoutRequest>) => {
   postMessage(draft(data));
 });

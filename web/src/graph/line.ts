@@ -1,15 +1,15 @@
-// The line of an edge: straight in its lanes, bowed between layers. What leads back, or to itself, ends in an arrow.
-import type { Point } from './layout';
+// The SVG path of an edge: straight in lanes, curved between layers. Backward edges and loops end in an arrow.
+import type { Point } from './geometry';
 
 export interface Line {
   path: string;
-  /** Where a label stands: between two layers. */
+  /** The position of the label. */
   label: Point;
 }
 
 const TURN = 40;
 
-/** byTarget: its label stands where it ends, because it ends at a row of its own. */
+/** byTarget: put the label at the end of the edge, because it ends at the row of a column. */
 export function lineOf(route: readonly Point[], byTarget = false): Line {
   const [start, second, end] = [route[0], route[1], route.at(-1)];
   if (!start || !second || !end) return { path: '', label: { x: 0, y: 0 } };
@@ -25,7 +25,7 @@ export function lineOf(route: readonly Point[], byTarget = false): Line {
       path += ` C${a.x + out},${a.y} ${b.x + into},${b.y} ${b.x},${b.y}`;
     }
   }
-  const tip = route.length === 2 ? 1 : -1; // a loop comes back to the side it left from
+  const tip = route.length === 2 ? 1 : -1; // a loop ends on the side where it starts
   if (turns) path += ` M${end.x + tip * 7},${end.y - 4} L${end.x},${end.y} L${end.x + tip * 7},${end.y + 4}`;
   if (byTarget && !turns) return { path, label: { x: end.x - TURN, y: end.y } };
   return { path, label: { x: (start.x + second.x) / 2 + (turns ? TURN * 0.75 : 0), y: (start.y + second.y) / 2 } };

@@ -1,7 +1,7 @@
-// What a saved picture is made of: written as SVG (`svg.ts`), or painted (`painting.ts`). Places are px, y downwards.
+// The elements of a saved picture, rendered as SVG (`svg.ts`) or PNG (`painting.ts`). Positions are in px, y downwards.
 
 interface Titled {
-  /** What is said to who points at it. */
+  /** The tooltip. */
   title?: string;
 }
 
@@ -17,7 +17,7 @@ export interface Rectangle extends Titled {
   strokeWidth?: number;
 }
 
-/** d: as SVG has it. */
+/** d: SVG path data. */
 export interface Path extends Titled {
   kind: 'path';
   d: string;
@@ -26,12 +26,12 @@ export interface Path extends Titled {
   dash?: string;
 }
 
-/** y: of its base line. */
+/** y: the base line. */
 export interface Words extends Titled {
   kind: 'words';
   x: number;
   y: number;
-  said: string;
+  text: string;
   fill: string;
   size?: number;
   bold?: boolean;
@@ -41,19 +41,19 @@ export interface Words extends Titled {
 export interface Group extends Titled {
   kind: 'group';
   marks: readonly Mark[];
-  /** How far it is moved down. */
+  /** Offset downwards (px). */
   down?: number;
 }
 
 export type Mark = Rectangle | Path | Words | Group;
 
-/** The size of text that says none. */
+/** The default text size. */
 export const TEXT_PX = 12;
 export const FONT = 'system-ui, sans-serif';
 
 export interface Drawing {
   title: string;
-  /** Its upper left corner. */
+  /** The upper left corner. */
   x: number;
   y: number;
   width: number;

@@ -1,13 +1,13 @@
-// A drawing as a PNG, painted without the page: where it runs, in a worker, no click waits for it.
-import { visible } from '../shown/odd';
+// Renders a drawing as PNG, in a worker.
+import { visible } from '../shown/invisible';
 import { FONT, TEXT_PX, type Drawing, type Mark, type Rectangle } from './marks';
 
 const SIDE = 8_000;
-const PIXELS = 40e6; // 160 MB while it is painted
+const PIXELS = 40e6; // 160 MB of memory while painting
 
-const TOO_LARGE = 'The picture is too large for a PNG. Save an SVG.';
+const TOO_LARGE = 'The picture is too large for a PNG. Save it as SVG.';
 
-/** Paint at twice its size while that stays below what browsers paint; throws where it is too large for this one. */
+/** Render at up to twice the size, within the limits of browsers. Throws if the picture is too large for this browser. */
 export async function pngOf({ x, y, width, height, marks }: Drawing): Promise<Blob> {
   const scale = Math.min(2, SIDE / Math.max(width, height), Math.sqrt(PIXELS / (width * height)));
   const canvas = new OffscreenCanvas(Math.ceil(width * scale), Math.ceil(height * scale));
@@ -40,7 +40,7 @@ function paint(context: Context, mark: Mark): void {
       context.font = `${mark.bold ? '600 ' : ''}${mark.size ?? TEXT_PX}px ${FONT}`;
       context.textAlign = mark.anchor === 'middle' ? 'center' : (mark.anchor ?? 'start');
       context.fillStyle = mark.fill;
-      context.fillText(visible(mark.said), mark.x, mark.y);
+      context.fillText(visible(mark.text), mark.x, mark.y);
   }
 }
 

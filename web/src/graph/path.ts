@@ -1,10 +1,10 @@
-// The way from one column or table to another, as a picture.
+// Converts the path from one column or table to another to a picture.
 import type { Answer } from '../api/client';
 import { edgeId, tableId, type Picture, type PictureColumn, type PictureEdge, type PictureTable } from './picture';
 
 type Path = Answer<'path'>;
 
-/** Draw the shortest way; both ends alone where there is none. */
+/** The shortest path; only its two ends if there is none. */
 export function pathPicture(answer: Path): Picture {
   const tables = new Map<string, PictureTable & { columns: PictureColumn[] }>();
   const put = (at: Path['from'], distance: number, maskedOnTheWay: boolean) => {

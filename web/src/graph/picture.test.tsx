@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { Answer } from '../api/client';
 import { collapse, groupName } from './collapse';
 import { compare } from './compare';
-import { DrawnList } from './DrawnList';
+import { GraphTable } from './GraphTable';
 import { pathPicture } from './path';
 import { mapOf, MASKED_ON_THE_WAY, pictureOf, type Picture } from './picture';
 import { prune } from './prune';
@@ -46,7 +46,7 @@ const around = (column: string | null): Answer<'lineage'> => ({
   hidden: 0, truncated: false,
 }); // prettier-ignore
 
-const CAPTION = { title: 'mail in customers', said: 'as of now' };
+const CAPTION = { title: 'mail in customers', subtitle: 'as of now' };
 const COLOURS = coloursOf(document.documentElement);
 const saved = (picture: Picture, colours: Colours = COLOURS): string =>
   svgOf(drawingOf({ picture, layout: layOut(graphOf(picture, new Set())), opened: new Set(), caption: CAPTION, colours, badges: new Map() }));
@@ -95,9 +95,9 @@ test('what lies behind a fold is hidden on its side only', () => {
 test('two moments laid over each other mark what came and what went', () => {
   const now = pictureOf(around('a'));
   const earlier = { ...now, tables: now.tables.filter((each) => each.name !== 'end/z'), edges: now.edges.slice(0, 1) };
-  const grown = compare(earlier, now);
-  expect(grown.tables.find((each) => each.name === 'end/z')?.change).toBe('added');
-  expect(grown.edges.map((each) => each.change)).toEqual([undefined, 'added', 'added', 'added']);
+  const addToGroup = compare(earlier, now);
+  expect(addToGroup.tables.find((each) => each.name === 'end/z')?.change).toBe('added');
+  expect(addToGroup.edges.map((each) => each.change)).toEqual([undefined, 'added', 'added', 'added']);
   const shrunk = compare(now, earlier);
   expect(shrunk.tables.find((each) => each.name === 'end/z')?.change).toBe('removed');
   expect(shrunk.edges.map((each) => each.change)).toEqual([undefined, 'removed', 'removed', 'removed']);
@@ -126,15 +126,15 @@ test('upstream a picture says masked on the way, on screen and saved, never that
   const words = [...saved(picture).matchAll(/>([^<]*masked[^<]*)</g)].map(([, text]) => text);
   expect(words).toEqual([MASKED_ON_THE_WAY]);
   render(<MemoryRouter initialEntries={['/?dataset=mid/y&column=a']}><Listed picture={picture} /></MemoryRouter>);
-  fireEvent.click(screen.getByText('What is drawn, as a table'));
+  fireEvent.click(screen.getByText('Graph as a table'));
   await screen.findByRole('link', { name: 'raw/x' });
   const rows = screen.getAllByRole('row').map((row) => [...row.children].map((cell) => cell.textContent));
-  expect(rows[0]?.[3]).toBe('Way');
-  expect(new Map(rows.slice(1).map((row) => [row[0], row[3]])).get('feeds it, 1')).toBe(MASKED_ON_THE_WAY);
+  expect(rows[0]?.[3]).toBe('Path');
+  expect(new Map(rows.slice(1).map((row) => [row[0], row[3]])).get('upstream, 1')).toBe(MASKED_ON_THE_WAY);
 });
 
 function Listed({ picture }: { picture: Picture }) {
-  return <DrawnList picture={picture} view={useView()} />;
+  return <GraphTable picture={picture} view={useView()} />;
 }
 
 interface Step {
@@ -167,10 +167,10 @@ test('a saved graph has what the screen shows: title, moment, masks, counts, mar
   const document = new DOMParser().parseFromString(saved(picture, colours), 'image/svg+xml');
   const words = [...document.querySelectorAll('text')].map((each) => each.textContent);
   expect(words.slice(0, 2)).toEqual(['mail in customers', 'as of now']);
-  for (const said of ['masks', '+', 'masks: a step that masks', '+ new since the earlier date', 'INDIRECT: it filters, joins, groups or sorts', 'without columns: nobody says which'])
-    expect(words).toContain(said);
-  expect(words).not.toContain('− gone since then');
-  expect(words.some((each) => each.startsWith('new · '))).toBe(true);
+  for (const text of ['masks', '+', 'masks values', '+ added since the earlier time', 'indirect: filters, joins, groups or sorts', 'columns unknown: the job reports only datasets'])
+    expect(words).toContain(text);
+  expect(words).not.toContain('− removed since then');
+  expect(words.some((each) => each.startsWith('added · '))).toBe(true);
   const masks = [...document.querySelectorAll('g path')].find((path) => path.textContent.includes('(masks)'));
   expect(masks?.getAttribute('stroke')).toBe('#56d364');
   expect(document.querySelector('rect')?.getAttribute('fill')).toBe('#0d1117');
@@ -179,7 +179,7 @@ test('a saved graph has what the screen shows: title, moment, masks, counts, mar
 
 test('a caption says what is drawn, of which moment, and against which', () => {
   const view = { namespace: 's3://lake', dataset: 'a/b', column: 'c', asOf: '2026-03-01T00:00:00Z', since: '2026-02-01T00:00:00Z', every: false, mode: 'any', target: { dataset: '', column: '' } };
-  expect(captionOf(view as View, 'c in a/b', new Date('2026-11-23T10:00:00Z')).said).toBe(
+  expect(captionOf(view as View, 'c in a/b', new Date('2026-11-23T10:00:00Z')).subtitle).toBe(
     's3://lake/a/b · as of 2026-03-01 00:00:00 UTC, saved 2026-11-23 10:00:00 UTC · compared with 2026-02-01 00:00:00 UTC · values, filters, joins and groups',
   );
 });
@@ -208,10 +208,10 @@ test('stops name what jobs do not report, and what may be connected', () => {
     { ...stop, dataset: 'raw/orders', reason: 'not_completed', runs: [failed] },
     ...['a', 'b', 'c', 'd'].map((dataset) => ({ ...stop, dataset, reason: 'no_columns' as const })),
   ])).toEqual([
-    'It may go on behind a, b, c and 1 more, where jobs name no columns.',
+    'Lineage may continue beyond a, b, c and 1 more, where jobs report no columns.',
     'gold/total is written by load, which reports no input.',
     'raw/orders is read by load, which reports no output.',
-    'A run of nightly at raw/orders is FAIL, so what it read and wrote is not known. Wait for its end, or run the job again.',
-    'May be connected within one application: gold/total and raw/orders.',
+    'A run of nightly at raw/orders is FAIL, so its inputs and outputs are unknown. Wait until it ends, or run the job again.',
+    'One application read and wrote these tables, so they may be connected: gold/total and raw/orders.',
   ]);
 });

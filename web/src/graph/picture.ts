@@ -1,4 +1,4 @@
-// What is drawn: tables or groups with columns, and edges between them. Pure: made of the API's answers.
+// The model of a graph: boxes with columns, and edges between them, built from answers of the API.
 import type { Answer, Schemas } from '../api/client';
 import { count } from '../parts/format';
 
@@ -6,40 +6,40 @@ export type Change = 'added' | 'removed' | undefined;
 
 export interface PictureColumn {
   name: string;
-  /** Edges from the asked column; below 0 it feeds it. */
+  /** Number of edges from the selected column; negative upstream. */
   distance: number;
   subject: boolean;
-  /** Every way between it and the asked one has a step that masks; of its own values this says nothing. */
+  /** Every path between this column and the selected one has a masking step. Its own values may be unmasked. */
   maskedOnTheWay: boolean;
   change?: Change;
 }
 
 export interface PictureTable {
   id: string;
-  /** stack, chain: tables that are folded, side by side or one after the other. */
+  /** stack: folded siblings; chain: folded consecutive tables. */
   kind: 'table' | 'group' | 'job' | 'stack' | 'chain';
   namespace: string;
   name: string;
-  /** What people call it, where that is not its canonical name. */
+  /** The display name, if it differs from the canonical name. */
   display?: string | undefined;
   columns: readonly PictureColumn[];
-  /** Columns that are there but not in `columns`. */
+  /** Number of further columns that are not in `columns`. */
   more: number;
   distance: number;
   moreUp: number;
   moreDown: number;
   columnLineage: boolean;
   subject: boolean;
-  /** Of a job: what it is, and how many it stands for. */
+  /** Only jobs: the granularity level, and the number of jobs in this box. */
   level?: string;
   jobs?: number;
-  /** Of a group: how many datasets, and edges between them. */
+  /** Only groups: the number of datasets, and of edges between them. */
   datasets?: number;
   inside?: number;
-  /** Of a stack or a chain: what is folded. */
+  /** Only stacks and chains: the folded boxes. */
   members?: readonly PictureTable[];
-  /** No edge of this picture leads from or to it. */
-  alone?: boolean;
+  /** The box has no edges. */
+  isolated?: boolean;
   change?: Change;
 }
 
@@ -51,15 +51,15 @@ export interface PictureEdge {
   toColumn?: string;
   indirect: boolean;
   masked: boolean;
-  /** Nobody says which columns. */
+  /** The columns are unknown. */
   opaque: boolean;
-  /** One job waits for another; no data need pass. */
+  /** Control flow: one job waits for the other, with or without data flow. */
   control?: boolean;
-  /** Edges that this one stands for. */
+  /** Number of edges merged into this one. */
   many: number;
   jobs: readonly Schemas['Job'][];
   change?: Change;
-  /** Drawn only where one of its ends is chosen: there are too many, and others stand for more. */
+  /** Drawn only if one of its ends is selected, because the graph is dense and other edges are heavier. */
   weak?: boolean;
 }
 
@@ -69,10 +69,10 @@ export interface Picture {
   truncated: boolean;
 }
 
-type Around = Answer<'lineage'>;
+type LineageAnswer = Answer<'lineage'>;
 
-/** What lies around a dataset or a column; with a column only related columns stay, nearest first. */
-export function pictureOf(answer: Around): Picture {
+/** The neighbourhood of a dataset or a column. For a column, tables list only related columns, nearest first. */
+export function pictureOf(answer: LineageAnswer): Picture {
   const asksColumn = answer.subject.column !== null;
   const ids = answer.tables.map((table) => tableId(table.namespace, table.dataset));
   const related = new Map<number, PictureColumn[]>();
@@ -89,17 +89,17 @@ export function pictureOf(answer: Around): Picture {
       id: ids[at] ?? '', kind: 'table', namespace: table.namespace, name: table.dataset, display: table.display_name, columns,
       more: Math.max(0, table.columnCount - columns.length), distance: table.distance,
       moreUp: table.moreUp, moreDown: table.moreDown, subject: table.distance === 0,
-      columnLineage: table.columnLineage || (!written.has(at) && !table.moreUp), // what nobody writes lacks none
+      columnLineage: table.columnLineage || (!written.has(at) && !table.moreUp), // a table without writers does not lack column lineage
     }; // prettier-ignore
   });
   const edges = asksColumn ? [...columnEdges(answer, ids), ...onwardEdges(answer, ids)] : tableEdges(answer.tableEdges, ids);
   return { tables, edges, truncated: answer.truncated };
 }
 
-/** How a column says it, in every form in which a picture is shown. */
+/** The mark of such a column, on the screen and in saved pictures. */
 export const MASKED_ON_THE_WAY = 'masked on the way';
 
-/** What is written at an edge, empty where nothing is. */
+/** The label of an edge; may be empty. */
 export function edgeWords(edge: PictureEdge): string {
   const change = edge.change === 'added' ? '+' : edge.change === 'removed' ? '−' : '';
   return change + [edge.many > 1 ? count(edge.many) : '', edge.masked ? 'masks' : ''].filter(Boolean).join(' ');
@@ -113,7 +113,7 @@ function sortedColumns(columns: readonly PictureColumn[]): PictureColumn[] {
   return [...columns].sort((a, b) => Math.abs(a.distance) - Math.abs(b.distance) || a.name.localeCompare(b.name));
 }
 
-function columnEdges(answer: Around, ids: readonly string[]): PictureEdge[] {
+function columnEdges(answer: LineageAnswer, ids: readonly string[]): PictureEdge[] {
   return answer.columnEdges.flatMap((edge) => {
     const [from, to] = [answer.columns[edge.from], answer.columns[edge.to]];
     if (!from || !to) return [];
@@ -124,12 +124,12 @@ function columnEdges(answer: Around, ids: readonly string[]): PictureEdge[] {
   });
 }
 
-/** Where lineage goes on without columns. */
-function onwardEdges(answer: Around, ids: readonly string[]): PictureEdge[] {
+/** The edges without known columns. */
+function onwardEdges(answer: LineageAnswer, ids: readonly string[]): PictureEdge[] {
   return tableEdges(answer.tableEdges.filter((edge) => !edge.columns), ids);
 }
 
-function tableEdges(edges: Around['tableEdges'], ids: readonly string[]): PictureEdge[] {
+function tableEdges(edges: LineageAnswer['tableEdges'], ids: readonly string[]): PictureEdge[] {
   return edges.map((edge) => {
     const ends = { from: ids[edge.from] ?? '', to: ids[edge.to] ?? '' };
     return { ...ends, id: edgeId(ends), indirect: false, masked: false, opaque: !edge.columns, many: 1, jobs: edge.jobs };
@@ -140,7 +140,7 @@ export function edgeId(ends: { from: string; to: string; fromColumn?: string; to
   return JSON.stringify([ends.from, ends.fromColumn ?? '', ends.to, ends.toColumn ?? '', ...(ends.control ? ['control'] : [])]);
 }
 
-/** The map of groups. */
+/** Convert the map of groups to a picture. */
 export function mapOf(answer: Answer<'graph'>): Picture {
   return {
     tables: answer.nodes.map((node) => ({

@@ -1,9 +1,9 @@
-// Hide what lies behind a table, on one side: what no other way leads to from the asked one.
+// Hides the tables behind a folded table, unless another path connects them with the subject.
 import type { Picture } from './picture';
 
 export type Side = 'up' | 'down';
 
-/** Leave out what only tables folded on a side lead to; `folds`: ids led by their side, such as `up:dataset:…`. */
+/** Remove the tables that are reachable only through folded tables. folds: ids with their side, such as `up:dataset:…`. */
 export function prune(picture: Picture, folds: ReadonlySet<string>): Picture {
   const start = picture.tables.find((table) => table.subject);
   if (!folds.size || !start) return picture;

@@ -1,4 +1,4 @@
-// In which layer a box stands: every edge leads to a later one, but for those that close a circle.
+// Assigns boxes to layers so that every edge leads to a later layer, except edges that close a cycle.
 
 export interface Ranked {
   ins: Ranked[];
@@ -6,7 +6,7 @@ export interface Ranked {
   layer: number;
 }
 
-/** Set the layers: as early as what comes before allows, then as near as possible to what follows. */
+/** Set the layers: as early as predecessors allow, then as close as possible to successors. */
 export function rank(vertices: readonly Ranked[]): void {
   const sorted = topological(vertices);
   const place = new Map(sorted.map((vertex, at) => [vertex, at]));
@@ -21,7 +21,7 @@ export function rank(vertices: readonly Ranked[]): void {
   }
 }
 
-/** Depth first, from what nothing leads to; an edge against this order closes a circle. */
+/** Sort depth first, starting with vertices without incoming edges. An edge against this order closes a cycle. */
 function topological(vertices: readonly Ranked[]): Ranked[] {
   const seen = new Set<Ranked>();
   const left: Ranked[] = [];

@@ -1,12 +1,13 @@
-// What is saved of a picture: its boxes and edges as they are laid out, what it shows above, what lines mean below.
+// Builds the drawing of a saved picture: boxes and edges as laid out, with a title above and a legend below.
 import { LEGEND_OF_HEALTH, SIGNS } from '../parts/signs';
 import type { Badge } from './badges';
 import { frame, lineOf as strokeOf, type Caption, type Colours } from './frame';
-import type { Layout, Point } from './layout';
+import { boundingBox, type Box, type Point } from './geometry';
+import type { Layout } from './layout';
 import { lineOf } from './line';
 import type { Drawing, Mark } from './marks';
 import { edgeWords, MASKED_ON_THE_WAY, type Picture, type PictureEdge, type PictureTable } from './picture';
-import { around, HEAD, hiddenColumns, ROW, shownColumns, type Box } from './shape';
+import { HEAD, hiddenColumns, ROW, shownColumns } from './shape';
 import { cut } from './svgText';
 import { headingOf, subtitleOf } from './words';
 
@@ -20,14 +21,14 @@ export interface ToSave {
   /** Tables that show all their columns. */
   opened: ReadonlySet<string>;
   caption: Caption;
-  /** Of the page. */
+  /** The colours of the page. */
   colours: Colours;
-  /** How boxes fare, by their ids. */
+  /** Health badges by box id. */
   badges: ReadonlyMap<string, Badge>;
 }
 
 export function drawingOf({ picture, layout: { places, routes }, opened, caption, colours, badges }: ToSave): Drawing {
-  const boxes = around([...places.values()]);
+  const boxes = boundingBox([...places.values()]);
   const notes = [...(caption.notes ?? []), ...(badges.size ? [LEGEND_OF_HEALTH] : [])];
   const framed = frame(picture, { ...caption, notes }, colours, { width: boxes.x + boxes.width, height: boxes.y + boxes.height });
   const [width, height] = [Math.ceil(framed.width) + 2 * MARGIN, Math.ceil(framed.height) + 2 * MARGIN];
@@ -39,7 +40,7 @@ export function drawingOf({ picture, layout: { places, routes }, opened, caption
   });
   const paper: Mark = { kind: 'rectangle', x: -MARGIN, y: -MARGIN, width, height, fill: colours.bg };
   const inside: Mark = { kind: 'group', down: framed.top, marks: [...edges.flatMap(({ path }) => path), ...nodes, ...edges.flatMap(({ label }) => label)] };
-  return { title: `${cut(caption.title, LONGEST)}. ${cut(caption.said, LONGEST)}`, x: -MARGIN, y: -MARGIN, width, height, marks: [paper, ...framed.marks, inside] };
+  return { title: `${cut(caption.title, LONGEST)}. ${cut(caption.subtitle, LONGEST)}`, x: -MARGIN, y: -MARGIN, width, height, marks: [paper, ...framed.marks, inside] };
 }
 
 function edgeMarks(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>, route: readonly Point[] | undefined, colours: Colours): Record<'path' | 'label', Mark[]> {
@@ -51,26 +52,26 @@ function edgeMarks(edge: PictureEdge, tables: ReadonlyMap<string, PictureTable>,
   return { path: [{ kind: 'path', d: line.path, title, ...stroke }], label: edgeLabel(edgeWords(edge), line.label, stroke.stroke, colours) };
 }
 
-function edgeLabel(said: string, { x, y }: Point, stroke: string, colours: Colours): Mark[] {
-  if (!said) return [];
-  const width = 12 + 6 * said.length;
+function edgeLabel(text: string, { x, y }: Point, stroke: string, colours: Colours): Mark[] {
+  if (!text) return [];
+  const width = 12 + 6 * text.length;
   return [
     { kind: 'rectangle', x: x - width / 2, y: y - 8, width, height: 16, radius: 8, fill: colours.panel, stroke },
-    { kind: 'words', x, y: y + 4, said, size: 10, anchor: 'middle', fill: stroke },
+    { kind: 'words', x, y: y + 4, text, size: 10, anchor: 'middle', fill: stroke },
   ];
 }
 
-/** On the upper edge of its box, to the right, as on the screen. */
-function badgeMark({ status, said, told }: Badge, box: Box, colours: Colours): Mark {
-  const words = [SIGNS[status], said].filter(Boolean).join(' ');
+/** A badge on the upper right edge of its box, as on the screen. */
+function badgeMark({ status, label, detail }: Badge, box: Box, colours: Colours): Mark {
+  const words = [SIGNS[status], label].filter(Boolean).join(' ');
   const stroke = { failed: colours.bad, late: colours.warn, stale: colours.warn, ok: colours.good, unknown: colours.dim }[status];
   const [width, right] = [10 + 7 * words.length, box.x + box.width - 6];
   return {
     kind: 'group',
-    title: `${said || status}: ${cut(told, LONGEST)}`,
+    title: `${label || status}: ${cut(detail, LONGEST)}`,
     marks: [
       { kind: 'rectangle', x: right - width, y: box.y - 9, width, height: 18, radius: 9, fill: colours.panel, stroke },
-      { kind: 'words', x: right - width / 2, y: box.y + 4, said: words, anchor: 'middle', fill: stroke },
+      { kind: 'words', x: right - width / 2, y: box.y + 4, text: words, anchor: 'middle', fill: stroke },
     ],
   };
 }
@@ -81,20 +82,20 @@ function tableMark(table: PictureTable, { x, y, width, height }: Box, open: bool
   const rows = shownColumns(table, open).flatMap((column, at): Mark[] => {
     const [mark, below] = [column.subject ? '● ' : '', y + HEAD + at * ROW + 15];
     const fill = column.change ? changed[column.change] : colours.text;
-    const name: Mark = { kind: 'words', x: x + 10, y: below, said: mark + cut(column.name, column.maskedOnTheWay ? CHARACTERS / 2 : CHARACTERS), fill };
-    const aside: Mark = { kind: 'words', x: x + width - 8, y: below, said: MASKED_ON_THE_WAY, size: 9, anchor: 'end', fill: colours.good };
+    const name: Mark = { kind: 'words', x: x + 10, y: below, text: mark + cut(column.name, column.maskedOnTheWay ? CHARACTERS / 2 : CHARACTERS), fill };
+    const aside: Mark = { kind: 'words', x: x + width - 8, y: below, text: MASKED_ON_THE_WAY, size: 9, anchor: 'end', fill: colours.good };
     return column.maskedOnTheWay ? [name, aside] : [name];
   });
   const hidden = hiddenColumns(table, open);
-  const more: Mark[] = hidden > 0 ? [{ kind: 'words', x: x + 10, y: y + height - 9, said: `${hidden} more columns`, fill: colours.dim }] : [];
+  const more: Mark[] = hidden > 0 ? [{ kind: 'words', x: x + 10, y: y + height - 9, text: `${hidden} more columns`, fill: colours.dim }] : [];
   return {
     kind: 'group',
     title: `${table.namespace}/${table.name}`,
     marks: [
       { kind: 'rectangle', x, y, width, height, radius: 6, fill: colours.panel, stroke, strokeWidth: table.subject ? 2 : 1 },
       { kind: 'rectangle', x, y, width, height: HEAD, radius: 6, fill: colours.head },
-      { kind: 'words', x: x + 10, y: y + 20, said: cut(headingOf(table), CHARACTERS), bold: true, fill: colours.text },
-      { kind: 'words', x: x + 10, y: y + 37, said: cut(subtitleOf(table), CHARACTERS + 6), size: 10, fill: colours.dim },
+      { kind: 'words', x: x + 10, y: y + 20, text: cut(headingOf(table), CHARACTERS), bold: true, fill: colours.text },
+      { kind: 'words', x: x + 10, y: y + 37, text: cut(subtitleOf(table), CHARACTERS + 6), size: 10, fill: colours.dim },
       ...rows,
       ...more,
     ],

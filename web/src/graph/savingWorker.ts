@@ -1,11 +1,11 @@
-// Drawing and painting what is saved, in a thread of its own: a picture of thousands of boxes takes a second.
+// Renders saved pictures in a worker, because thousands of boxes take a second.
 import { pngOf } from './painting';
 import { drawingOf, type ToSave } from './saved';
 import { svgOf } from './svg';
 
 export type Form = 'svg' | 'png';
 
-/** fault: what to tell the user. */
+/** fault: the error message for the user. */
 export type Saved = { file: Blob } | { fault: string };
 
 async function fileOf(form: Form, wanted: ToSave): Promise<Blob> {
@@ -14,6 +14,6 @@ async function fileOf(form: Form, wanted: ToSave): Promise<Blob> {
 }
 
 addEventListener('message', ({ data: { form, wanted } }: MessageEvent<{ form: Form; wanted: ToSave }>) => {
-  const told = (saved: Saved) => postMessage(saved);
-  fileOf(form, wanted).then((file) => told({ file }), (fault: unknown) => told({ fault: fault instanceof Error ? fault.message : String(fault) }));
+  const reply = (saved: Saved) => postMessage(saved);
+  fileOf(form, wanted).then((file) => reply({ file }), (fault: unknown) => reply({ fault: fault instanceof Error ? fault.message : String(fault) }));
 });

@@ -1,4 +1,4 @@
-// A drawing as an SVG file of its own: no script, no style from outside, every name escaped.
+// Renders a drawing as a self-contained SVG file, without scripts and external styles. All names are escaped.
 import { FONT, TEXT_PX, type Drawing, type Mark } from './marks';
 import { escaped } from './svgText';
 
@@ -13,10 +13,10 @@ const titleOf = (title: string | undefined): string => (title === undefined ? ''
 
 type Value = string | number | false | undefined;
 
-/** An element; what has no value is left out. */
+/** Format an element. Attributes without a value are left out. */
 function element(name: string, attributes: Readonly<Record<string, Value>>, inside: string): string {
-  const said = Object.entries(attributes).map(([key, value]) => (value === undefined || value === false ? '' : ` ${key}="${value}"`));
-  return `<${name}${said.join('')}>${inside}</${name}>`;
+  const attributeText = Object.entries(attributes).map(([key, value]) => (value === undefined || value === false ? '' : ` ${key}="${value}"`));
+  return `<${name}${attributeText.join('')}>${inside}</${name}>`;
 }
 
 function written(mark: Mark): string {
@@ -31,8 +31,8 @@ function written(mark: Mark): string {
     case 'path':
       return element('path', { d: mark.d, fill: 'none', stroke: mark.stroke, 'stroke-width': mark.width, 'stroke-dasharray': mark.dash }, title);
     case 'words': {
-      const { x, y, fill, size, bold, anchor, said } = mark;
-      return element('text', { x, y, 'font-size': size, 'font-weight': bold && 600, 'text-anchor': anchor, fill }, title + escaped(said));
+      const { x, y, fill, size, bold, anchor, text } = mark;
+      return element('text', { x, y, 'font-size': size, 'font-weight': bold && 600, 'text-anchor': anchor, fill }, title + escaped(text));
     }
   }
 }

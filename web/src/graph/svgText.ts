@@ -1,5 +1,5 @@
-// Text inside an SVG: escaped, cut to what a box holds, with characters that are not seen shown.
-import { visible } from '../shown/odd';
+// Text in an SVG: escaped, shortened to fit a box, with invisible characters made visible.
+import { visible } from '../shown/invisible';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
 const LETTERS = new Intl.Segmenter();
@@ -8,7 +8,7 @@ export function escaped(text: string): string {
   return visible(text).replace(/[&<>"']/g, (each) => ENTITIES[each] ?? '');
 }
 
-/** Cut a text to so many letters, as people count them. */
+/** Shorten a text to at most `most` graphemes. */
 export function cut(text: string, most: number): string {
   const letters = [...LETTERS.segment(text.slice(0, 20 * most))];
   return letters.length > most ? `${text.slice(0, letters[most - 1]?.index)}…` : text;

@@ -1,49 +1,49 @@
 import { useEffect, useState } from 'react';
 
-import { drafting, type Drafted, type Wanted } from './drafting';
+import { createLayoutPipeline, type LayoutResponse, type LayoutRequest } from './layoutPipeline';
 import type { Folding } from './fold';
 import type { Layout } from './layout';
 import type { Picture } from './picture';
 
-export interface Laid extends Layout {
-  /** What is drawn of the whole. */
+export interface GraphLayout extends Layout {
+  /** The folded picture. */
   picture: Picture;
 }
 
 let worker: Worker | undefined;
-let turns = 0;
+let requestCount = 0;
 
-/** Fold and lay out in the worker; in the page where the worker is not to be had. */
-function inWorker(wanted: Omit<Wanted, 'turn'>, done: (drafted: Drafted) => void): void {
+/** Fold and lay out in the worker, or in the page if the worker cannot be loaded. */
+function inWorker(wanted: Omit<LayoutRequest, 'requestId'>, done: (response: LayoutResponse) => void): void {
   worker ??= new Worker(new URL('./layoutWorker.ts', import.meta.url), { type: 'module' });
-  const [asked, turn] = [worker, (turns += 1)];
-  const answered = ({ data }: MessageEvent<Drafted>) => data.turn === turn && ended(data);
+  const [current, requestId] = [worker, (requestCount += 1)];
+  const answered = ({ data }: MessageEvent<LayoutResponse>) => data.requestId === requestId && ended(data);
   const failed = () => {
-    worker = undefined; // the next one tries again
-    ended(drafting()({ ...wanted, turn }));
+    worker = undefined; // the next request starts a new worker
+    ended(createLayoutPipeline()({ ...wanted, requestId }));
   };
-  function ended(drafted: Drafted): void {
-    asked.removeEventListener('message', answered);
-    asked.removeEventListener('error', failed);
-    done(drafted);
+  function ended(response: LayoutResponse): void {
+    current.removeEventListener('message', answered);
+    current.removeEventListener('error', failed);
+    done(response);
   }
-  asked.addEventListener('message', answered);
-  asked.addEventListener('error', failed);
-  asked.postMessage({ ...wanted, turn });
+  current.addEventListener('message', answered);
+  current.addEventListener('error', failed);
+  current.postMessage({ ...wanted, requestId });
 }
 
-/** Draw a picture up anew when it, what is folded or what is opened changes; until then the last one stays. */
-export function useLayout(whole: Picture | undefined, folding: Folding | undefined, opened: ReadonlySet<string>): Laid | undefined {
-  const [laid, setLaid] = useState<Laid & { laidIn: number }>();
+/** Compute the layout when the picture, the folding or the opened tables change. Returns the previous layout until then. */
+export function useLayout(whole: Picture | undefined, folding: Folding | undefined, opened: ReadonlySet<string>): GraphLayout | undefined {
+  const [layout, setLayout] = useState<GraphLayout & { layoutRequest: number }>();
   useEffect(() => {
     if (!whole) return undefined;
     let wanted = true;
-    inWorker({ whole, folding, opened }, ({ picture, layout, laidIn }) => {
-      if (wanted) setLaid((before) => (before?.laidIn === laidIn ? { ...before, picture } : { ...layout, picture, laidIn }));
+    inWorker({ whole, folding, opened }, ({ picture, layout, layoutRequest }) => {
+      if (wanted) setLayout((before) => (before?.layoutRequest === layoutRequest ? { ...before, picture } : { ...layout, picture, layoutRequest }));
     });
     return () => {
       wanted = false;
     };
   }, [whole, folding, opened]);
-  return laid;
+  return layout;
 }

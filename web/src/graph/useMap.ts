@@ -1,44 +1,44 @@
-// The map of groups; a group that holds all there is says nothing, so it is opened, twice at most: from namespace to schema.
-import { Refused, type Answer } from '../api/client';
+// The map of groups. If one group contains all datasets, the page opens it, at most twice: from namespace to schema.
+import { ApiError, type Answer } from '../api/client';
 import { useQuestion } from '../api/hooks';
-import { mapAsked } from './mapAsked';
+import { mapParameters } from './mapParameters';
 import type { View } from './view';
 
 type Map = Answer<'graph'>;
 
 interface Found {
   map: Map | undefined;
-  /** The same at the earlier moment that it is compared with. */
+  /** The map at the earlier time, for a comparison. */
   before: Map | undefined;
   error: Error | null;
-  /** Groups that were alone. */
+  /** Groups that the page opened automatically. */
   opened: readonly string[];
 }
 
 export function useMap(view: View, enabled: boolean): Found {
-  const outer = useQuestion('graph', mapAsked(view, view.asOf), { enabled });
-  const first = aloneIn(outer.data);
-  const inner = useQuestion('graph', mapAsked(view, view.asOf, first), { enabled: enabled && first.length > 0 });
-  const second = first.length && isOfNow(inner) ? aloneIn(inner.data) : [];
-  const innermost = useQuestion('graph', mapAsked(view, view.asOf, [...first, ...second]), { enabled: enabled && second.length > 0 });
+  const outer = useQuestion('graph', mapParameters(view, view.asOf), { enabled });
+  const first = soleGroupIn(outer.data);
+  const inner = useQuestion('graph', mapParameters(view, view.asOf, first), { enabled: enabled && first.length > 0 });
+  const second = first.length && isCurrent(inner) ? soleGroupIn(inner.data) : [];
+  const innermost = useQuestion('graph', mapParameters(view, view.asOf, [...first, ...second]), { enabled: enabled && second.length > 0 });
   const [found, opened] = second.length && canShow(innermost) ? [innermost, [...first, ...second]] : first.length && canShow(inner) ? [inner, first] : [outer, []];
-  const waits = [first.length && inner, second.length && innermost].some((each) => each && !each.error && !isOfNow(each));
-  const earlier = useQuestion('graph', mapAsked(view, view.since, opened), { enabled: enabled && view.since !== '' && !waits });
-  const before = earlier.error instanceof Refused && earlier.error.status === 404 ? NOTHING : earlier.data; // no group of that name was there
+  const waits = [first.length && inner, second.length && innermost].some((each) => each && !each.error && !isCurrent(each));
+  const earlier = useQuestion('graph', mapParameters(view, view.since, opened), { enabled: enabled && view.since !== '' && !waits });
+  const before = earlier.error instanceof ApiError && earlier.error.status === 404 ? NOTHING : earlier.data; // the group did not exist then
   return { map: waits ? undefined : found.data, before, error: outer.error, opened };
 }
 
 const NOTHING: Map = { groups: 'namespace', nodes: [], edges: [], totalCount: 0, hidden: 0, truncated: false };
 
-type Asked = Pick<ReturnType<typeof useQuestion<'graph'>>, 'data' | 'isPlaceholderData'>;
+type GraphQuery = Pick<ReturnType<typeof useQuestion<'graph'>>, 'data' | 'isPlaceholderData'>;
 
-const isOfNow = ({ data, isPlaceholderData }: Asked): boolean => data !== undefined && !isPlaceholderData;
+const isCurrent = ({ data, isPlaceholderData }: GraphQuery): boolean => data !== undefined && !isPlaceholderData;
 
-/** What is in it can be drawn as a whole. */
-const canShow = (asked: Asked): boolean => isOfNow(asked) && asked.data?.truncated === false;
+/** Whether the content of the opened group can be drawn completely. */
+const canShow = (query: GraphQuery): boolean => isCurrent(query) && query.data?.truncated === false;
 
-/** The group that holds all there is, if one does. */
-export function aloneIn(map: Map | undefined): string[] {
+/** The id of the group that contains all datasets, if there is one. */
+export function soleGroupIn(map: Map | undefined): string[] {
   const [only] = map?.nodes ?? [];
   return map?.totalCount === 1 && only?.kind === 'group' ? [only.id] : [];
 }

@@ -1,4 +1,4 @@
-// Saving what is laid out as SVG or PNG, with how each box fares.
+// Saves a graph as SVG or PNG, with health badges.
 import { useState } from 'react';
 
 import { download, fileName } from '../parts/csv';
@@ -6,23 +6,23 @@ import { badgesOf, type Badge } from './badges';
 import { coloursOf, type Caption } from './frame';
 import type { ToSave } from './saved';
 import type { Form, Saved } from './savingWorker';
-import type { Laid } from './useLayout';
+import type { GraphLayout } from './useLayout';
 
-/** captionOf: what stands around a picture that is saved now; parts: of the file's name. */
-export function useSaving(laid: Laid | undefined, opened: ReadonlySet<string>, captionOf: (saved: Date) => Caption, parts: readonly string[], ofMany: ReadonlyMap<string, Badge>) {
+/** captionOf: returns the caption for a time of saving; parts: the parts of the file name. */
+export function useSaving(layout: GraphLayout | undefined, opened: ReadonlySet<string>, captionOf: (saved: Date) => Caption, parts: readonly string[], groupBadges: ReadonlyMap<string, Badge>) {
   const [unsaved, setUnsaved] = useState<Error>();
   const save = async (form: Form) => {
-    if (!laid) return;
-    const { picture, ...layout } = laid;
-    const [now, badges] = [new Date(), await badgesOf(picture, ofMany)];
-    download(fileName(parts, now, form), await fileOf(form, { picture, layout, opened, caption: captionOf(now), colours: coloursOf(document.documentElement), badges }));
+    if (!layout) return;
+    const { picture, places, routes } = layout;
+    const [now, badges] = [new Date(), await badgesOf(picture, groupBadges)];
+    download(fileName(parts, now, form), await fileOf(form, { picture, layout: { places, routes }, opened, caption: captionOf(now), colours: coloursOf(document.documentElement), badges }));
   };
   return { unsaved, save: (form: Form) => void save(form).then(() => setUnsaved(undefined), setUnsaved) };
 }
 
-const NOT_LOADED = 'What draws the file did not come. Is Headwater there? Save it again.';
+const NOT_LOADED = 'The code that saves pictures could not be loaded. Check that Headwater is running, and save again.';
 
-/** Have the file made by a worker, which ends with it. */
+/** Render the file in a worker, which stops afterwards. */
 async function fileOf(form: Form, wanted: ToSave): Promise<Blob> {
   const worker = new Worker(new URL('./savingWorker.ts', import.meta.url), { type: 'module' });
   try {

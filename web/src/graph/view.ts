@@ -1,4 +1,4 @@
-// What the lineage page shows, read from its address and changed there.
+// The state of the lineage page, stored in its address.
 import { useMemo } from 'react';
 
 import { granularityOf, type Granularity } from '../parts/granularity';
@@ -10,22 +10,22 @@ import type { PictureTable } from './picture';
 export const ALL = 1_000;
 const FAR = 1;
 
-export interface View extends Pick<Asked, 'namespace' | 'dataset' | 'column' | 'up' | 'down' | 'mode' | 'asOf'> {
+export interface View extends Pick<LineageParameters, 'namespace' | 'dataset' | 'column' | 'up' | 'down' | 'mode' | 'asOf'> {
   every: boolean;
   group: Level;
   opened: ReadonlySet<string>;
   folds: ReadonlySet<string>;
-  /** What is drawn although it would be stacked, and pairs of tables between which all is folded. */
+  /** Pinned tables, and pairs of tables with everything between them folded. */
   folding: Folding;
-  /** Nothing is stacked. */
+  /** Do not fold. */
   whole: boolean;
-  /** Jobs are boxes of their own. */
+  /** Draw jobs as boxes. */
   jobs: boolean;
   since: string;
   target: { namespace: string; dataset: string; column: string };
-  /** What the `lineage` question is asked with, now and then. */
-  asked: Asked;
-  earlier: Asked;
+  /** The parameters of the question `lineage`; `earlier` are those at the time to compare with. */
+  parameters: LineageParameters;
+  earlier: LineageParameters;
   lens: Readonly<Record<string, string>>;
   about: string;
   change: (changes: Readonly<Record<string, string | number>>) => void;
@@ -37,7 +37,7 @@ export interface View extends Pick<Asked, 'namespace' | 'dataset' | 'column' | '
   foldBetween: (from: string, to: string) => void;
 }
 
-interface Asked {
+interface LineageParameters {
   namespace: string;
   dataset: string;
   column: string;
@@ -61,7 +61,7 @@ export function useView(): View {
     const every = state.get('view') === 'all';
     const [asOf, since] = [state.get('asOf'), state.get('since')];
     const view = every ? 'all' : '';
-    const asked = {
+    const parameters = {
       namespace, dataset, column, up: far('up'), down: far('down'), mode, view, asOf, limit: column ? 5_000 : 2_000,
       granularity: granularityOf(state.get('granularity')), system: state.get('system') === 'true' ? 'true' : '',
     }; // prettier-ignore
@@ -69,8 +69,8 @@ export function useView(): View {
     const pairs = between.flatMap((pair) => pairOf(pair));
     const target = { namespace: state.get('toNamespace'), dataset: state.get('toDataset'), column: state.get('toColumn') };
     return {
-      namespace, dataset, column, up: asked.up, down: asked.down, mode, every, group, asOf, since, target, asked,
-      earlier: { ...asked, asOf: since },
+      namespace, dataset, column, up: parameters.up, down: parameters.down, mode, every, group, asOf, since, target, parameters,
+      earlier: { ...parameters, asOf: since },
       opened: new Set(opened), folds: new Set(folds), folding: { pinned: new Set(pinned), between: pairs },
       whole: state.get('stacks') === 'open', jobs: state.get('jobs') === 'nodes' && column === '', lens: { view, asOf },
       about: JSON.stringify([namespace, dataset, column, group, target, opened.length]),
@@ -89,7 +89,7 @@ export function useView(): View {
   }, [state]);
 }
 
-/** Two ids as the address has them; what is none is left out. */
+/** Parse a pair of ids from the address; empty if it is not valid. */
 function pairOf(text: string): [string, string][] {
   try {
     const [from, to] = JSON.parse(text) as unknown[];

@@ -1,4 +1,4 @@
-// How producers are pointed at this Headwater: what to copy, an event to try with, and what comes in.
+// How to connect producers to this server: settings to copy, a test event, and the events that arrive.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
@@ -15,13 +15,13 @@ import { useAddressState } from '../parts/useAddressState';
 
 export function Connect() {
   return (
-    <Page title="Connect" hint="What to copy, with the address of this server. YOUR_KEY is a key with the role write; a Headwater without keys reads none.">
+    <Page title="Connect" hint="Copy the settings for your producer. They contain the address of this server. Replace YOUR_KEY with a key that has the role write; if this server has no keys, leave it out.">
       <FirstRun />
     </Page>
   );
 }
 
-/** What an empty lake shows; it stays when the first event comes, which is what one waits for here. */
+/** Set-up instructions for an empty lake. They stay visible when the first event arrives, so that the user sees it. */
 export function WhileEmpty({ isIdle }: { isIdle: boolean }) {
   const [shown, show] = useState(false);
   const { data } = useQuestion('events', { limit: 1 }, { enabled: isIdle && !shown });
@@ -30,7 +30,7 @@ export function WhileEmpty({ isIdle }: { isIdle: boolean }) {
 }
 
 function FirstRun() {
-  const query = useQuestion('connect', { url: location.origin }, { staleTime: 'static' }); // what is being copied stays as it is
+  const query = useQuestion('connect', { url: location.origin }, { staleTime: 'static' }); // the text must not change while the user copies it
   return (
     <Answered query={query}>
       {(answer) => (
@@ -50,7 +50,7 @@ function Setups({ items }: { items: readonly Schemas['ProducerSetup'][] }) {
   const state = useAddressState();
   const shown = items.find((each) => each.id === state.get('producer')) ?? items[0];
   return (
-    <Section title="Point a producer here">
+    <Section title="Connect a producer">
       <p className="filters" role="group" aria-label="Producer">
         {items.map((each) => (
           <button key={each.id} type="button" className="quiet" aria-pressed={each === shown} onClick={() => state.set({ producer: each.id })}>
@@ -72,15 +72,15 @@ function Setups({ items }: { items: readonly Schemas['ProducerSetup'][] }) {
 
 function Copy({ text }: { text: string }) {
   const copy = useMutation({ mutationFn: () => navigator.clipboard.writeText(text) });
-  const said = copy.isSuccess ? 'Copied' : copy.isError ? 'The browser does not let this page copy: mark the text and press Ctrl-C' : '';
+  const message = copy.isSuccess ? 'Copied' : copy.isError ? 'The browser does not allow this page to copy. Select the text and press Ctrl-C.' : '';
   return (
     <>
-      <button type="button" onClick={() => copy.mutate()}>Copy</button> <span role="status">{said}</span>
+      <button type="button" onClick={() => copy.mutate()}>Copy</button> <span role="status">{message}</span>
     </>
   );
 }
 
-/** Posts an event with the key of this tab; the next one is another. */
+/** Send a test event with the key of this tab. Each click sends a new event. */
 function Trial({ event, another }: { event: string; another: () => void }) {
   const [answer, say] = useState<string>();
   const trial = useMutation({
@@ -95,18 +95,18 @@ function Trial({ event, another }: { event: string; another: () => void }) {
     <>
       <p>
         <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>Send a test event</button>{' '}
-        <span className="hint">of the job headwater/arrival-check, which names no dataset; it needs the role write where there are keys</span>
+        <span className="hint">Job headwater/arrival-check, without datasets. If this server has keys, your key needs the role write.</span>
       </p>
-      {answer && <p role="status"><Chip kind="added">200</Chip> It is on disk: run <Link to={to.run(answer)}><bdi>{answer}</bdi></Link>.</p>}
+      {answer && <p role="status"><Chip kind="added">200</Chip> Headwater stored the event of run <Link to={to.run(answer)}><bdi>{answer}</bdi></Link>.</p>}
       {trial.error && <Failure error={trial.error} />}
     </>
   );
 }
 
-/** The first events, as they come. */
+/** Events that have arrived since the page was opened. */
 function Arrivals() {
   const runs = useFeed().flatMap((each) => (each.kind === 'run' ? [each] : []));
-  if (runs.length === 0) return <Empty>Nothing has come in since this page was opened; what comes shows here at once.</Empty>;
+  if (runs.length === 0) return <Empty>No event has arrived since you opened this page. New events appear here immediately.</Empty>;
   return (
     <ul className="feed" aria-live="polite">
       {runs.slice(0, 10).map(({ id, value }, at) => (

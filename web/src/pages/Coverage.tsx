@@ -1,4 +1,4 @@
-// Which datasets and jobs have column lineage at all, and why the others have none.
+// Which datasets and jobs have column lineage, and why the others have none.
 import { count } from '../parts/format';
 import { ListTable } from '../parts/ListTable';
 import { DatasetLink, JobLink } from '../parts/Names';
@@ -11,16 +11,16 @@ export function Coverage() {
   const kind = state.get('kind');
   const system = state.get(SYSTEM) === 'true' ? 'true' : '';
   return (
-    <Page title="Coverage" hint="What lineage does not cover. Answers that touch these say “unknown”, or where they stop.">
+    <Page title="Coverage" hint="Datasets and jobs without complete lineage. Answers about them are “unknown”, or state where lineage stops.">
       <ListTable
-        question="coverage" asked={{ kind, ...(system && { system }) }} usual="kind" empty={({ datasets, jobs }) => (Object.keys({ ...datasets, ...jobs }).length ? 'Column lineage covers everything.' : 'No dataset and no job is known yet.')}
+        question="coverage" parameters={{ kind, ...(system && { system }) }} usual="kind" empty={({ datasets, jobs }) => (Object.keys({ ...datasets, ...jobs }).length ? 'Column lineage covers everything.' : 'There are no datasets and jobs yet.')}
         columns={[
           { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
           { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset ?? row.name, width: 'minmax(14rem, 3fr)',
             show: (row) => row.kind === 'dataset' ? <DatasetLink id={{ namespace: row.namespace, name: row.dataset ?? '' }} /> : <JobLink id={{ namespace: row.namespace, name: row.name ?? '' }} /> },
           { id: 'namespace', sort: 'namespace', title: 'Namespace', value: (row) => row.namespace, width: 'minmax(10rem, 2fr)' },
-          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(12rem, 2fr)' },
-          { id: 'unread', title: 'SQL not read', value: (row) => row.unread.join('; '), width: 'minmax(12rem, 2fr)' },
+          { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: 'minmax(12rem, 2fr)' },
+          { id: 'unread', title: 'Unparsed SQL', value: (row) => row.unread.join('; '), width: 'minmax(12rem, 2fr)' },
         ]}
       >
         {(answer) => (

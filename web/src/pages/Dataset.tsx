@@ -1,4 +1,4 @@
-// One dataset: its columns with type, tags, lineage, exposure and verdict; who reads and writes it; versions; facets.
+// One dataset: columns with type, tags, lineage, exposure and verdict; readers and writers; versions; facets.
 import { Link } from 'react-router';
 
 import type { Answer } from '../api/client';
@@ -23,23 +23,23 @@ import { aliasesOf } from './aliases';
 export function Dataset() {
   const state = useAddressState();
   const id = { namespace: state.get('namespace'), name: state.get('name') };
-  const asked = { namespace: id.namespace, dataset: id.name };
+  const parameters = { namespace: id.namespace, dataset: id.name };
   const described = useAddress<Described>(marquez.dataset(id));
   const [granularity] = useGranularity();
-  const around = useQuestion('lineage', { ...asked, up: 1, down: 1, granularity, system: 'true' });
+  const neighbourhood = useQuestion('lineage', { ...parameters, up: 1, down: 1, granularity, system: 'true' });
   return (
     <Page
       title={described.data?.displayName ?? id.name}
       hint={<bdi className="mono">{described.data?.displayName ? `${id.namespace}/${id.name}` : id.namespace}</bdi>}
-      tools={<><ContractButton asked={asked} /><Link className="button" to={to.lineage(asked)}>Lineage</Link></>}
+      tools={<><ContractButton parameters={parameters} /><Link className="button" to={to.lineage(parameters)}>Lineage</Link></>}
     >
       <Answered query={described}>
         {(dataset) => (
           <>
             <About id={id} dataset={dataset} />
-            <HealthSection asked={asked} />
+            <HealthSection parameters={parameters} />
             <Columns id={id} dataset={dataset} />
-            <Answered query={around}>{(answer) => <Jobs answer={answer} />}</Answered>
+            <Answered query={neighbourhood}>{(answer) => <Jobs answer={answer} />}</Answered>
             <Readers id={id} />
             <Changes id={id} />
             <Versions id={id} />
@@ -57,8 +57,8 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
   return (
     <dl className="about">
       {dataset.deleted && <><dt>State</dt><dd><Chip kind="fail">dropped</Chip></dd></>}
-      <dt>Also called</dt>
-      <dd>{aliases.length ? aliases.map((alias) => <bdi key={alias} className="chip mono">{alias}</bdi>) : 'nothing else'}</dd>
+      <dt>Aliases</dt>
+      <dd>{aliases.length ? aliases.map((alias) => <bdi key={alias} className="chip mono">{alias}</bdi>) : 'none'}</dd>
       <dt>First and last seen</dt>
       <dd>{time(dataset.createdAt)} – {time(dataset.updatedAt)}</dd>
     </dl>
@@ -66,17 +66,17 @@ function About({ id, dataset }: { id: Id; dataset: Described }) {
 }
 
 function Columns({ id, dataset }: { id: Id; dataset: Described }) {
-  const asked = { namespace: id.namespace, dataset: id.name };
-  const verdicts = useQuestion('unused', { ...asked, limit: 10_000 });
+  const parameters = { namespace: id.namespace, dataset: id.name };
+  const verdicts = useQuestion('unused', { ...parameters, limit: 10_000 });
   const surface = useQuestion('surface', { text: id.name, limit: 10_000 });
   const rows = columnsOf(dataset, verdicts.data?.items ?? [], surface.data);
   return (
     <Section title="Columns">
       <DataTable<ColumnRow>
-        name="columns" rows={rows} empty="No producer sent a schema of this dataset, and no lineage names a column of it."
+        name="columns" rows={rows} empty="No columns are known: no event has a schema or column lineage for this dataset."
         columns={[
           { id: 'name', title: 'Column', value: (row) => row.name, width: 'minmax(10rem, 2fr)',
-            show: (row) => <Link className="name mono" to={to.lineage({ ...asked, column: row.name })}><bdi>{row.name}</bdi></Link> },
+            show: (row) => <Link className="name mono" to={to.lineage({ ...parameters, column: row.name })}><bdi>{row.name}</bdi></Link> },
           { id: 'type', title: 'Type', value: (row) => row.type, width: 'minmax(6rem, 1fr)' },
           { id: 'tags', title: 'Tags', value: (row) => row.tags.join(' '), width: 'minmax(5rem, 1fr)',
             show: (row) => row.tags.map((tag) => <bdi key={tag} className="chip">{tag}</bdi>) },
@@ -84,10 +84,10 @@ function Columns({ id, dataset }: { id: Id; dataset: Described }) {
             show: (row) => row.exposure && <Chip kind={row.exposure}>{row.exposure}</Chip> },
           { id: 'verdict', title: 'Used', value: (row) => row.verdict, width: '7rem',
             show: (row) => row.verdict && <span title={row.reason}><Chip kind={row.verdict}>{row.verdict}</Chip></span> },
-          { id: 'from', title: 'Made of', value: (row) => row.madeOf.join(', '), width: 'minmax(12rem, 3fr)' },
+          { id: 'from', title: 'Upstream columns', value: (row) => row.madeOf.join(', '), width: 'minmax(12rem, 3fr)' },
           { id: 'description', title: 'Description', value: (row) => row.description, width: 'minmax(8rem, 2fr)' },
-          { id: 'ask', title: 'Ask', value: () => '', width: '12rem',
-            show: (row) => <ColumnQuestions column={{ ...asked, column: row.name }} /> },
+          { id: 'ask', title: 'Questions', value: () => '', width: '12rem',
+            show: (row) => <ColumnQuestions column={{ ...parameters, column: row.name }} /> },
         ]}
       />
     </Section>
@@ -102,7 +102,7 @@ function Jobs({ answer }: { answer: Answer<'lineage'> }) {
   };
   return (
     <div className="columns">
-      {([['Written by', jobs('to'), 'No reported job writes it.'], ['Read by', jobs('from'), 'No reported job reads it to write another dataset.']] as const).map(
+      {([['Written by', jobs('to'), 'No reported job writes this dataset.'], ['Read by', jobs('from'), 'No reported job reads this dataset to write another one.']] as const).map(
         ([title, found, none]) => (
           <Section key={title} title={title} tools={title === 'Read by' && <GranularitySwitch />}>
             {found.length ? <ul className="plain">{found.map((job) => <li key={job.namespace + job.name}><JobLink id={job} /></li>)}</ul> : <Empty>{none}</Empty>}
@@ -116,12 +116,12 @@ function Jobs({ answer }: { answer: Answer<'lineage'> }) {
 function Changes({ id }: { id: Id }) {
   const query = useQuestion('timeline', { namespace: id.namespace, dataset: id.name, limit: 200 });
   return (
-    <Section title="When its lineage changed">
+    <Section title="Lineage changes">
       <Answered query={query}>
         {(answer) => (
           <DataTable
             name="timeline" rows={answer.items} total={answer.totalCount} truncated={answer.truncated}
-            empty="What feeds it never changed, or no job that writes it reports what it reads."
+            empty="The upstream lineage never changed, or the jobs that write this dataset do not report what they read."
             columns={[
               { id: 'time', title: 'Time', value: (row) => time(row.time), width: '12rem' },
               { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
@@ -144,7 +144,7 @@ function Versions({ id }: { id: Id }) {
       <Answered query={query}>
         {(answer) => (
           <DataTable
-            name="versions" rows={answer.versions} total={answer.totalCount} empty="No run was seen to write it."
+            name="versions" rows={answer.versions} total={answer.totalCount} empty="No run has written this dataset."
             columns={[
               { id: 'created', title: 'First written', value: (row) => time(row.createdAt), width: '12rem' },
               { id: 'version', title: 'Version', value: (row) => row.version, width: 'minmax(12rem, 2fr)' },

@@ -1,8 +1,8 @@
-// What changed between two moments: edges of columns, and beside lineage what there is and what is said of it.
+// What changed between two times: column lineage, and tables, columns, owners, tags and jobs.
 import { useState } from 'react';
 import { Link } from 'react-router';
 
-import type { Asked, Schemas } from '../api/client';
+import type { QuestionParameters, Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from '../parts/DataTable';
 import { Code } from '../parts/Facets';
@@ -16,24 +16,24 @@ import { useAddressState } from '../parts/useAddressState';
 
 export function Diff() {
   const state = useAddressState();
-  const asked = { from: state.get('from'), to: state.get('to'), limit: 10_000 };
-  const isAsked = { enabled: asked.from !== '' };
-  const beside = useQuestion('changes', asked, isAsked);
+  const parameters = { from: state.get('from'), to: state.get('to'), limit: 10_000 };
+  const options = { enabled: parameters.from !== '' };
+  const changes = useQuestion('changes', parameters, options);
   const field = (name: 'from' | 'to', title: string) => (
     <label>
       {title}{' '}
-      <input type="datetime-local" step={1} value={fieldOf(asked[name] || null)} onChange={(event) => state.set({ [name]: isoOf(event.target.value) })} />
+      <input type="datetime-local" step={1} value={fieldOf(parameters[name] || null)} onChange={(event) => state.set({ [name]: isoOf(event.target.value) })} />
     </label>
   );
   return (
-    <Page title="Changes" hint="Times are UTC, and those of events." tools={<>{field('from', 'From')} {field('to', 'to (now if empty)')}</>}>
+    <Page title="Changes" hint="All times are event times in UTC." tools={<>{field('from', 'From')} {field('to', 'to (now if empty)')}</>}>
       <Presets />
-      {asked.from === '' ? <Empty>Say from when on.</Empty> : (
+      {parameters.from === '' ? <Empty>Choose a start time to see what changed.</Empty> : (
         <>
           <Section title="Tables, columns, owners, tags, jobs">
-            <Answered query={beside}>{(answer) => <Beside answer={answer} />}</Answered>
+            <Answered query={changes}>{(answer) => <OtherChanges answer={answer} />}</Answered>
           </Section>
-          {!beside.error && <Section title="Lineage"><Edges asked={{ from: asked.from, to: asked.to }} from={beside.data?.from} until={beside.data?.to} /></Section>}
+          {!changes.error && <Section title="Lineage"><Edges parameters={{ from: parameters.from, to: parameters.to }} from={changes.data?.from} until={changes.data?.to} /></Section>}
         </>
       )}
     </Page>
@@ -42,7 +42,7 @@ export function Diff() {
 
 const WORDS = [['last_green', 'the last green run of job'], ['deploy', 'deploy'], ['run', 'run']] as const;
 
-/** Moments by what happened then; the address keeps the word, so that a link means the same tomorrow. */
+/** Named start times, such as the last green run. The address keeps the name, so that a link stays valid. */
 function Presets() {
   const state = useAddressState();
   const from = state.get('from');
@@ -62,10 +62,10 @@ function Presets() {
       }}
     >
       Since {preset('yesterday', 'yesterday')} {[7, 30, 365].map((days) => <Ago key={days} days={days} />)} {preset('deploy', 'the newest deploy')}
-      <select aria-label="Since which" value={chosen} onChange={(event) => choose(event.target.value)}>
+      <select aria-label="Start event" value={chosen} onChange={(event) => choose(event.target.value)}>
         {WORDS.map(([known, title]) => <option key={known} value={known}>{title}</option>)}
       </select>
-      <input aria-label="Of which" placeholder={chosen === 'deploy' ? 'version or git sha' : chosen === 'run' ? 'run id' : 'job'} value={of} onChange={(event) => say(event.target.value)} />
+      <input aria-label="Name or id" placeholder={chosen === 'deploy' ? 'version or git sha' : chosen === 'run' ? 'run id' : 'job'} value={of} onChange={(event) => say(event.target.value)} />
       <button type="submit" disabled={!of.trim()}>Show</button>
     </form>
   );
@@ -77,7 +77,7 @@ function Ago({ days }: { days: number }) {
   return <button type="button" className="quiet" onClick={choose}>{days} days ago</button>;
 }
 
-function Beside({ answer }: { answer: Schemas['Changes'] }) {
+function OtherChanges({ answer }: { answer: Schemas['Changes'] }) {
   const counts = Object.entries(answer.counts);
   return (
     <>
@@ -86,45 +86,45 @@ function Beside({ answer }: { answer: Schemas['Changes'] }) {
         {counts.map(([thing, many]) => <span key={thing} className="chip">{thing} {count(many)}</span>)}
       </p>
       <DataTable<Schemas['ChangeItem']>
-        name="changes" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="Nothing but lineage can have changed between these moments."
+        name="changes" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No tables, columns, owners, tags or jobs changed between these times."
         columns={[
-          { id: 'time', title: 'First said', value: (row) => time(row.time), width: '12rem' },
+          { id: 'time', title: 'First reported', value: (row) => time(row.time), width: '12rem' },
           { id: 'change', title: 'Change', value: (row) => row.change, width: '7rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
-          { id: 'thing', title: 'Of', value: (row) => row.thing, width: '6rem' },
-          { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <Named row={row} /> },
-          { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.before} of={row.thing} /> },
-          { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)', show: (row) => <Said text={row.after} of={row.thing} /> },
-          { id: 'job', title: 'Brought by', value: (row) => row.job?.name, width: 'minmax(9rem, 2fr)', show: (row) => row.job && <JobLink id={row.job} /> },
-          { id: 'run', title: 'In run', value: (row) => row.run, width: '11rem', show: (row) => row.run && <RunLink id={row.run} /> },
+          { id: 'thing', title: 'Kind', value: (row) => row.thing, width: '6rem' },
+          { id: 'name', title: 'Name', value: (row) => `${row.name}${row.column ? `#${row.column}` : ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ChangedItemLink row={row} /> },
+          { id: 'before', title: 'Before', value: (row) => row.before, width: 'minmax(8rem, 2fr)', show: (row) => <ChangedValue text={row.before} of={row.thing} /> },
+          { id: 'after', title: 'After', value: (row) => row.after, width: 'minmax(8rem, 2fr)', show: (row) => <ChangedValue text={row.after} of={row.thing} /> },
+          { id: 'job', title: 'Job', value: (row) => row.job?.name, width: 'minmax(9rem, 2fr)', show: (row) => row.job && <JobLink id={row.job} /> },
+          { id: 'run', title: 'Run', value: (row) => row.run, width: '11rem', show: (row) => row.run && <RunLink id={row.run} /> },
         ]}
       />
     </>
   );
 }
 
-function Said({ text, of }: { text: string | null; of: string }) {
+function ChangedValue({ text, of }: { text: string | null; of: string }) {
   return of === 'sql' && text !== null ? <Code text={text} label="SQL" /> : <bdi>{text}</bdi>;
 }
 
-function Named({ row }: { row: Schemas['ChangeItem'] }) {
+function ChangedItemLink({ row }: { row: Schemas['ChangeItem'] }) {
   const id = { namespace: row.namespace, name: row.name };
   if (row.of === 'job') return <JobLink id={id} />;
   return row.column === null ? <DatasetLink id={id} /> : <ColumnLink column={{ namespace: row.namespace, dataset: row.name, column: row.column }} />;
 }
 
-function Edges({ asked, from, until }: { asked: Asked<'diff'>; from?: string | undefined; until?: string | null | undefined }) {
+function Edges({ parameters, from, until }: { parameters: QuestionParameters<'diff'>; from?: string | undefined; until?: string | null | undefined }) {
   const state = useAddressState();
   const change = state.get('change');
   return (
     <ListTable
-      question="diff" asked={{ ...asked, change }} usual="to_namespace" empty="No edge changed between these moments."
+      question="diff" parameters={{ ...parameters, change }} usual="to_namespace" empty="No lineage changed between these times."
       columns={[
         { id: 'change', sort: 'change', title: 'Change', value: (row) => row.change, width: '8rem', show: (row) => <Chip kind={row.change}>{row.change}</Chip> },
         { id: 'from', sort: 'from', title: 'From', value: (row) => `${row.from.dataset} ${row.from.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.from} /> },
         { id: 'to', sort: 'to', title: 'To', value: (row) => `${row.to.dataset} ${row.to.column ?? ''}`, width: 'minmax(12rem, 3fr)', show: (row) => <ColumnLink column={row.to} /> },
-        { id: 'type', sort: 'type', title: 'Step', value: (row) => `${row.type}${row.masked ? ', masks' : ''}`.toLowerCase(), width: '9rem' },
+        { id: 'type', sort: 'type', title: 'Type', value: (row) => `${row.type}${row.masked ? ', masks' : ''}`.toLowerCase(), width: '9rem' },
         { id: 'job', sort: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(10rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
-        { id: 'see', title: 'See it', value: () => '', width: '6rem', show: (row) => <Link to={to.lineage(row.to, { since: from, asOf: until })}>Graph</Link> },
+        { id: 'see', title: 'Open', value: () => '', width: '6rem', show: (row) => <Link to={to.lineage(row.to, { since: from, asOf: until })}>Graph</Link> },
       ]}
     >
       {(answer) => (

@@ -8,19 +8,19 @@ import { useAddressState } from '../parts/useAddressState';
 
 export function Events() {
   const state = useAddressState();
-  const asked = { run: state.get('run'), job: state.get('job'), since: state.get('since') };
+  const parameters = { run: state.get('run'), job: state.get('job'), since: state.get('since') };
   return (
     <Page
-      title="Events" hint={asked.since && `Received since ${time(asked.since)} UTC.`}
+      title="Events" hint={parameters.since && `Received since ${time(parameters.since)} UTC.`}
       tools={
         <>
-          <label>Job <input value={asked.job} placeholder="all" onChange={(event) => state.set({ job: event.target.value }, true)} /></label>{' '}
-          <label>Run <input value={asked.run} placeholder="all" onChange={(event) => state.set({ run: event.target.value }, true)} /></label>
+          <label>Job <input value={parameters.job} placeholder="all" onChange={(event) => state.set({ job: event.target.value }, true)} /></label>{' '}
+          <label>Run <input value={parameters.run} placeholder="all" onChange={(event) => state.set({ run: event.target.value }, true)} /></label>
         </>
       }
     >
       <ListTable
-        question="events" asked={asked} usual="-received_at" empty={Object.values(asked).some(Boolean) ? 'No event is stored that fits. Take a filter back.' : <NothingYet>No event is stored yet.</NothingYet>}
+        question="events" parameters={parameters} usual="-received_at" empty={Object.values(parameters).some(Boolean) ? 'No event matches these filters.' : <NothingYet>There are no events yet.</NothingYet>}
         columns={[
           { id: 'received', sort: 'received_at', down: true, title: 'Received', value: (row) => time(row.received_at), width: '12rem' },
           { id: 'time', sort: 'event_time', down: true, title: 'Event time', value: (row) => time(row.event_time), width: '12rem' },

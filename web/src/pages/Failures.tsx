@@ -1,4 +1,4 @@
-// Why a run failed: the cause first, stack traces folded behind their first lines; and the tests that failed in it.
+// Why a run failed: the root cause first, with folded stack traces, and the failed tests.
 import type { Schemas } from '../api/client';
 import { Code } from '../parts/Facets';
 import { count } from '../parts/format';
@@ -12,10 +12,10 @@ export function Failures({ errors, tests }: { errors: readonly Schemas['RunError
       {errors.map((error, at) => (
         <Section key={at} title={error.of === 'run' ? 'Error' : 'Lineage could not be extracted'}>
           <p className="error-what whole"><bdi>{error.causes[0]?.what ?? error.message}</bdi></p>
-          <p className="dim">as <bdi className="mono">{error.facet}</bdi> says{error.causes.length > 1 && `, the cause of ${count(error.causes.length)} exceptions first`}</p>
-          {error.task && <Code text={error.task} label="What could not be read" />}
+          <p className="dim">From the facet <bdi className="mono">{error.facet}</bdi>{error.causes.length > 1 && `: ${count(error.causes.length)} exceptions, root cause first`}</p>
+          {error.task && <Code text={error.task} label="Task without lineage" />}
           {error.causes.map((cause, place) => <Cause key={place} cause={cause} place={place} />)}
-          {error.causes.length > 0 && <details><summary>The whole message</summary><Code text={error.message} label="Message" /></details>}
+          {error.causes.length > 0 && <details><summary>Full message</summary><Code text={error.message} label="Message" /></details>}
         </Section>
       ))}
       {tests.length > 0 && <Tests tests={tests} />}
@@ -28,12 +28,12 @@ function Cause({ cause, place }: { cause: Schemas['ErrorCause']; place: number }
   const label = `Stack trace of ${cause.what.slice(0, 80)}`;
   return (
     <div className="cause">
-      {place > 0 && <p className="whole">which led to <bdi>{cause.what}</bdi></p>}
+      {place > 0 && <p className="whole">caused <bdi>{cause.what}</bdi></p>}
       {cause.telling.length > 0 && <Code text={cause.telling.join('\n')} label={label} />}
       {more > 0 && (
         <details>
-          <summary>The whole stack trace, {count(more)} more lines{cause.lines_left_out > 0 && `, ${count(cause.lines_left_out)} of them in the facet below alone`}</summary>
-          <Code text={cause.trace.join('\n')} label={`The whole ${label.toLowerCase()}`} />
+          <summary>Full stack trace, {count(more)} more lines{cause.lines_left_out > 0 && `, ${count(cause.lines_left_out)} of them only in the facet below`}</summary>
+          <Code text={cause.trace.join('\n')} label={`Full ${label.toLowerCase()}`} />
         </details>
       )}
     </div>
@@ -42,7 +42,7 @@ function Cause({ cause, place }: { cause: Schemas['ErrorCause']; place: number }
 
 function Tests({ tests }: { tests: readonly Schemas['FailedTest'][] }) {
   return (
-    <Section title="Tests that failed">
+    <Section title="Failed tests">
       <DataTable
         name="tests" rows={tests} empty="None."
         columns={[

@@ -1,4 +1,4 @@
-// One job: how its runs fared, what it reads and writes, its SQL and facets.
+// One job: its runs, the datasets it reads and writes, its SQL and facets.
 import { lazy, Suspense } from 'react';
 
 import { useAddress } from '../api/hooks';
@@ -11,12 +11,12 @@ import { DatasetLink, JobLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Answered, Empty } from '../parts/States';
 import { useAddressState } from '../parts/useAddressState';
-import { loaded } from '../shell/coming';
+import { loadWithRetry } from '../shell/codeLoading';
 import { RunList } from './Runs';
 
 const DRAWN = 100;
 
-const Durations = lazy(() => loaded(() => import('../parts/Durations')));
+const Durations = lazy(() => loadWithRetry(() => import('../parts/Durations')));
 
 export function Job() {
   const state = useAddressState();
@@ -32,7 +32,7 @@ export function Job() {
               {job.parentJobName && <><dt>Part of</dt><dd><JobLink id={{ namespace: id.namespace, name: job.parentJobName }} /></dd></>}
               <dt>First and last seen</dt><dd>{time(job.createdAt)} – {time(job.updatedAt)}</dd>
             </dl>
-            <HealthSection asked={{ namespace: id.namespace, job: id.name }} />
+            <HealthSection parameters={{ namespace: id.namespace, job: id.name }} />
             <div className="columns">
               <Datasets title="Reads" ids={job.inputs} />
               <Datasets title="Writes" ids={job.outputs} />
@@ -53,7 +53,7 @@ export function Datasets({ title, ids }: { title: string; ids: readonly Id[] }) 
     <Section title={title}>
       {ids.length ? (
         <ul className="plain">{ids.map((id) => <li key={id.namespace + id.name}><DatasetLink id={id} /></li>)}</ul>
-      ) : <Empty>Nothing was reported.</Empty>}
+      ) : <Empty>No datasets were reported.</Empty>}
     </Section>
   );
 }
@@ -66,7 +66,7 @@ export function Sql({ facets }: { facets: Described['facets'] }) {
 function Runs({ id }: { id: Id }) {
   return (
     <Section title="Runs">
-      <RunList asked={{ namespace: id.namespace, job: id.name }} ofOneJob prefix="runs-" empty="No run of it is known.">
+      <RunList parameters={{ namespace: id.namespace, job: id.name }} ofOneJob prefix="runs-" empty="No run of this job has been reported.">
         {(runs) => runs.length > 1 && <Suspense fallback={<div className="chart" />}><Durations runs={runs.slice(0, DRAWN)} /></Suspense>}
       </RunList>
     </Section>

@@ -1,12 +1,12 @@
-// Lineage: a map of groups without a dataset, what lies around one, the whole way of a column, or the way to another one.
+// Lineage: the map of groups, the neighbourhood of a dataset, the lineage of a column, or the path between two of them.
 import { useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 
-import { GatheredContext } from '../graph/badges';
-import type { Acts } from '../graph/Boxes';
+import { GroupBadgesContext } from '../graph/badges';
+import type { GraphActions } from '../graph/Boxes';
 import { Canvas } from '../graph/Canvas';
 import { Controls } from '../graph/Controls';
-import { DrawnList } from '../graph/DrawnList';
+import { GraphTable } from '../graph/GraphTable';
 import { Legend } from '../graph/Legend';
 import { ColumnList } from '../graph/ColumnList';
 import { ColumnPanel, EdgePanel, FoldedPanel, Panel, TablePanel } from '../graph/Panel';
@@ -15,12 +15,12 @@ import { captionOf } from '../graph/frame';
 import { hiddenColumns } from '../graph/shape';
 import { TimeBar, useLifetime, useMoments } from '../graph/TimeBar';
 import { Toolbar } from '../graph/Toolbar';
-import { useGathered } from '../graph/useGathered';
+import { useGroupBadges } from '../graph/useGroupBadges';
 import { useLayout } from '../graph/useLayout';
 import { useSaving } from '../graph/useSaving';
-import { useDrawn } from '../graph/useDrawn';
+import { usePicture } from '../graph/usePicture';
 import { useView, type View } from '../graph/view';
-import { WayList } from '../graph/WayList';
+import { PathSteps } from '../graph/PathSteps';
 import { headingOf, subtitleOf } from '../graph/words';
 import { count, time } from '../parts/format';
 import { shortName, to as linkTo } from '../parts/links';
@@ -31,50 +31,50 @@ export function Lineage() {
   const view = useView();
   const [chosen, choose] = useState<string>();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const { picture: whole, error, now, stops, way } = useDrawn(view);
-  const laid = useLayout(whole, view.whole ? undefined : view.folding, opened);
-  const picture = whole && laid?.picture;
+  const { picture: whole, error, now, stops, path } = usePicture(view);
+  const layout = useLayout(whole, view.whole ? undefined : view.folding, opened);
+  const picture = whole && layout?.picture;
   const folded = foldedIn(picture);
-  const [changes, lifetime] = [useMoments(useDeferredValue(laid) && now ? now : NOTHING), useLifetime(!view.dataset)];
+  const [changes, lifetime] = [useMoments(useDeferredValue(layout) && now ? now : NOTHING), useLifetime(!view.dataset)];
   const moments = view.dataset ? changes : lifetime;
   const openTable = useCallback((id: string) => setOpened((before) => toggled(before, id)), []);
-  const acts = useActs(view, opened, openTable, choose);
-  const [title, ofMany] = [titleOf(view), useGathered(picture)];
+  const actions = useGraphActions(view, opened, openTable, choose);
+  const [title, groupBadges] = [titleOf(view), useGroupBadges(picture)];
   const parts = ['lineage', view.dataset && title, view.asOf && `as of ${view.asOf}`];
-  const { save, unsaved } = useSaving(laid, opened, (saved) => captionOf(view, title, saved), parts, ofMany);
+  const { save, unsaved } = useSaving(layout, opened, (saved) => captionOf(view, title, saved), parts, groupBadges);
   return (
     <Page title={title} hint={hintOf(view)}>
-      <Controls said={view.asOf && `as of ${time(view.asOf)} UTC`}>
+      <Controls summary={view.asOf && `as of ${time(view.asOf)} UTC`}>
         <Toolbar view={view} folded={folded} onSave={save} />
         <TimeBar asOf={view.asOf} since={view.since} moments={moments} onChange={view.change} />
       </Controls>
       {error && <Failure error={error} />}
       {unsaved && <Failure error={unsaved} />}
       {stops && <p className="state" role="status">{stops}</p>}
-      {whole?.truncated && <p className="state" role="status">There is more than is drawn: look less far, or fold groups.</p>}
-      {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded, so that the others can be read.</p>}
-      {weakIn(picture) > 0 && <p className="state" role="status">The heaviest edges of each group are drawn; choose a group for all of its own. {count(weakIn(picture))} are not drawn.</p>}
+      {whole?.truncated && <p className="state" role="status">The graph is too large to draw completely. Reduce the number of steps, or fold groups.</p>}
+      {folded > 0 && <p className="state" role="status">{count(folded)} of {count(whole?.tables.length ?? 0)} tables are folded to keep the graph readable.</p>}
+      {weakIn(picture) > 0 && <p className="state" role="status">Only the heaviest edges of each group are drawn; {count(weakIn(picture))} are hidden. Select a group to see all its edges.</p>}
       {!(error && !picture) && <div className="graph-and-panel">
-        <div className="graph" data-laid={picture?.tables.length ?? ''}>
-          <GatheredContext value={ofMany}>
-            {laid && picture && picture.tables.length > 0 && <Canvas key={view.about} laid={laid} opened={opened} chosen={chosen} acts={acts} about={view.about} />}
-          </GatheredContext>
-          {whole?.tables.length === 0 && !error && !stops && <Empty>No lineage yet. Post events to this address and the map of their datasets shows here.</Empty>}
-          {!laid && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Laying out' : 'Asking'} />}
+        <div className="graph" data-layout={picture?.tables.length ?? ''}>
+          <GroupBadgesContext value={groupBadges}>
+            {layout && picture && picture.tables.length > 0 && <Canvas key={view.about} layout={layout} opened={opened} chosen={chosen} actions={actions} about={view.about} />}
+          </GroupBadgesContext>
+          {whole?.tables.length === 0 && !error && !stops && <Empty>There is no lineage yet. Datasets appear here when their events arrive.</Empty>}
+          {!layout && !error && whole?.tables.length !== 0 && <Loading what={whole ? 'Computing layout' : 'Loading'} />}
         </div>
-        {chosen !== undefined && laid && <Chosen id={chosen} view={view} tables={laid.picture.tables} edges={laid.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
+        {chosen !== undefined && layout && <Chosen id={chosen} view={view} tables={layout.picture.tables} edges={layout.picture.edges} opened={opened} onFewer={openTable} onClose={() => choose(undefined)} />}
       </div>}
       <Legend />
-      {way && way.length > 0 && <WayList way={way} lens={view.lens} />}
-      {whole && <DrawnList picture={whole} view={view} />}
+      {path && path.length > 0 && <PathSteps path={path} lens={view.lens} />}
+      {whole && <GraphTable picture={whole} view={view} />}
     </Page>
   );
 }
 
-/** Moments are asked for after the graph is there: 25 questions are a task of their own. */
+/** Times of changes are loaded after the graph is drawn, because they take 25 requests. */
 const NOTHING = [] as const;
 
-/** How many tables stand in stacks and chains. */
+/** The number of tables in stacks and chains. */
 const foldedIn = (picture: Picture | undefined): number => picture?.tables.reduce((sum, table) => sum + (table.members?.length ?? 0), 0) ?? 0;
 const weakIn = (picture: Picture | undefined): number => picture?.edges.filter((edge) => edge.weak).length ?? 0;
 
@@ -94,7 +94,7 @@ function hintOf(view: View) {
   return <bdi>{view.namespace && `${view.namespace}/`}{view.dataset}</bdi>;
 }
 
-function useActs(view: View, opened: ReadonlySet<string>, openTable: (id: string) => void, choose: (id: string) => void): Acts {
+function useGraphActions(view: View, opened: ReadonlySet<string>, openTable: (id: string) => void, choose: (id: string) => void): GraphActions {
   const navigate = useNavigate();
   return useMemo(
     () => ({
@@ -137,7 +137,7 @@ function Chosen({ id, view, tables, edges, opened, onFewer, onClose }: ChosenPro
         <p className="whole"><bdi>{headingOf(table)}</bdi></p>
         <p className="whole dim"><bdi>{subtitleOf(table)}</bdi></p>
         <div className="actions">
-          {table.kind === 'job' ? <Link className="button" to={linkTo.job(table)}>Open the job</Link> : <button type="button" onClick={() => view.openGroup(id)}>Open the group</button>}
+          {table.kind === 'job' ? <Link className="button" to={linkTo.job(table)}>Open job</Link> : <button type="button" onClick={() => view.openGroup(id)}>Open group</button>}
         </div>
       </Panel>
     );
@@ -148,12 +148,12 @@ function Chosen({ id, view, tables, edges, opened, onFewer, onClose }: ChosenPro
           table={table} folded={(side) => view.folds.has(`${side}:${id}`)} onFold={(side) => view.fold(`${side}:${id}`)}
           onFocus={() => view.focus(table, '')} onPath={view.dataset && !table.subject ? () => view.pathTo(table) : undefined}
           between={
-            marked && marked.id !== id ? <button type="button" onClick={() => view.foldBetween(marked.id, id)}>Fold what lies between {shortName(marked.name)} and it</button>
-              : <button type="button" aria-pressed={marked?.id === id} onClick={() => mark(table)}>{marked?.id === id ? 'Now choose the other end' : 'Fold from here to …'}</button>
+            marked && marked.id !== id ? <button type="button" onClick={() => view.foldBetween(marked.id, id)}>Fold everything between {shortName(marked.name)} and this table</button>
+              : <button type="button" aria-pressed={marked?.id === id} onClick={() => mark(table)}>{marked?.id === id ? 'Select the other table' : 'Fold between this and …'}</button>
           }
         />
         {hiddenColumns(table, opened.has(id)) > 0 && <ColumnList table={table} related={view.column !== ''} />}
-        {opened.has(id) && <button type="button" onClick={() => onFewer(id)}>Draw fewer columns</button>}
+        {opened.has(id) && <button type="button" onClick={() => onFewer(id)}>Show fewer columns</button>}
       </Panel>
     );
   if (owner)
@@ -163,7 +163,7 @@ function Chosen({ id, view, tables, edges, opened, onFewer, onClose }: ChosenPro
   return null;
 }
 
-/** The column that a choice means, with its table. */
+/** The selected column, with its table. */
 function columnOf(id: string, tables: readonly PictureTable[]): [PictureTable, string] | [undefined, undefined] {
   for (const table of tables) for (const column of table.columns) if (JSON.stringify([table.id, column.name]) === id) return [table, column.name];
   return [undefined, undefined];

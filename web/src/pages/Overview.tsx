@@ -1,9 +1,9 @@
-// What came in, what lags, how runs fare, what changed in lineage, what happens now; numbers lead to what they count.
+// Events received, lag, run states, lineage changes and live events. Each number links to the list that it counts.
 import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { Link } from 'react-router';
 
 import type { Answer, Schemas } from '../api/client';
-import type { Happened } from '../api/feed';
+import type { LiveEvent } from '../api/feed';
 import { useQuestion } from '../api/hooks';
 import { useFeed } from '../api/live';
 import { DataTable } from '../parts/DataTable';
@@ -15,16 +15,16 @@ import { Answered, Empty } from '../parts/States';
 import { BEHIND_S } from '../shell/Behind';
 import { WhileEmpty } from './Connect';
 import { useAddressState } from '../parts/useAddressState';
-import { loaded } from '../shell/coming';
+import { loadWithRetry } from '../shell/codeLoading';
 
-const Bars = lazy(() => loaded(() => import('../parts/Bars')));
+const Bars = lazy(() => loadWithRetry(() => import('../parts/Bars')));
 
 const WINDOWS = { '1h': ['Last hour', 3_600], '6h': ['6 hours', 21_600], '24h': ['24 hours', 86_400], '7d': ['7 days', 604_800],
   '365d': ['A year', 31_536_000] } as const; // prettier-ignore
 type WindowName = keyof typeof WINDOWS;
-const DEFAULT: WindowName = '24h'; // a failure of the night is on the page in the morning
+const DEFAULT: WindowName = '24h'; // a failure during the night is still on the page in the morning
 
-/** The window's start, cut to whole minutes so that asking again within one is the same question. */
+/** The start of the window, cut to whole minutes so that requests within one minute share a cache entry. */
 function since(name: WindowName): string {
   return new Date(Math.floor(Date.now() / 60_000) * 60_000 - WINDOWS[name][1] * 1_000).toISOString();
 }
@@ -71,33 +71,33 @@ function Figures({ answer }: { answer: Numbers }) {
         </Card>
         <Fresh freshness={answer.freshness} />
         <Card title="Consumer lag" value={count(answer.pending)} state={answer.pending > 10_000 ? 'warn' : 'good'}>
-          events in the log that the lake has not yet
+          events in the log that are not in the lake yet
         </Card>
         <Card title="Failed runs" link="#failed" value={count(runs?.states.FAIL ?? 0)} state={runs?.states.FAIL ? 'bad' : 'good'}>in the window</Card>
-        <Card title="Lost runs" link="#lost" value={count(runs?.lostCount ?? 0)} state={runs?.lostCount ? 'bad' : 'good'}>no word for 24 h, no end</Card>
+        <Card title="Lost runs" link="#lost" value={count(runs?.lostCount ?? 0)} state={runs?.lostCount ? 'bad' : 'good'}>no event for 24 h, no end event</Card>
         <Card title="Rejected" link="/rejected" value={count(sums(answer.rejected))} state={sums(answer.rejected) ? 'bad' : 'good'}>
           and {count(sums(answer.refused))} refused
         </Card>
       </div>
       <div className="columns">
-        <Chart title="Events received" series={events} window={window} empty="No event came in. Point a producer at this address and its events show here." />
-        <Chart title="Runs by state" series={runs?.series ?? {}} window={window} empty="No run in this window." />
+        <Chart title="Events received" series={events} window={window} empty="No events in this window. Events appear here when a producer sends them." />
+        <Chart title="Runs by state" series={runs?.series ?? {}} window={window} empty="No runs in this window." />
         {sums(answer.rejected) > 0 && <Chart title="Rejected by reason" series={answer.rejected} window={window} empty="" />}
         {sums(answer.refused) > 0 && <Chart title="Refused by reason" series={answer.refused} window={window} empty="" />}
       </div>
-      <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} total={(runs?.states.FAIL ?? 0) + (runs?.states.ABORT ?? 0)} empty="No run failed in this window." />
-      <Runs id="lost" title="Lost runs" runs={runs?.lost ?? []} total={runs?.lostCount ?? 0} empty="No run is lost." />
+      <Runs id="failed" title="Newest failed runs" runs={runs?.failed ?? []} total={(runs?.states.FAIL ?? 0) + (runs?.states.ABORT ?? 0)} empty="No failed runs in this window." />
+      <Runs id="lost" title="NotFound runs" runs={runs?.lost ?? []} total={runs?.lostCount ?? 0} empty="No lost runs." />
     </>
   );
 }
 
-/** How far behind answers are; gold, which no answer here reads, by its own name. */
+/** How far answers are behind. Gold has its own line, because no answer on these pages reads it. */
 function Fresh({ freshness: { seconds, log, bronze, gold } }: { freshness: Numbers['freshness'] }) {
   const waits = log >= bronze ? 'log' : 'lake';
   return (
     <Card title="Freshness" value={seconds === 0 ? 'caught up' : duration(seconds * 1_000)} state={seconds > BEHIND_S ? 'warn' : 'good'}>
-      {seconds === 0 ? 'questions see every event' : `age of the oldest event that questions cannot see; it waits in the ${waits}`}
-      {gold && <div>gold’s last pass {time(gold.last_pass)}{gold.seconds > 0 && `, behind by ${duration(gold.seconds * 1_000)}`}</div>}
+      {seconds === 0 ? 'answers include every event' : `age of the oldest event that is missing in answers; it waits in the ${waits}`}
+      {gold && <div>Last gold pass: {time(gold.last_pass)}{gold.seconds > 0 && `, ${duration(gold.seconds * 1_000)} behind`}</div>}
     </Card>
   );
 }
@@ -135,7 +135,7 @@ function Runs({ id, title, runs, total, empty }: { id: string; title: string; ru
             { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
             { id: 'run', title: 'Run', value: (row) => row.run, width: '11rem', show: (row) => <RunLink id={row.run} /> },
             { id: 'started', title: 'Started', value: (row) => time(row.started), width: '12rem' },
-            { id: 'seen', title: 'Last heard', value: (row) => time(row.last_seen), width: '12rem' },
+            { id: 'seen', title: 'Last event', value: (row) => time(row.last_seen), width: '12rem' },
           ]}
         />
       </Section>
@@ -148,15 +148,15 @@ function LiveFeed() {
   const edges = items.filter((each) => each.kind === 'edge').slice(0, 12);
   return (
     <div className="columns">
-      <Section title="Newest changes in lineage">
+      <Section title="Newest lineage changes">
         {edges.length === 0 ? (
-          <Empty>None since this page was opened. <Link to="/diff">Compare two dates</Link> for earlier ones.</Empty>
+          <Empty>None since you opened this page. To see earlier ones, <Link to="/diff">compare two times</Link>.</Empty>
         ) : (
           <ul className="feed">{edges.map((each, at) => <li key={`${each.id} ${at}`}><EdgeLine value={each.value} /></li>)}</ul>
         )}
       </Section>
       <Section title="Live">
-        {items.length === 0 ? <Empty>Nothing happened since this page was opened.</Empty> : (
+        {items.length === 0 ? <Empty>No events since you opened this page.</Empty> : (
           <ul className="feed" aria-live="polite">{items.slice(0, 30).map((each, at) => <li key={`${each.id} ${at}`}><FeedLine item={each} /></li>)}</ul>
         )}
       </Section>
@@ -174,7 +174,7 @@ function EdgeLine({ value: { change, from, to: into } }: { value: Schemas['EdgeH
   );
 }
 
-function FeedLine({ item: { kind, value } }: { item: Happened }) {
+function FeedLine({ item: { kind, value } }: { item: LiveEvent }) {
   if (kind === 'edge') return <EdgeLine value={value} />;
   if (kind === 'run')
     return (

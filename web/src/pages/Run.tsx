@@ -1,4 +1,4 @@
-// One run: how it fared, why it failed, its SQL, which runs' data it read, who read its own, facets and events.
+// One run: state, errors, SQL, the runs whose data it read, the runs that read its data, and facets.
 import { Link } from 'react-router';
 
 import { part, queryText, type Schemas } from '../api/client';
@@ -21,7 +21,7 @@ export function Run() {
   const id = useAddressState().get('id');
   const lineage = useAddress<RunLineage>(`/api/headwater/v1/runs/${part(id)}/lineage`);
   return (
-    <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Its events</Link>}>
+    <Page title={`Run ${id}`} tools={<Link className="button" to={`/events${queryText({ run: id })}`}>Events</Link>}>
       <Answered query={lineage}>
         {({ run, errors, failed_tests, sql, about, not_refreshed, reads, writes }) => (
           <>
@@ -32,7 +32,7 @@ export function Run() {
             </dl>
             <AboutList about={about} />
             <Failures errors={errors} tests={failed_tests} />
-            {not_refreshed.length > 0 && <Section title="What it did not refresh"><NotRefreshed rows={not_refreshed} /></Section>}
+            {not_refreshed.length > 0 && <Section title="Not refreshed downstream"><NotRefreshed rows={not_refreshed} /></Section>}
             {sql && <Section title="SQL"><Code text={sql} label="SQL" /></Section>}
             <RunDetails id={id} />
             <div className="columns">
@@ -47,7 +47,7 @@ export function Run() {
                       </li>
                     ))}
                   </ul>
-                ) : <Empty>Nothing was reported.</Empty>}
+                ) : <Empty>No datasets were reported.</Empty>}
               </Section>
               <Section title="Writes">
                 {writes.length ? (
@@ -56,16 +56,16 @@ export function Run() {
                       <li key={`${each.namespace}/${each.dataset} ${each.files ?? ''}`}>
                         {each.files ? <bdi title={`${each.namespace}/${each.dataset}`}>{each.dataset} ({count(each.files)} files)</bdi>
                           : <DatasetLink id={{ namespace: each.namespace, name: each.dataset, display_name: each.display_name }} />}
-                        {each.unread && <div className="sub">SQL not read: {each.unread}</div>}
+                        {each.unread && <div className="sub">Unparsed SQL: {each.unread}</div>}
                         {each.read_by.map((other) => <div key={other.id} className="sub">read by <JobLink id={other.job} /> <RunLink id={other.id} /></div>)}
                       </li>
                     ))}
                   </ul>
-                ) : <Empty>Nothing was reported.</Empty>}
+                ) : <Empty>No datasets were reported.</Empty>}
               </Section>
             </div>
             <RunTree id={id} />
-            <Said id={id} />
+            <FacetSections id={id} />
           </>
         )}
       </Answered>
@@ -78,14 +78,14 @@ function took(started: string | null, ended: string | null): string {
   return milliseconds > 0 ? `(${duration(milliseconds)})` : '';
 }
 
-/** What the run's events say in facets. */
-function Said({ id }: { id: string }) {
+/** The facets of the run and of its job. */
+function FacetSections({ id }: { id: string }) {
   const run = useAddress<Described>(marquez.run(id));
   const job = useAddress<RunFacets>(`${marquez.run(id)}/facets`, { type: 'job' });
   return (
     <>
-      <Section title="Facets of the run"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
-      <Section title="Facets of the job"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
+      <Section title="Run facets"><Answered query={run}>{(found) => <Facets facets={found.facets ?? {}} />}</Answered></Section>
+      <Section title="Job facets"><Answered query={job}>{(found) => <Facets facets={found.facets} />}</Answered></Section>
     </>
   );
 }

@@ -20,9 +20,9 @@ export function SearchPage() {
         />
       }
     >
-      {q === '' ? <Empty>Type a part of a name.</Empty> : (
+      {q === '' ? <Empty>Type part of a name.</Empty> : (
         <ListTable
-          question="search" asked={{ q }} usual="match" filtered={false} empty="Nothing is called like this. Try fewer letters, or one word."
+          question="search" parameters={{ q }} usual="match" filtered={false} empty="No results. Try fewer letters, or one word."
           columns={[
             { id: 'kind', sort: 'kind', title: 'Kind', value: (row) => row.kind, width: '6rem' },
             { id: 'name', sort: 'name', title: 'Name', value: (row) => row.column ?? row.tag ?? row.display_name ?? row.name, width: 'minmax(10rem, 2fr)',

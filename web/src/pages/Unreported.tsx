@@ -1,4 +1,4 @@
-// Who did not report: what `headwater reconcile --save` found last, and what to do about it.
+// Runs and commits without lineage: the last findings of `headwater reconcile --save`, with advice.
 import type { Schemas } from '../api/client';
 import { DataTable } from '../parts/DataTable';
 import { count, time } from '../parts/format';
@@ -7,7 +7,7 @@ import { DatasetLink, RunLink } from '../parts/Names';
 import { Page, Section } from '../parts/Page';
 import { Prose } from '../parts/Prose';
 
-const SAID: Record<Schemas['SavedFinding']['kind'], string> = {
+const LABELS: Record<Schemas['SavedFinding']['kind'], string> = {
   not_reported: 'ran without lineage',
   no_datasets: 'names no dataset',
   never_ended: 'never ended',
@@ -18,25 +18,25 @@ const SAID: Record<Schemas['SavedFinding']['kind'], string> = {
 
 export function Unreported() {
   return (
-    <Page title="Who did not report" hint={<Prose text="Job history and Delta commits, held against the runs that landed, by `headwater reconcile --save`." />}>
+    <Page title="Not reported" hint={<Prose text="`headwater reconcile --save` compares job histories and Delta commits with the runs that sent events. This page lists the differences." />}>
       <ListTable
-        question="unreported" usual="-time" empty={({ comparisons }) => (comparisons.length ? 'All that ran has reported.' : 'So nobody can tell who did not report.')}
+        question="unreported" usual="-time" empty={({ comparisons }) => (comparisons.length ? 'All compared runs sent events.' : 'No comparison was saved, so missing runs are unknown.')}
         columns={[
           { id: 'time', sort: 'time', down: true, title: 'Time', value: (row) => time(row.time), width: '12rem' },
-          { id: 'kind', sort: 'kind', title: 'What', value: (row) => SAID[row.kind] + (row.certain ? '' : ', by time'), width: '12rem' },
+          { id: 'kind', sort: 'kind', title: 'Finding', value: (row) => LABELS[row.kind] + (row.certain ? '' : ', by time'), width: '12rem' },
           { id: 'name', sort: 'name', title: 'Name', value: (row) => row.dataset?.dataset ?? row.name, width: 'minmax(12rem, 2fr)',
             show: (row) => row.dataset ? <DatasetLink id={{ namespace: row.dataset.namespace, name: row.dataset.dataset }} /> : <bdi>{row.name}</bdi> },
           { id: 'id', title: 'Execution', value: (row) => row.run ?? row.id, width: 'minmax(10rem, 2fr)',
             show: (row) => row.run ? <RunLink id={row.run} /> : <bdi>{row.id}</bdi> },
-          { id: 'reason', sort: 'reason', title: 'Why', value: (row) => row.reason, width: 'minmax(16rem, 3fr)' },
-          { id: 'advice', title: 'What to do', value: (row) => row.advice, width: 'minmax(14rem, 3fr)' },
-          { id: 'where', title: 'Where', value: (row) => row.where, width: 'minmax(10rem, 2fr)' },
+          { id: 'reason', sort: 'reason', title: 'Reason', value: (row) => row.reason, width: 'minmax(16rem, 3fr)' },
+          { id: 'advice', title: 'Advice', value: (row) => row.advice, width: 'minmax(14rem, 3fr)' },
+          { id: 'where', title: 'Source', value: (row) => row.where, width: 'minmax(10rem, 2fr)' },
         ]}
       >
         {(answer) => (
           <Section title="Comparisons">
             <DataTable<Schemas['Comparison']>
-              name="comparisons" rows={answer.comparisons} empty={<Prose text="Nothing was compared yet: run `headwater reconcile --save NAME`." />}
+              name="comparisons" rows={answer.comparisons} empty={<Prose text="No comparison was saved yet. Run `headwater reconcile --save NAME`." />}
               columns={[
                 { id: 'name', title: 'Name', value: (row) => row.name, width: 'minmax(10rem, 2fr)' },
                 { id: 'since', title: 'From', value: (row) => time(row.since), width: '12rem' },

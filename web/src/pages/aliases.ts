@@ -1,4 +1,4 @@
-// What else a dataset is called: by its producers' symlinks, and by names that search knows to mean it.
+// Aliases of a dataset: symlinks from its producers, and other names that the search resolves to it.
 import type { Schemas } from '../api/client';
 import type { Facets, Id } from '../api/marquez';
 
@@ -12,7 +12,7 @@ export function aliasesOf(id: Id, facets: Facets, found: readonly Schemas['Found
   return [...new Set([...sent, ...known])].sort();
 }
 
-/** Tell an identifier from what else a producer may have put into the list. */
+/** Check the type at run time: a producer may have sent other values in the list. */
 function isNamed(sent: unknown): sent is Id {
   const each = sent as Partial<Id> | null;
   return typeof each?.namespace === 'string' && typeof each.name === 'string';

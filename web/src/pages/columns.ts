@@ -1,4 +1,4 @@
-// The columns of a dataset with all that is known of each.
+// The columns of a dataset with type, tags, lineage, verdict and exposure.
 import type { Schemas } from '../api/client';
 import type { Dataset } from '../api/marquez';
 import { shortName } from '../parts/links';
@@ -14,12 +14,12 @@ export interface ColumnRow {
   exposure: string;
 }
 
-/** What only filters, joins or sorts is in no value; where no step is told, it may be. */
+/** Whether values may come from this input. Filters, joins and sorts pass no values; without transformations it is unknown. */
 function isDirect({ transformations }: Schemas['MarquezInputField']): boolean {
   return !transformations.length || transformations.some((each) => each.type !== 'INDIRECT');
 }
 
-/** Join schema, column lineage, verdicts and masking surface by column, in any case, in the schema's order. */
+/** Join schema, column lineage, verdicts and masking surface by column name, ignoring case, in schema order. */
 export function columnsOf(
   dataset: Pick<Dataset, 'namespace' | 'name' | 'fields' | 'columnLineage'>,
   verdicts: readonly Schemas['Verdict'][],

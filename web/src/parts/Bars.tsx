@@ -1,4 +1,4 @@
-// Counts over time as stacked bars; the table of numbers is beside it for who does not see the bars.
+// Counts over time as stacked bars. The label contains the totals for screen readers.
 import { memo } from 'react';
 import { Bar, BarChart, CartesianGrid, Legend, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
@@ -11,13 +11,13 @@ interface Props {
   bucketSeconds: number;
 }
 
-// a Map: a name may be `__proto__`, and what it found in an object would be frozen by the chart, the prototype of all objects
+// a Map, not an object: a name may be `__proto__`, and the chart freezes the value that it looks up
 const COLOURS = new Map([
   ['COMPLETE', 'var(--good)'], ['FAIL', 'var(--bad)'], ['ABORT', 'var(--warn)'], ['RUNNING', 'var(--accent)'], ['events', 'var(--accent)'],
 ]); // prettier-ignore
 const MORE = ['var(--c1)', 'var(--c2)', 'var(--c3)', 'var(--c4)', 'var(--c5)'];
 
-/** Drawn anew when its numbers change, not whenever the page hears of something. */
+/** Memoised, so that live events do not redraw an unchanged chart. */
 export default memo(Bars);
 
 function Bars({ label, series, from, bucketSeconds }: Props) {

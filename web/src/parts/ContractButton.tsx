@@ -1,14 +1,14 @@
-// The contract of a dataset as it is observed now, as a file of the Open Data Contract Standard.
+// Downloads a draft contract of a dataset in the Open Data Contract Standard format.
 import { useState } from 'react';
 
 import { contractFile } from '../api/client';
 import { download, fileName } from './csv';
 
-export function ContractButton({ asked }: { asked: { namespace: string; dataset: string } }) {
+export function ContractButton({ parameters }: { parameters: { namespace: string; dataset: string } }) {
   const [refused, setRefused] = useState('');
   const save = async () => {
     try {
-      download(fileName(['contract', asked.dataset], new Date(), 'yml'), await contractFile(asked));
+      download(fileName(['contract', parameters.dataset], new Date(), 'yml'), await contractFile(parameters));
       setRefused('');
     } catch (error) {
       setRefused(error instanceof Error ? error.message : String(error));

@@ -1,4 +1,4 @@
-// A table of rows that are all here: sorted and filtered by TanStack Table, CSV on demand.
+// A table whose rows are all loaded. TanStack Table sorts and filters them; a button saves them as CSV.
 import {
   flexRender, getCoreRowModel, getFilteredRowModel, getSortedRowModel, useReactTable, type ColumnDef, type SortingState,
 } from '@tanstack/react-table'; // prettier-ignore
@@ -52,7 +52,7 @@ export function DataTable<T>({ name, rows, columns, empty, total, truncated }: P
         )}
         <span className="count" role="status">
           {counted(shown.length, total ?? rows.length)}
-          {truncated && ' · there is more than is shown'}
+          {truncated && ' · more results exist'}
         </span>
         <button type="button" className="quiet" onClick={save}>CSV</button>
       </div>

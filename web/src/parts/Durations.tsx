@@ -1,4 +1,4 @@
-// How long each run of a job took, by its state.
+// The duration of each run of a job as bars, coloured by state.
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 
 import type { Item } from '../api/lists';

@@ -1,4 +1,4 @@
-// Facets as sent, custom ones like any other.
+// Facets as the producer sent them, including custom facets.
 import type { Facets as Sent } from '../api/marquez';
 import { Empty } from './States';
 
@@ -19,12 +19,12 @@ export function Facets({ facets }: { facets: Sent }) {
 
 export function Code({ text, label }: { text: string; label: string }) {
   return (
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by the keyboard
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- keyboard users must be able to scroll it
     <pre tabIndex={0} role="group" aria-label={label}><code>{text}</code></pre>
   );
 }
 
-/** A text somewhere inside facets, undefined where there is none. */
+/** Return the text at a path inside facets, or undefined. */
 export function facetText(facets: Sent | undefined, ...path: string[]): string | undefined {
   let value: unknown = facets;
   for (const name of path) value = typeof value === 'object' && value !== null ? (value as Sent)[name] : undefined;

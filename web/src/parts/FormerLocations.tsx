@@ -1,11 +1,11 @@
-// Locations that no name means any more: left out of lists, unless they are asked for.
+// Former locations of tables. Lists leave them out unless the user includes them.
 import type { Schemas } from '../api/client';
 import { count, time } from './format';
 import { useAddressState } from './useAddressState';
 
 export const FORMER = 'former';
 
-/** A switch where an answer left some out, or shows them; hidden: how many it left out. */
+/** A check box, shown if the answer hides former locations or includes them. hidden: how many it hides. */
 export function FormerLocations({ hidden }: { hidden: number }) {
   const state = useAddressState();
   const all = state.get(FORMER) === 'true';
@@ -13,12 +13,12 @@ export function FormerLocations({ hidden }: { hidden: number }) {
   return (
     <label className="check">
       <input type="checkbox" checked={all} onChange={(event) => state.set({ [FORMER]: event.target.checked ? 'true' : '' })} />
-      Former locations{hidden > 0 && ` (${count(hidden)} left out)`}
+      FormerNote locations{hidden > 0 && ` (${count(hidden)} hidden)`}
     </label>
   );
 }
 
-/** Which name left a location, and when; nothing while a name means it. */
-export function Former({ of }: { of: Schemas['FormerLocation'] | undefined }) {
+/** The name that moved away from this location, and when. Empty for a current location. */
+export function FormerNote({ of }: { of: Schemas['FormerLocation'] | undefined }) {
   return of && <span className="muted"> former location of <bdi>{of.name}</bdi> since {time(of.since)}</span>;
 }

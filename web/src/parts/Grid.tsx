@@ -1,11 +1,11 @@
-// The rows of a table, of which only those in sight are drawn (TanStack Virtual).
+// The rows of a table. Only visible rows are rendered (TanStack Virtual).
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, type CSSProperties, type ReactNode } from 'react';
 
 export interface TableColumn<T> {
   id: string;
   title: string;
-  /** What is exported; where all rows are here, what is sorted and filtered. */
+  /** The value for CSV export, and for sorting and filtering if all rows are loaded. */
   value: (row: T) => string | number | null | undefined;
   show?: (row: T) => ReactNode;
   /** A CSS grid track. */
@@ -17,9 +17,9 @@ interface Props<T> {
   columns: readonly TableColumn<T>[];
   head: ReactNode;
   rows: readonly T[];
-  /** How many rows there are, also of those that are not here yet. */
+  /** The number of rows, including rows that are not loaded yet. */
   total: number;
-  /** Called when the last rows come into sight. */
+  /** Called when the last rows become visible. */
   more?: () => void;
 }
 
@@ -36,7 +36,7 @@ export function Grid<T>({ name, columns, head, rows, total, more }: Props<T>) {
     if (isNearEnd) more?.();
   }, [isNearEnd, more]);
   return (
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by the keyboard
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- keyboard users must be able to scroll it
     <div ref={box} className="grid" role="table" aria-label={name} aria-rowcount={total + 1} tabIndex={0}>
       <div className="grid-inner" style={{ '--tracks': tracks } as CSSProperties} role="presentation">
         <div role="rowgroup" className="thead">{head}</div>

@@ -1,20 +1,20 @@
-// How a dataset or a job fares, and what is said of it beside lineage: whose it is, where its code lies, its tags.
+// The health of a dataset or a job, with its owners, source code and tags.
 import { useState } from 'react';
 
 import type { Answer, Schemas } from '../api/client';
 import { useQuestion } from '../api/hooks';
 import { DataTable } from './DataTable';
 import { count, duration, time } from './format';
-import type { Faring } from './health';
+import type { HealthItem } from './health';
 import { Chip, DatasetLink, JobLink, RunLink } from './Names';
 import { Section } from './Page';
 import { SIGNS } from './signs';
 import { Answered } from './States';
 
-type Asked = { namespace: string; dataset: string } | { namespace: string; job: string };
+type Subject = { namespace: string; dataset: string } | { namespace: string; job: string };
 
-export function HealthSection({ asked }: { asked: Asked }) {
-  const query = useQuestion('health', { ...asked, limit: 200 });
+export function HealthSection({ parameters }: { parameters: Subject }) {
+  const query = useQuestion('health', { ...parameters, limit: 200 });
   return <Section title="Health"><Answered query={query}>{(answer) => <One answer={answer} />}</Answered></Section>;
 }
 
@@ -22,7 +22,7 @@ function One({ answer }: { answer: Answer<'health'> }) {
   const [item] = answer.items;
   return (
     <>
-      {item && <FaringList item={item} none={answer.never_written ? 'never written' : 'none is known'} />}
+      {item && <HealthList item={item} none={answer.never_written ? 'never written' : 'unknown'} />}
       <FailedRuns rows={answer.failed_runs} />
       {answer.about && <AboutList about={answer.about} />}
       <NotRefreshed rows={answer.not_refreshed} truncated={answer.truncated} />
@@ -30,12 +30,12 @@ function One({ answer }: { answer: Answer<'health'> }) {
   );
 }
 
-export function Status({ status }: { status: Faring['status'] }) {
+export function Status({ status }: { status: HealthItem['status'] }) {
   return <Chip kind={status === 'ok' ? 'complete' : status === 'failed' ? 'fail' : status}>{`${SIGNS[status]} ${status}`}</Chip>;
 }
 
-export function FaringList({ item, none = 'none is known' }: { item: Faring; none?: string }) {
-  const what = item.kind === 'job' ? 'Last run that completed' : 'Last write';
+export function HealthList({ item, none = 'unknown' }: { item: HealthItem; none?: string }) {
+  const what = item.kind === 'job' ? 'Last completed run' : 'Last write';
   return (
     <dl className="about">
       <dt>State</dt><dd><Status status={item.status} /> <bdi>{item.reason}</bdi></dd>
@@ -64,7 +64,7 @@ export function AboutList({ about }: { about: Schemas['About'] }) {
 
 const SHOWN_AT_FIRST = 400;
 
-/** A description may be a page of text: what opens is its beginning. */
+/** A description, shortened until the user expands it: it may be a page of text. */
 function Description({ text }: { text: string }) {
   const [isWhole, setWhole] = useState(false);
   const letters = Array.from(text);
@@ -77,7 +77,7 @@ function Description({ text }: { text: string }) {
   );
 }
 
-/** An address of a producer is a link only if it is https. */
+/** A URL from a producer becomes a link only if it is https. */
 function Code({ source }: { source: Schemas['CodeSource'] }) {
   const isLink = /^https:\/\//i.test(source.url);
   return (
@@ -88,12 +88,12 @@ function Code({ source }: { source: Schemas['CodeSource'] }) {
   );
 }
 
-/** Of a table that was never written: why none of the runs that were to write it completed. */
+/** The failed runs of a table that was never written. */
 function FailedRuns({ rows }: { rows: readonly Schemas['HealthRun'][] }) {
   if (!rows.length) return null;
   return (
     <>
-      <p className="dim">Runs that failed to write it:</p>
+      <p className="dim">Failed runs that should have written it:</p>
       <DataTable
         name="failed-runs" rows={rows} total={rows.length} empty="None."
         columns={[
@@ -117,9 +117,9 @@ export function NotRefreshed({ rows, truncated = false }: { rows: readonly Schem
         name="not-refreshed" rows={rows} total={rows.length} truncated={truncated} empty="None."
         columns={[
           { id: 'dataset', title: 'Dataset', value: (row) => row.dataset, width: 'minmax(12rem, 3fr)', show: (row) => <DatasetLink id={{ namespace: row.namespace, name: row.dataset }} /> },
-          { id: 'distance', title: 'Steps away', value: (row) => row.distance, width: '7rem' },
+          { id: 'distance', title: 'Distance', value: (row) => row.distance, width: '7rem' },
           { id: 'last', title: 'Last write', value: (row) => time(row.last_success), width: '12rem' },
-          { id: 'since', title: 'By another run since', value: (row) => (row.is_written_since ? 'yes' : 'no'), width: '10rem' },
+          { id: 'since', title: 'Written by another run', value: (row) => (row.is_written_since ? 'yes' : 'no'), width: '10rem' },
         ]}
       />
     </>

@@ -1,4 +1,4 @@
-// What comes before and behind a job: by data, and apart from it by what its orchestrator waits for.
+// The jobs directly upstream and downstream of a job, by data flow and by control flow.
 import { Link } from 'react-router';
 
 import { useQuestion } from '../api/hooks';
@@ -15,7 +15,7 @@ import { to } from './links';
 import { Answered } from './States';
 
 interface Step {
-  side: 'before' | 'behind';
+  side: 'upstream' | 'downstream';
   how: Flow['kind'];
   job: Answer<'job-graph'>['nodes'][number];
   what: string;
@@ -25,21 +25,21 @@ export function JobFlow({ id }: { id: Id }) {
   const [granularity] = useGranularity('application');
   const found = useQuestion('job-graph', { namespace: id.namespace, job: id.name, granularity, up: 1, down: 1, limit: 500 });
   return (
-    <Section title="Before and behind it" tools={<><GranularitySwitch standing="application" /> <Link className="button" to={to.jobGraph(id, { granularity: granularity === 'application' ? '' : granularity })}>Graph</Link></>}>
+    <Section title="Upstream and downstream jobs" tools={<><GranularitySwitch defaultValue="application" /> <Link className="button" to={to.jobGraph(id, { granularity: granularity === 'application' ? '' : granularity })}>Graph</Link></>}>
       <Answered query={found}>
         {(answer) => {
           const here = answer.nodes.find((node) => node.distance === 0);
           return (
             <>
-              {here && <p>As <Chip kind="level">{here.level}</Chip> <JobLink id={here} />{here.jobs > 1 && <span className="dim">, which stands for {count(here.jobs)} jobs</span>}</p>}
+              {here && <p>As <Chip kind="level">{here.level}</Chip> <JobLink id={here} />{here.jobs > 1 && <span className="dim">with {count(here.jobs)} jobs</span>}</p>}
               <DataTable
-                name="flow" rows={stepsOf(answer)} truncated={answer.truncated} empty="No data and no order lead from a job to it, or from it to one."
+                name="flow" rows={stepsOf(answer)} truncated={answer.truncated} empty="No data flow or control flow connects this job with other jobs."
                 columns={[
-                  { id: 'side', title: 'Is', value: (row) => row.side, width: '6rem' },
-                  { id: 'how', title: 'By', value: (row) => row.how, width: '7rem', show: (row) => <Chip kind={row.how}>{row.how}</Chip> },
+                  { id: 'side', title: 'Direction', value: (row) => row.side, width: '8rem' },
+                  { id: 'how', title: 'Flow', value: (row) => row.how, width: '7rem', show: (row) => <Chip kind={row.how}>{row.how}</Chip> },
                   { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(12rem, 2fr)', show: (row) => <JobLink id={row.job} /> },
                   { id: 'level', title: 'Level', value: (row) => row.job.level, width: '8rem' },
-                  { id: 'what', title: 'What passes, or when', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
+                  { id: 'what', title: 'Datasets or condition', value: (row) => row.what, width: 'minmax(12rem, 3fr)' },
                 ]}
               />
             </>
@@ -50,13 +50,13 @@ export function JobFlow({ id }: { id: Id }) {
   );
 }
 
-/** The steps to and from the job in the middle; data first. */
+/** List the flows to and from the selected job, data flows first. */
 export function stepsOf(answer: Answer<'job-graph'>): Step[] {
   const here = answer.nodes.findIndex((node) => node.distance === 0);
   return flowsOf(answer).flatMap((each): Step[] => {
     const { from, to: into } = each.flow;
     const job = answer.nodes[into === here ? from : into];
     if (!job || (from !== here && into !== here)) return [];
-    return [{ side: into === here ? 'before' : 'behind', how: each.kind, job, what: flowWords(each) }];
+    return [{ side: into === here ? 'upstream' : 'downstream', how: each.kind, job, what: flowWords(each) }];
   });
 }

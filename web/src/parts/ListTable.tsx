@@ -1,8 +1,8 @@
-// A list of the API: filtered and sorted by Headwater, which also counts; further rows come as one scrolls, a CSV has all.
+// A list from the API. The server filters, sorts and counts; scrolling loads more rows; the CSV contains all rows.
 import { useRef, useState, type ReactNode } from 'react';
 
 import { everyItem, useList, type Item, type List, type ListQuestion } from '../api/lists';
-import type { Asked } from '../api/client';
+import type { QuestionParameters } from '../api/client';
 import { csv, download, fileName } from './csv';
 import { FILTER_FROM } from './DataTable';
 import { count } from './format';
@@ -12,40 +12,40 @@ import { Empty, Failure, Loading } from './States';
 import { useAddressState, type AddressState } from './useAddressState';
 
 export interface ListColumn<T> extends TableColumn<T> {
-  /** What the API calls it as `sort`; without it the list cannot be sorted by it. */
+  /** The value of the API parameter `sort`. Without it, users cannot sort by this column. */
   sort?: string;
-  /** The greatest comes first where it is sorted by for the first time. */
+  /** The first click sorts in descending order. */
   down?: boolean;
 }
 
 interface Props<N extends ListQuestion> {
   question: N;
-  /** What the page asks with; filter and sort of the table are in the address. */
-  asked?: Asked<N>;
-  /** How it is sorted where the address says nothing. */
+  /** The parameters of the question. The filter and sort of the table are in the address insteadOfError. */
+  parameters?: QuestionParameters<N>;
+  /** The sort order if the address has none. */
   usual: string;
   columns: readonly ListColumn<Item<N>>[];
-  /** What stands where nothing is listed, perhaps by what else the answer says. */
+  /** The text for an empty list; it may depend on the answer. */
   empty: ReactNode | ((list: NonNullable<List<N>['first']>) => ReactNode);
-  /** Tells the parameters of two lists on one page apart. */
+  /** Distinguishes the address parameters of two lists on one page. */
   prefix?: string;
-  /** Whether it can be narrowed to a text: what was searched for is. */
+  /** Whether the list has a text filter. Search results have none. */
   filtered?: boolean;
-  /** What stands for an error, if this one is none to the page. */
-  instead?: (error: Error) => ReactNode;
-  /** What the answer says beside its items, above the table. */
+  /** Content shown insteadOfError of an error that the page can explain. */
+  insteadOfError?: (error: Error) => ReactNode;
+  /** Content above the table, from the other parts of the answer. */
   children?: (list: NonNullable<List<N>['first']>, items: readonly Item<N>[]) => ReactNode;
 }
 
-export function ListTable<N extends ListQuestion>({ question, asked, usual, columns, empty, prefix = '', filtered = true, instead, children }: Props<N>) {
+export function ListTable<N extends ListQuestion>({ question, parameters, usual, columns, empty, prefix = '', filtered = true, insteadOfError, children }: Props<N>) {
   const state = useAddressState();
   const text = filtered ? state.get(`${prefix}text`) : '';
   const sort = state.get(`${prefix}sort`);
-  const list = useList(question, { ...asked, ...(text && { text }), ...(sort && { sort }) } as Asked<N>);
+  const list = useList(question, { ...parameters, ...(text && { text }), ...(sort && { sort }) } as QuestionParameters<N>);
   const { first, items } = list;
   const total = first?.totalCount ?? 0;
-  const said = list.error && instead?.(list.error);
-  if (said) return said;
+  const replacement = list.error && insteadOfError?.(list.error);
+  if (replacement) return replacement;
   if (!first) return list.error ? <Failure error={list.error} /> : <Loading />;
   return (
     <>
@@ -61,13 +61,13 @@ export function ListTable<N extends ListQuestion>({ question, asked, usual, colu
           )}
           <span className="count" role="status">
             {total > 0 && count(total)}
-            {first.truncated && first.next === null && ' · there is more than is shown'}
+            {first.truncated && first.next === null && ' · more results exist'}
           </span>
           {total > 0 && <Save list={list} columns={columns} total={total} />}
         </div>
         {total > 0 ? (
           <Grid name={question} columns={columns} rows={items} total={total} more={list.more} head={<Head columns={columns} sort={sort || usual} state={state} name={`${prefix}sort`} />} />
-        ) : <Empty>{text ? <>Nothing here has <bdi>“{text}”</bdi> in a name.</> : typeof empty === 'function' ? empty(first) : empty}</Empty>}
+        ) : <Empty>{text ? <>No name contains <bdi>“{text}”</bdi>.</> : typeof empty === 'function' ? empty(first) : empty}</Empty>}
       </div>
     </>
   );
@@ -77,7 +77,7 @@ interface HeadProps<T> {
   columns: readonly ListColumn<T>[];
   sort: string;
   state: AddressState;
-  /** Of the parameter of the address. */
+  /** The address parameter of the sort order. */
   name: string;
 }
 
@@ -89,7 +89,7 @@ function Head<T>({ columns, sort, state, name }: HeadProps<T>) {
         if (column.sort === undefined) return <div key={column.id} role="columnheader" className="td"><span className="plain-head">{column.title}</span></div>;
         return (
           <div key={column.id} role="columnheader" className="td" aria-sort={sorted ? `${sorted}ending` : 'none'}>
-            <button type="button" onClick={() => state.set({ [name]: turned(column, sorted) }, true)}>
+            <button type="button" onClick={() => state.set({ [name]: nextSort(column, sorted) }, true)}>
               {column.title}<SortMark sorted={sorted} />
             </button>
           </div>
@@ -99,7 +99,7 @@ function Head<T>({ columns, sort, state, name }: HeadProps<T>) {
   );
 }
 
-function turned<T>(column: ListColumn<T>, sorted: false | 'asc' | 'desc'): string {
+function nextSort<T>(column: ListColumn<T>, sorted: false | 'asc' | 'desc'): string {
   const down = sorted ? sorted === 'asc' : column.down;
   return `${down ? '-' : ''}${column.sort ?? ''}`;
 }
@@ -113,7 +113,7 @@ function Save<N extends ListQuestion>({ list, columns, total }: { list: List<N>;
     const lines: unknown[][] = [columns.map((column) => column.title)];
     setError(undefined);
     try {
-      for await (const items of everyItem(list.question, list.asked, signal)) {
+      for await (const items of everyItem(list.question, list.parameters, signal)) {
         lines.push(...items.map((item) => columns.map((column) => column.value(item))));
         setSaved(lines.length - 1);
       }
@@ -123,7 +123,7 @@ function Save<N extends ListQuestion>({ list, columns, total }: { list: List<N>;
     }
     setSaved(undefined);
   };
-  if (saved !== undefined) return <button type="button" className="quiet" onClick={() => stopping.current?.abort()}>{count(saved)} of {count(total)} read; stop</button>;
+  if (saved !== undefined) return <button type="button" className="quiet" onClick={() => stopping.current?.abort()}>Stop ({count(saved)} of {count(total)} rows loaded)</button>;
   return (
     <>
       <button type="button" className="quiet" onClick={() => void save()}>CSV</button>

@@ -1,10 +1,10 @@
-// Names as links: isolated from the text around them, because they may be written right to left.
+// Names as links. `bdi` isolates them from the surrounding text, because a name may run right to left.
 import { Link } from 'react-router';
 
 import type { Id } from '../api/marquez';
 import { shortName, to, type ColumnName } from './links';
 
-/** A dataset by its display name, where an answer has one, else by the last parts of its canonical name. */
+/** A dataset by its display name or, without one, by the last parts of its canonical name. */
 export function DatasetLink({ id, whole = false }: { id: Id & { display_name?: string | undefined }; whole?: boolean }) {
   return (
     <Link to={to.dataset(id)} title={`${id.namespace}/${id.name}`} className="name">
@@ -43,7 +43,7 @@ export function Chip({ kind, children }: { kind: string; children: string }) {
   return <span className={`chip is-${kind.toLowerCase()}`}>{children}</span>;
 }
 
-/** What is asked most of a column. */
+/** Links for the two most frequent questions about a column. */
 export function ColumnQuestions({ column }: { column: ColumnName }) {
   return (
     <>

@@ -1,11 +1,11 @@
-// A page: its title, which is also the window's, and its parts.
+// The frame of a page: title, tools and sections. It also sets the window title.
 import { useEffect, type ReactNode } from 'react';
 
-import { visible } from '../shown/odd';
+import { visible } from '../shown/invisible';
 
 const SITE = ' · Headwater';
 
-/** The title of the page that is shown, as files are named after it. */
+/** The title of the current page, for the names of saved files. */
 export const titleNow = (): string => document.title.replace(SITE, '');
 
 export function Page({ title, hint, tools, children }: { title: string; hint?: ReactNode; tools?: ReactNode; children: ReactNode }) {
@@ -15,7 +15,7 @@ export function Page({ title, hint, tools, children }: { title: string; hint?: R
   return (
     <>
       <header className="page-head">
-        <h1><bdi>{title || 'No name was given'}</bdi></h1>
+        <h1><bdi>{title || 'No name'}</bdi></h1>
         {tools && <div className="tools">{tools}</div>}
         {hint && <p className="hint">{hint}</p>}
       </header>

@@ -1,4 +1,4 @@
-// Text of Headwater's own that marks what is typed by backticks.
+// Text from Headwater in which backticks mark code.
 
 export function Prose({ text }: { text: string }) {
   return <>{text.split('`').map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</>;

@@ -1,4 +1,4 @@
-// Who reads a dataset: runs by day or week as bars, and the jobs behind them.
+// The readers of a dataset: runs per day or week as bars, and the jobs.
 import { useQuestion } from '../api/hooks';
 import type { Id } from '../api/marquez';
 import { DataTable } from './DataTable';
@@ -31,13 +31,13 @@ export function Readers({ id }: { id: Id }) {
     </label>
   );
   return (
-    <Section title="Who reads it" tools={tools}>
+    <Section title="Readers" tools={tools}>
       <Answered query={found}>
         {(answer) => (
           <>
             {answer.runs > 0 && <ReadBars reads={by === 'week' ? answer.weeks : answer.days} step={by === 'week' ? 7 : 1} />}
             <DataTable
-              name="readers" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No run of the last 90 days is known to have read it."
+              name="readers" rows={answer.items} total={answer.totalCount} truncated={answer.truncated} empty="No run has read this dataset in the last 90 days."
               columns={[
                 { id: 'job', title: 'Job', value: (row) => row.job.name, width: 'minmax(14rem, 3fr)', show: (row) => <JobLink id={row.job} /> },
                 { id: 'runs', title: 'Runs', value: (row) => row.runs, width: '7rem', show: (row) => count(row.runs) },
@@ -52,8 +52,8 @@ export function Readers({ id }: { id: Id }) {
   );
 }
 
-/** Every day (or week) from the first to the last, also those without a run; so many of the newest, and of days only. */
-export function filled(reads: readonly Reads[], step: number): Reads[] {
+/** Fill gaps: list every day (or week) from the first to the last, at most MOST_BARS, newest kept. Skips invalid dates. */
+export function fillGaps(reads: readonly Reads[], step: number): Reads[] {
   const known = new Map(reads.flatMap(({ day, runs }) => (Number.isNaN(Date.parse(day)) ? [] : [[Date.parse(day), runs] as const])));
   if (!known.size) return [];
   const days = [...known.keys()].sort((a, b) => a - b);
@@ -68,19 +68,19 @@ export function filled(reads: readonly Reads[], step: number): Reads[] {
 const HEIGHT = 60;
 
 function ReadBars({ reads, step }: { reads: readonly Reads[]; step: number }) {
-  const bars = filled(reads, step);
+  const bars = fillGaps(reads, step);
   if (!bars.length) return null;
   const most = Math.max(1, ...bars.map((each) => each.runs));
-  const told = `Runs that read it by ${step === 7 ? 'week' : 'day'}, at most ${count(most)}`;
+  const label = `Runs per ${step === 7 ? 'week' : 'day'}, at most ${count(most)}`;
   return (
     <figure className="reads">
-      <svg role="img" aria-label={told} viewBox={`0 0 ${Math.max(30, bars.length) * 8} ${HEIGHT}`} preserveAspectRatio="none">
+      <svg role="img" aria-label={label} viewBox={`0 0 ${Math.max(30, bars.length) * 8} ${HEIGHT}`} preserveAspectRatio="none">
         {bars.map((each, at) => {
           const height = each.runs === 0 ? 0 : Math.max(2, (HEIGHT * each.runs) / most);
           return <rect key={each.day} x={at * 8 + 1} width={6} y={HEIGHT - height} height={height}><title>{`${each.day}: ${count(each.runs)}`}</title></rect>;
         })}
       </svg>
-      <figcaption className="dim">{told}; {bars[0]?.day} – {bars.at(-1)?.day} (UTC)</figcaption>
+      <figcaption className="dim">{label}; {bars[0]?.day} – {bars.at(-1)?.day} (UTC)</figcaption>
     </figure>
   );
 }

@@ -1,4 +1,4 @@
-// What a run's events say beside lineage: who started it, as what, where its log is, how much it moved.
+// Details of a run: who started it, its application and links, and how much data it read and wrote.
 import { part, type Schemas } from '../api/client';
 import { useAddress } from '../api/hooks';
 import { DataTable } from './DataTable';
@@ -13,44 +13,44 @@ export function RunDetails({ id }: { id: string }) {
   const found = useAddress<Details>(`/api/headwater/v1/runs/${part(id)}/details`);
   return (
     <Answered query={found}>
-      {(told) => (
+      {(details) => (
         <>
-          <Told told={told} />
-          {told.statistics.length > 0 && <Moved statistics={told.statistics} />}
+          <DetailList details={details} />
+          {details.statistics.length > 0 && <StatisticsTable statistics={details.statistics} />}
         </>
       )}
     </Answered>
   );
 }
 
-function Told({ told }: { told: Details }) {
+function DetailList({ details }: { details: Details }) {
   const rows = [
-    ['Started by', told.started_by], ['Application id', told.application], ['Attempt', told.attempt === null ? null : String(told.attempt)],
-    ['Nominal time', [told.nominal_start, told.nominal_end].map((each) => time(each) || each).filter(Boolean).join(' – ') || null], ['Engine', told.engine],
+    ['Started by', details.started_by], ['Application id', details.application], ['Attempt', details.attempt === null ? null : String(details.attempt)],
+    ['Nominal time', [details.nominal_start, details.nominal_end].map((each) => time(each) || each).filter(Boolean).join(' – ') || null], ['Engine', details.engine],
   ] as const; // prettier-ignore
-  const said = rows.filter(([, text]) => text !== null);
-  if (!said.length && !told.links.length) return null;
+  const known = rows.filter(([, text]) => text !== null);
+  if (!known.length && !details.links.length) return null;
   return (
     <dl className="about">
-      {said.map(([title, text]) => [<dt key={title}>{title}</dt>, <dd key={`${title}#`}><bdi>{text}</bdi></dd>])}
-      {told.links.map((link, at) => [<dt key={at}><bdi>{link.title}</bdi></dt>, <dd key={`${at}#`}><Address link={link} /></dd>])}
+      {known.map(([title, text]) => [<dt key={title}>{title}</dt>, <dd key={`${title}#`}><bdi>{text}</bdi></dd>])}
+      {details.links.map((link, at) => [<dt key={at}><bdi>{link.title}</bdi></dt>, <dd key={`${at}#`}><Address link={link} /></dd>])}
     </dl>
   );
 }
 
-/** A link only where a rule allows it and it is https: whatever else an event holds is text. */
+/** A link if a rule allows it and it is https; any other URL from an event stays text. */
 export function Address({ link }: { link: Schemas['RunLink'] }) {
   if (!link.href?.toLowerCase().startsWith('https://')) return <bdi className="mono">{link.text}</bdi>;
   return <a href={link.href} target="_blank" rel="noopener noreferrer nofollow"><bdi>{link.text}</bdi></a>;
 }
 
-function Moved({ statistics }: { statistics: Details['statistics'] }) {
+function StatisticsTable({ statistics }: { statistics: Details['statistics'] }) {
   return (
     <Section title="Rows, bytes and files">
       <DataTable
-        name="statistics" rows={statistics} empty="The run counted nothing."
+        name="statistics" rows={statistics} empty="The run reported no counts."
         columns={[
-          { id: 'side', title: 'Was', value: (row) => row.side, width: '6rem' },
+          { id: 'side', title: 'Side', value: (row) => row.side, width: '6rem' },
           { id: 'dataset', title: 'Dataset', value: (row) => row.dataset, width: 'minmax(14rem, 3fr)', show: (row) => <DatasetLink id={{ namespace: row.namespace, name: row.dataset }} /> },
           { id: 'rows', title: 'Rows', value: (row) => row.rows, width: '9rem', show: (row) => counted(row.rows) },
           { id: 'bytes', title: 'Bytes', value: (row) => row.bytes, width: '9rem', show: (row) => (row.bytes === null ? '' : bytes(row.bytes)) },
@@ -63,9 +63,9 @@ function Moved({ statistics }: { statistics: Details['statistics'] }) {
 
 const counted = (value: number | null) => (value === null ? '' : count(value));
 
-/** `5 rows, 1.2 MB, 3 files`; empty where nothing was counted. */
-export function moved(told: Schemas['RunStatistics'] | null | undefined): string {
-  if (!told) return '';
-  const parts = [told.rows === null ? '' : `${count(told.rows)} rows`, told.bytes === null ? '' : bytes(told.bytes), told.files === null ? '' : `${count(told.files)} files`];
+/** Format as `5 rows, 1.2 MB, 3 files`; empty without counts. */
+export function statisticsText(details: Schemas['RunStatistics'] | null | undefined): string {
+  if (!details) return '';
+  const parts = [details.rows === null ? '' : `${count(details.rows)} rows`, details.bytes === null ? '' : bytes(details.bytes), details.files === null ? '' : `${count(details.files)} files`];
   return parts.filter(Boolean).join(', ');
 }

@@ -1,4 +1,4 @@
-// What a run is part of and what is part of it: a tree whose branches are asked for when they are opened, a page at a time.
+// The parents and children of a run as a tree. Opening a branch loads its children, a page at a time.
 import { useState } from 'react';
 
 import { part, type Schemas } from '../api/client';
@@ -16,7 +16,7 @@ const AT_ONCE = 50;
 const useHierarchy = (id: string, limit: number) =>
   useAddress<Found>(`/api/headwater/v1/runs/${part(id)}/hierarchy`, { limit });
 
-/** The tree around a run; nothing where it is part of nothing and nothing is part of it. */
+/** The tree around a run; empty if the run has no parent and no children. */
 export function RunTree({ id, title = 'Hierarchy' }: { id: string; title?: string }) {
   const found = useHierarchy(id, AT_ONCE);
   if (found.data && !found.data.ancestors.length && !found.data.totalCount) return null;
@@ -43,7 +43,7 @@ function Below({ id }: { id: string }) {
       {({ items, states, totalCount, truncated }) => totalCount === 0 ? null : (
         <>
           <p className="dim">
-            {count(totalCount)} {totalCount === 1 ? 'part' : 'parts'}: {Object.entries(states).map(([state, many]) => `${count(many)} ${state}`).join(', ')}
+            {count(totalCount)} {totalCount === 1 ? 'child' : 'children'}: {Object.entries(states).map(([state, many]) => `${count(many)} ${state}`).join(', ')}
           </p>
           <ul>{items.map((node) => <Branch key={node.id} node={node} />)}</ul>
           {truncated && limit < 1_000 && <button type="button" onClick={() => setLimit(Math.min(1_000, limit * 4))}>Show more of {count(totalCount)}</button>}
@@ -56,7 +56,7 @@ function Below({ id }: { id: string }) {
 
 function Branch({ node }: { node: Node }) {
   const [open, setOpen] = useState(false);
-  const parts = `${count(node.children)} ${node.children === 1 ? 'part' : 'parts'}`;
+  const parts = `${count(node.children)} ${node.children === 1 ? 'child' : 'children'}`;
   return (
     <li>
       <Line node={node} />{' '}
@@ -70,7 +70,7 @@ function Line({ node, here = false }: { node: Node; here?: boolean }) {
   return (
     <span aria-current={here || undefined} className={here ? 'here' : undefined}>
       <Chip kind={node.state}>{node.state}</Chip> {node.job && <><JobLink id={node.job} />{' '}</>}
-      {node.state === 'UNREPORTED' ? <bdi className="mono dim" title="Others name it; it sent no event itself.">{node.id}</bdi> : <RunLink id={node.id} />}{' '}
+      {node.state === 'UNREPORTED' ? <bdi className="mono dim" title="Other runs name this run as their parent, but it sent no events.">{node.id}</bdi> : <RunLink id={node.id} />}{' '}
       <span className="dim">{time(node.started)} {duration(node.durationMs)}</span>
     </span>
   );

@@ -1,20 +1,20 @@
-// Loading, empty and failing: each says what it is and what to do.
+// Loading, empty and error states, with advice on what to do.
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
-import { key, mayPass, Refused, Unreachable } from '../api/client';
+import { key, isTransient, ApiError, Unreachable } from '../api/client';
 
 export function Failure({ error }: { error: Error }) {
-  const fix = error instanceof Refused || error instanceof Unreachable ? error.fix : 'Reload the page.';
-  const nearest = error instanceof Refused ? error.nearest : [];
+  const fix = error instanceof ApiError || error instanceof Unreachable ? error.fix : 'Reload the page.';
+  const nearest = error instanceof ApiError ? error.nearest : [];
   return (
     <div className="state failure" role="alert">
       <strong><bdi>{error.message}</bdi></strong> <span>{fix}</span>
-      {error instanceof Refused && (error.status === 401 || error.status === 403) && <> <button type="button" onClick={() => key.ask(`${error.message} ${error.fix}`)}>Give another key</button></>}
+      {error instanceof ApiError && (error.status === 401 || error.status === 403) && <> <button type="button" onClick={() => key.openPrompt(`${error.message} ${error.fix}`)}>Use another key</button></>}
       {nearest.length > 0 && (
         <p>
-          Near it: {nearest.map((name) => <bdi key={name} className="chip">{name}</bdi>)}
+          Similar names: {nearest.map((name) => <bdi key={name} className="chip">{name}</bdi>)}
         </p>
       )}
     </div>
@@ -29,18 +29,18 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="state empty">{children}</p>;
 }
 
-/** What is missing where no event told of any, and where a producer learns to tell. */
+/** The empty state of a list for which no events have arrived, with a link to the set-up page. */
 export function NothingYet({ children }: { children: string }) {
-  return <>{children} <Link to="/connect">Point a producer here</Link>, and it shows.</>;
+  return <>{children} <Link to="/connect">Connect a producer</Link> to see data here.</>;
 }
 
-/** Show an answer once it is there; an older one stays while a newer one cannot be had, and says so. */
+/** Show an answer when it arrives. If a refresh fails temporarily, the previous answer stays, with the error above it. */
 export function Answered<T>({ query, children }: { query: UseQueryResult<T>; children: (answer: T) => ReactNode }) {
   const { data, error } = query;
   return (
     <>
       {error && <Failure error={error} />}
-      {data !== undefined && (!error || mayPass(error)) ? children(data) : !error && <Loading />}
+      {data !== undefined && (!error || isTransient(error)) ? children(data) : !error && <Loading />}
     </>
   );
 }

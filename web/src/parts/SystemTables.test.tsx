@@ -16,7 +16,7 @@ function shown(hidden: number, address = '/datasets') {
 
 test('what was left out is counted, and shown on a click, which the address keeps', () => {
   shown(1_203);
-  const box = screen.getByRole('checkbox', { name: 'System tables (1,203 left out)' });
+  const box = screen.getByRole('checkbox', { name: 'System tables (1,203 hidden)' });
   fireEvent.click(box);
   expect([screen.getByRole('status').textContent, (box as HTMLInputElement).checked]).toEqual(['?system=true', true]);
   fireEvent.click(box);

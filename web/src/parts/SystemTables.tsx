@@ -1,10 +1,10 @@
-// Tables that databases keep of themselves: left out, unless they are asked for.
+// System tables of databases. Lists leave them out unless the user includes them.
 import { count } from './format';
 import { useAddressState } from './useAddressState';
 
 export const SYSTEM = 'system';
 
-/** A switch where an answer left some out, or shows them; hidden: how many it left out. */
+/** A check box, shown if the answer hides system tables or includes them. hidden: how many it hides. */
 export function SystemTables({ hidden }: { hidden: number }) {
   const state = useAddressState();
   const all = state.get(SYSTEM) === 'true';
@@ -12,7 +12,7 @@ export function SystemTables({ hidden }: { hidden: number }) {
   return (
     <label className="check">
       <input type="checkbox" checked={all} onChange={(event) => state.set({ [SYSTEM]: event.target.checked ? 'true' : '' })} />
-      System tables{hidden > 0 && ` (${count(hidden)} left out)`}
+      System tables{hidden > 0 && ` (${count(hidden)} hidden)`}
     </label>
   );
 }

@@ -1,10 +1,10 @@
-// Tables as CSV (RFC 4180), and files for the user.
-import { visible } from '../shown/odd';
+// CSV export (RFC 4180), file names and downloads.
+import { visible } from '../shown/invisible';
 
-const ODD = /[",\r\n]/;
+const NEEDS_QUOTES = /[",\r\n]/;
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Write rows; what a spreadsheet would take for a formula is led by an apostrophe. */
+/** Format rows as CSV. An apostrophe in front of possible formulas keeps spreadsheets from running them. */
 export function csv(rows: readonly (readonly unknown[])[]): string {
   return rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n';
 }
@@ -14,19 +14,19 @@ function cell(value: unknown): string {
   if (value === null || value === undefined) text = '';
   else if (typeof value === 'string') text = visible(FORMULA.test(value) ? `'${value}` : value, true);
   else text = JSON.stringify(value);
-  return ODD.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const LONGEST = 100;
 
-/** Name a file after what it shows and when: letters, digits, `.`, `-` and `_` of any script, nothing that leads elsewhere. */
+/** Build a file name from its parts and a time. It keeps letters and digits of any script, `.`, `-` and `_`, so it cannot leave the folder. */
 export function fileName(parts: readonly string[], moment: Date, ending: string): string {
   const named = parts.map((part) => part.replace(/[^\p{L}\p{M}\p{N}._-]+/gu, '-').replace(/^[-.]+|[-.]+$/g, '')).filter(Boolean);
   const cut = named.join('-').slice(0, LONGEST).replace(/[\ud800-\udbff]$/, '');
   return `${cut || 'headwater'}-${moment.toISOString().slice(0, 19).replaceAll(':', '')}Z.${ending}`;
 }
 
-/** Hand a file to the user. */
+/** Offer a file as a download. */
 export function download(name: string, content: Blob): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);

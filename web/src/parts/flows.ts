@@ -1,4 +1,4 @@
-// What passes between jobs: data, and control apart from it.
+// Data flows and control flows between jobs.
 import type { Answer } from '../api/client';
 import { count } from './format';
 import { shortName } from './links';
@@ -6,12 +6,12 @@ import { shortName } from './links';
 type Jobs = Answer<'job-graph'>;
 export type Flow = { kind: 'data'; flow: Jobs['dataFlow'][number] } | { kind: 'control'; flow: Jobs['controlFlow'][number] };
 
-/** Every flow of an answer, data first. */
+/** List all flows of an answer, data flows first. */
 export function flowsOf(answer: Jobs): Flow[] {
   return [...answer.dataFlow.map((flow): Flow => ({ kind: 'data', flow })), ...answer.controlFlow.map((flow): Flow => ({ kind: 'control', flow }))];
 }
 
-/** What passes, or when the one that waits is let go. */
+/** The datasets of a data flow, or the type and trigger rule of a control flow. */
 export function flowWords({ kind, flow }: Flow): string {
   if (kind === 'control') return [flow.type, flow.rule].filter(Boolean).join(', ');
   const more = flow.datasets - flow.first.length;

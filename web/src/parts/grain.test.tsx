@@ -5,8 +5,8 @@ import type { Answer } from '../api/client';
 import { bytes } from './format';
 import { granularityOf } from './granularity';
 import { stepsOf } from './JobFlow';
-import { filled } from './Readers';
-import { Address, moved } from './RunDetails';
+import { fillGaps } from './Readers';
+import { Address, statisticsText } from './RunDetails';
 
 afterEach(cleanup);
 
@@ -25,17 +25,17 @@ test.each([
 });
 
 test('days without a run are bars of no height', () => {
-  expect(filled([{ day: '2026-02-27', runs: 2 }, { day: '2026-03-02', runs: 1 }], 1).map((each) => each.runs)).toEqual([2, 0, 0, 1]);
-  expect(filled([{ day: '2026-02-23', runs: 2 }, { day: '2026-03-09', runs: 1 }], 7).map((each) => each.day)).toEqual(['2026-02-23', '2026-03-02', '2026-03-09']);
-  expect(filled([], 1)).toEqual([]);
-  expect(filled([{ day: 'never', runs: 1 }], 1)).toEqual([]);
-  expect(filled([{ day: '0001-01-01', runs: 1 }, { day: '', runs: 3 }, { day: '9999-12-31', runs: 2 }], 1)).toSatisfy((bars: { runs: number }[]) => bars.length <= 400 && bars.at(-1)?.runs === 2);
+  expect(fillGaps([{ day: '2026-02-27', runs: 2 }, { day: '2026-03-02', runs: 1 }], 1).map((each) => each.runs)).toEqual([2, 0, 0, 1]);
+  expect(fillGaps([{ day: '2026-02-23', runs: 2 }, { day: '2026-03-09', runs: 1 }], 7).map((each) => each.day)).toEqual(['2026-02-23', '2026-03-02', '2026-03-09']);
+  expect(fillGaps([], 1)).toEqual([]);
+  expect(fillGaps([{ day: 'never', runs: 1 }], 1)).toEqual([]);
+  expect(fillGaps([{ day: '0001-01-01', runs: 1 }, { day: '', runs: 3 }, { day: '9999-12-31', runs: 2 }], 1)).toSatisfy((bars: { runs: number }[]) => bars.length <= 400 && bars.at(-1)?.runs === 2);
 });
 
 test('sizes and counts as text', () => {
   expect([0, 999, 1_000, 1_234_567, 5e18].map(bytes)).toEqual(['0 B', '999 B', '1 kB', '1.2 MB', '5000 PB']);
-  const told = { namespace: 'n', dataset: 'd', side: 'written' as const, rows: 5, bytes: null, files: 3 };
-  expect([moved(told), moved(null)]).toEqual(['5 rows, 3 files', '']);
+  const statistics = { namespace: 'n', dataset: 'd', side: 'written' as const, rows: 5, bytes: null, files: 3 };
+  expect([statisticsText(statistics), statisticsText(null)]).toEqual(['5 rows, 3 files', '']);
 });
 
 test('an address that holds no granularity means the default', () => {
@@ -50,6 +50,6 @@ test('what leads to a job and from it, control apart from data', () => {
     controlFlow: [{ from: 0, to: 2, type: 'DIRECT_INVOCATION', rule: null }], hubs: [], totalCount: 3, truncated: false,
   }; // prettier-ignore
   expect(stepsOf(answer).map((each) => [each.side, each.how, each.job.name, each.what])).toEqual([
-    ['before', 'data', 'before', 'b/c and 2 more'], ['behind', 'control', 'behind', 'DIRECT_INVOCATION'],
+    ['upstream', 'data', 'before', 'b/c and 2 more'], ['downstream', 'control', 'behind', 'DIRECT_INVOCATION'],
   ]); // prettier-ignore
 });

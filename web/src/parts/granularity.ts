@@ -1,18 +1,18 @@
-// What jobs are folded into, as the address keeps it; `statement` is each for itself.
+// The granularity of jobs, kept in the address; `statement` does not group them.
 import { useAddressState } from './useAddressState';
 
 export const GRANULARITIES = ['statement', 'job', 'application', 'task', 'dag'] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 
-/** Read the granularity of the address: what it holds that is none counts as the default. */
-export function granularityOf(text: string, standing: Granularity = 'statement'): Granularity {
-  return GRANULARITIES.find((each) => each === text) ?? standing;
+/** Parse the granularity from the address; an unknown value means the default. */
+export function granularityOf(text: string, defaultValue: Granularity = 'statement'): Granularity {
+  return GRANULARITIES.find((each) => each === text) ?? defaultValue;
 }
 
-export function useGranularity(standing: Granularity = 'statement') {
+export function useGranularity(defaultValue: Granularity = 'statement') {
   const state = useAddressState();
   return [
-    granularityOf(state.get('granularity'), standing),
-    (next: string) => state.set({ granularity: next === standing ? '' : next }),
+    granularityOf(state.get('granularity'), defaultValue),
+    (next: string) => state.set({ granularity: next === defaultValue ? '' : next }),
   ] as const;
 }

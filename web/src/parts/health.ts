@@ -1,21 +1,21 @@
-// How things fare, asked for together: a graph of a thousand tables asks for those in sight, a hundred at a time.
+// Health of datasets and jobs, fetched in batches: a graph of a thousand tables fetches the visible ones, 100 per request.
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 
 import { ask, type Answer, type Schemas } from '../api/client';
 import { ownPace, queryClient, useQuestion } from '../api/hooks';
 import type { Id } from '../api/marquez';
 
-export type Faring = Schemas['HealthItem'];
-type Kind = Faring['kind'];
+export type HealthItem = Schemas['HealthItem'];
+type Kind = HealthItem['kind'];
 
 const [AT_ONCE, WAIT_MS, FRESH_MS] = [100, 30, 15_000];
-/** Of a whole lake: it costs Headwater seconds where there are ten thousands of tables. */
-const TROUBLES = { asked: { limit: 1_000 }, everyMs: 60_000 };
+/** The question about the whole lake. It takes the server seconds with tens of thousands of tables. */
+const UNHEALTHY = { parameters: { limit: 1_000 }, everyMs: 60_000 };
 
-const waiting: { key: string; done: (found: Faring | null) => void; failed: (error: unknown) => void }[] = [];
+const waiting: { key: string; done: (found: HealthItem | null) => void; failed: (error: unknown) => void }[] = [];
 
-/** Ask for one of those that are drawn; what is asked for within a moment goes together. */
-function together(key: string): Promise<Faring | null> {
+/** Fetch the health of one box. Requests within WAIT_MS share one batch. */
+function queueRequest(key: string): Promise<HealthItem | null> {
   if (!waiting.length) setTimeout(() => void send(waiting.splice(0)), WAIT_MS);
   return new Promise((done, failed) => waiting.push({ key, done, failed }));
 }
@@ -35,20 +35,20 @@ async function send(all: typeof waiting): Promise<void> {
 
 const keyOf = (kind: Kind, { namespace, name }: Id): string => JSON.stringify([kind, namespace, name]);
 
-/** How one thing of a picture fares, null where that is not known. Asked again now and then, not with each event. */
-export function useFaring(kind: Kind, id: Id): UseQueryResult<Faring | null> {
+/** The health of one box, or null if unknown. It refreshes at its own interval, not with each event. */
+export function useBoxHealth(kind: Kind, id: Id): UseQueryResult<HealthItem | null> {
   return useQuery({ ...queryOf(kind, id), ...ownPace(FRESH_MS) });
 }
 
 function queryOf(kind: Kind, id: Id) {
   const key = keyOf(kind, id);
-  return { queryKey: ['faring', key], queryFn: () => together(key) };
+  return { queryKey: ['healthItem', key], queryFn: () => queueRequest(key) };
 }
 
-/** The same, once: what is known of late is not asked for again. */
-export const faringOf = (kind: Kind, id: Id): Promise<Faring | null> => queryClient.query({ ...queryOf(kind, id), staleTime: FRESH_MS });
+/** Fetch the health of one box once, from the cache if it is fresh. */
+export const fetchBoxHealth = (kind: Kind, id: Id): Promise<HealthItem | null> => queryClient.query({ ...queryOf(kind, id), staleTime: FRESH_MS });
 
-/** All that does not fare well, the worst first, for boxes that stand for many. */
-export function useTroubles(enabled: boolean): Answer<'health'> | undefined {
-  return useQuestion('health', TROUBLES.asked, { enabled, ...ownPace(TROUBLES.everyMs) }).data;
+/** All unhealthy datasets and jobs, worst first, for boxes that represent several. */
+export function useUnhealthy(enabled: boolean): Answer<'health'> | undefined {
+  return useQuestion('health', UNHEALTHY.parameters, { enabled, ...ownPace(UNHEALTHY.everyMs) }).data;
 }

@@ -2,7 +2,7 @@ import { fireEvent, render, screen } from '@testing-library/react';
 import { MemoryRouter } from 'react-router';
 import { expect, test, vi } from 'vitest';
 
-import { key, mayPass, queryText, Refused, request, Unreachable } from '../api/client';
+import { key, isTransient, queryText, ApiError, request, Unreachable } from '../api/client';
 import { Feed } from '../api/feed';
 import { aliasesOf } from '../pages/aliases';
 import { columnsOf } from '../pages/columns';
@@ -49,18 +49,18 @@ test('an address changes in place and drops what is empty', () => {
 });
 
 test('what may pass is asked again, what may not is not', () => {
-  expect([new Unreachable(), new Refused(503, '', ''), new Refused(404, '', ''), new Error('x')].map(mayPass)).toEqual([true, true, false, false]);
+  expect([new Unreachable(), new ApiError(503, '', ''), new ApiError(404, '', ''), new Error('x')].map(isTransient)).toEqual([true, true, false, false]);
 });
 
 test('a hundred thousand messages leave two hundred, told a few times a second', () => {
   vi.useFakeTimers();
   const feed = new Feed(200);
   const run = { run: 'r', state: 'RUNNING', job: { namespace: 'n', name: 'j' }, started: null, ended: null };
-  const told = vi.fn();
-  feed.subscribe(told);
+  const listener = vi.fn();
+  feed.subscribe(listener);
   for (let at = 0; at < 100_000; at += 1) feed.add({ id: String(at), kind: 'run', value: run });
   vi.advanceTimersByTime(1_000);
-  expect([feed.newest().length, feed.newest()[0]?.id, feed.total, told.mock.calls.length]).toEqual([200, '99999', 100_000, 1]);
+  expect([feed.newest().length, feed.newest()[0]?.id, feed.total, listener.mock.calls.length]).toEqual([200, '99999', 100_000, 1]);
   vi.useRealTimers();
 });
 
@@ -120,13 +120,13 @@ test('names are short in lists, whole in titles, and text whatever they hold', (
 });
 
 test('where nothing is listed a link leads to what a producer needs', () => {
-  render(<MemoryRouter><NothingYet>No run is known yet.</NothingYet></MemoryRouter>);
-  expect([document.body.textContent, screen.getByRole('link').getAttribute('href')]).toEqual(['No run is known yet. Point a producer here, and it shows.', '/connect']);
+  render(<MemoryRouter><NothingYet>There are no runs yet.</NothingYet></MemoryRouter>);
+  expect([document.body.textContent, screen.getByRole('link').getAttribute('href')]).toEqual(['There are no runs yet. Connect a producer to see data here.', '/connect']);
 });
 
 test('a failure says what, why and what is near', () => {
-  render(<Failure error={new Refused(404, 'Nothing is called x.', 'Search for it.', ['xy'])} />);
-  expect(screen.getByRole('alert').textContent).toBe('Nothing is called x. Search for it.Near it: xy');
+  render(<Failure error={new ApiError(404, 'Nothing is called x.', 'Search for it.', ['xy'])} />);
+  expect(screen.getByRole('alert').textContent).toBe('Nothing is called x. Search for it.Similar names: xy');
 });
 
 test('a text inside facets is found, and undefined where there is none', () => {
@@ -135,30 +135,30 @@ test('a text inside facets is found, and undefined where there is none', () => {
 });
 
 test('who may not ask or order can give another key, or leave it', () => {
-  render(<Failure error={new Refused(403, "Key 'loader' may not read.", 'Use a key with the role `read`.')} />);
-  expect(key.wanted()).toBe(null);
-  fireEvent.click(screen.getByRole('button', { name: 'Give another key' }));
-  expect(key.wanted()).toEqual({ why: "Key 'loader' may not read. Use a key with the role `read`." });
-  key.leave();
-  expect(key.wanted()).toBe(null);
+  render(<Failure error={new ApiError(403, "Key 'loader' may not read.", 'Use a key with the role `read`.')} />);
+  expect(key.prompt()).toBe(null);
+  fireEvent.click(screen.getByRole('button', { name: 'Use another key' }));
+  expect(key.prompt()).toEqual({ why: "Key 'loader' may not read. Use a key with the role `read`." });
+  key.closePrompt();
+  expect(key.prompt()).toBe(null);
 });
 
 test('another key is told of, and a question that was left comes back with it only', async () => {
   const refused = () => request('/x').catch(() => undefined);
   vi.stubGlobal('fetch', () => Promise.resolve(Response.json({}, { status: 401 })));
-  const told = vi.fn();
-  const unheard = key.whenChanged(told);
+  const listener = vi.fn();
+  const unsubscribe = key.onChange(listener);
   key.set('one');
   await refused();
-  expect(key.wanted()).not.toBe(null);
-  key.leave();
+  expect(key.prompt()).not.toBe(null);
+  key.closePrompt();
   await refused();
-  expect([key.wanted(), key.get()]).toEqual([null, 'one']);
+  expect([key.prompt(), key.get()]).toEqual([null, 'one']);
   key.forget();
   await refused();
-  expect([key.wanted()?.why, key.get(), told.mock.calls.length]).toEqual(['Headwater has keys.', null, 2]);
-  key.leave();
-  unheard();
+  expect([key.prompt()?.why, key.get(), listener.mock.calls.length]).toEqual(['This server requires a key.', null, 2]);
+  key.closePrompt();
+  unsubscribe();
 });
 
 test('of a long description the beginning is shown, and all of it when asked', () => {

@@ -1,4 +1,4 @@
-// What a view shows is in its address: reload and share keep it.
+// The state of a page is in its address, so reloading and sharing keep it.
 import { useMemo } from 'react';
 import { useSearchParams } from 'react-router';
 
@@ -22,7 +22,7 @@ export function useAddressState(): AddressState {
   );
 }
 
-/** Return an address's parameters with some changed; what is empty is left out. */
+/** Return the parameters with some changed. Empty values are removed. */
 export function changed(before: URLSearchParams, changes: Changes): URLSearchParams {
   const next = new URLSearchParams(before);
   for (const [name, value] of Object.entries(changes)) {

@@ -1,4 +1,4 @@
-// Who one is, in sight of every page; a click changes the key.
+// The current user, shown on every page. A click opens the key dialog.
 import { key } from '../api/client';
 import { isOpen, useMe } from '../api/me';
 
@@ -6,8 +6,8 @@ export function Account() {
   const { data: me } = useMe();
   if (!me || isOpen(me)) return null;
   return (
-    <button type="button" className="quiet account" onClick={() => key.ask('')} title="Who you are here; give another key">
-      {me.who ? <><bdi className="account-name">{me.who.name}</bdi> · {me.who.roles.join(', ')}</> : 'Give a key'}
+    <button type="button" className="quiet account" onClick={() => key.openPrompt('')} title="Your identity. Select to use another key.">
+      {me.who ? <><bdi className="account-name">{me.who.name}</bdi> · {me.who.roles.join(', ')}</> : 'Enter a key'}
     </button>
   );
 }

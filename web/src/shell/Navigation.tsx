@@ -1,4 +1,4 @@
-// The way to every page: the two that are used most, and groups that open; where one is, is marked, in a closed group, too.
+// The navigation bar: the two most used pages, and groups that open. It marks the current page, also in closed groups.
 import { useEffect, useId, useRef, useState, type RefObject } from 'react';
 import { NavLink, useLocation } from 'react-router';
 
@@ -61,7 +61,7 @@ function PlaceLink({ place: [path, title], onFollow }: { place: Place; onFollow:
   return <NavLink to={path} end={path === '/'} onClick={onFollow}>{title}</NavLink>;
 }
 
-/** An open group closes by Escape, which leads back to its button, and by whatever happens elsewhere. */
+/** Close an open group on Escape, which returns the focus to its button, and on a click or focus elsewhere. */
 function useClosing(bar: RefObject<HTMLElement | null>, open: boolean, close: () => void): void {
   useEffect(() => {
     if (!open) return undefined;

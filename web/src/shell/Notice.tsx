@@ -1,12 +1,12 @@
-// Says above every page that a part of it does not come, or that Headwater has a newer one.
+// A notice above every page if its code cannot be loaded, or if the server has a newer build.
 import { useEffect, useRef } from 'react';
 import { useNavigation } from 'react-router';
 
 import { useLiveState } from '../api/live';
 import { Loading } from '../parts/States';
-import { lookForNewer, useComing } from './coming';
+import { checkForNewBuild, useLoadState } from './codeLoading';
 
-/** What stands in place of a page whose own part has not come yet. */
+/** Shown until the code of the first page is loaded. */
 export function Starting() {
   return <main className="main"><Notice wanted="" /><Loading /></main>;
 }
@@ -16,22 +16,22 @@ export function PageNotice() {
   const state = useLiveState();
   const before = useRef(state);
   useEffect(() => {
-    if (state === 'live' && before.current === 'away') void lookForNewer();
+    if (state === 'live' && before.current === 'away') void checkForNewBuild();
     before.current = state;
   }, [state]);
   return <Notice wanted={location ? location.pathname + location.search + location.hash : ''} />;
 }
 
-/** wanted: the address that one was on the way to. */
+/** wanted: the address of the page that is being opened, or empty. */
 function Notice({ wanted }: { wanted: string }) {
-  const coming = useComing();
-  if (coming === 'whole') return null;
+  const loadState = useLoadState();
+  if (loadState === 'whole') return null;
   const go = () => (wanted ? window.location.assign(wanted) : window.location.reload());
   return (
     <p className="state notice" role="status">
-      {coming === 'late' ? 'A part of this page does not come; trying again.' : 'Headwater was changed, and this page is of before.'}{' '}
+      {loadState === 'late' ? 'Part of this page could not be loaded. Trying again.' : 'Headwater was updated. Reload to use the new version.'}{' '}
       <button type="button" onClick={go}>Reload</button>
-      {coming === 'newer' && <span className="hint"> The address keeps what you look at.</span>}
+      {loadState === 'newer' && <span className="hint"> The address keeps your current view.</span>}
     </p>
   );
 }

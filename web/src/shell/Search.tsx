@@ -1,4 +1,4 @@
-// Search as you type, from anywhere: arrows choose, Enter opens, Escape leaves.
+// The search dialog: searches while you type. Arrow keys select, Enter opens, Escape closes.
 import { useDeferredValue, useState } from 'react';
 import {
   Autocomplete, Dialog, Input, Menu, MenuItem, Modal, ModalOverlay, SearchField,
@@ -28,14 +28,14 @@ export default function Search({ onClose }: { onClose: () => void }) {
       <Modal className="modal search">
         <Dialog aria-label="Search">
           <Autocomplete inputValue={text} onInputChange={setText}>
-            {/* eslint-disable-next-line jsx-a11y/no-autofocus -- one types at once */}
+            {/* eslint-disable-next-line jsx-a11y/no-autofocus -- the user types immediately */}
             <SearchField aria-label="Jobs, datasets, columns, tags, aliases" autoFocus>
               <Input placeholder="Jobs, datasets, columns, tags, aliases" />
             </SearchField>
             {error && <Failure error={error} />}
-            {!q && before.length > 0 && <p className="hint">Opened of late</p>}
+            {!q && before.length > 0 && <p className="hint">Recently opened</p>}
             <Menu
-              aria-label="Found" className="found" items={items.map((found) => ({ id: identity(found), found }))}
+              aria-label="Results" className="found" items={items.map((found) => ({ id: identity(found), found }))}
               onAction={(id) => {
                 const chosen = items.find((each) => identity(each) === id);
                 if (chosen) open(chosen);
@@ -51,8 +51,8 @@ export default function Search({ onClose }: { onClose: () => void }) {
           </Autocomplete>
           {data?.truncated && q && (
             <p className="hint">
-              There is more. Type more of the name, or{' '}
-              <button type="button" className="link" onClick={() => { onClose(); void navigate(`/search${queryText({ q })}`); }}>list all that was found</button>.
+              More results exist. Type more of the name, or{' '}
+              <button type="button" className="link" onClick={() => { onClose(); void navigate(`/search${queryText({ q })}`); }}>list all results</button>.
             </p>
           )}
         </Dialog>
@@ -62,8 +62,8 @@ export default function Search({ onClose }: { onClose: () => void }) {
 }
 
 function nothing(q: string, answered: boolean): string {
-  if (!q) return 'Type a part of a name; several words narrow it down.';
-  return answered ? 'Nothing is called like this. Try fewer letters, or one word.' : 'Searching …';
+  if (!q) return 'Type part of a name. Add words to narrow the results.';
+  return answered ? 'No results. Try fewer letters, or one word.' : 'Searching …';
 }
 
 export function FoundRow({ found }: { found: Found }) {
@@ -74,7 +74,7 @@ export function FoundRow({ found }: { found: Found }) {
         {found.kind === 'tag' && <><bdi>#{found.tag}</bdi> on </>}
         {found.column && <><bdi className="mono">{found.column}</bdi> in </>}
         <bdi>{found.display_name ?? (found.column ? shortName(found.name) : found.name)}</bdi>
-        {found.means && <> means <bdi>{shortName(found.means.dataset)}</bdi></>}
+        {found.means && <> is an alias of <bdi>{shortName(found.means.dataset)}</bdi></>}
       </span>
       <bdi className="hit-where">{found.namespace}</bdi>
     </>

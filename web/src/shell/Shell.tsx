@@ -1,4 +1,4 @@
-// What surrounds every page: the way to the others, search, whether the stream lives, the key that is asked for.
+// The frame around every page: navigation, search, connection state and the key dialog.
 import { Suspense, lazy, useEffect, useState, useSyncExternalStore } from 'react';
 import { NavLink, Outlet, ScrollRestoration, useLocation } from 'react-router';
 
@@ -7,20 +7,20 @@ import { useLiveState, type LiveState } from '../api/live';
 import { Loading } from '../parts/States';
 import { Account } from './Account';
 import { Behind } from './Behind';
-import { loaded } from './coming';
+import { loadWithRetry } from './codeLoading';
 import { Navigation } from './Navigation';
 import { PageNotice } from './Notice';
 import { useTheme } from './theme';
 
-const Search = lazy(() => loaded(() => import('./Search')));
-const KeyPrompt = lazy(() => loaded(() => import('./KeyPrompt')));
+const Search = lazy(() => loadWithRetry(() => import('./Search')));
+const KeyPrompt = lazy(() => loadWithRetry(() => import('./KeyPrompt')));
 
-const SAID: Record<LiveState, string> = {
+const LABELS: Record<LiveState, string> = {
   connecting: 'Connecting',
   live: 'Live',
-  away: 'Headwater does not answer; trying again',
-  polling: 'Asking every 10 s',
-  refused: 'Not live: the key may not listen',
+  away: 'Headwater does not respond; trying again',
+  polling: 'Refreshing every 10 s',
+  refused: 'Not live: the key needs the role read',
 };
 
 export function Shell() {
@@ -48,7 +48,7 @@ export function Shell() {
 function Top({ onSearch }: { onSearch: () => void }) {
   const [theme, turn] = useTheme();
   const { key: visit } = useLocation();
-  const [openAt, setOpenAt] = useState<string>(); // another page closes it
+  const [openAt, setOpenAt] = useState<string>(); // opening another page closes the menu
   return (
     <header className="top">
       <NavLink to="/" className="brand">Headwater</NavLink>
@@ -74,18 +74,18 @@ function Top({ onSearch }: { onSearch: () => void }) {
 function LiveMark() {
   const state = useLiveState();
   return (
-    <span className={`live-mark is-${state}`} role="status" title={SAID[state]}>
-      <span className={state === 'away' ? '' : 'hide-small'}>{SAID[state]}</span>
+    <span className={`live-mark is-${state}`} role="status" title={LABELS[state]}>
+      <span className={state === 'away' ? '' : 'hide-small'}>{LABELS[state]}</span>
     </span>
   );
 }
 
 function KeyWanted() {
-  const wanted = useSyncExternalStore(key.subscribe, key.wanted);
+  const wanted = useSyncExternalStore(key.subscribe, key.prompt);
   return wanted ? <KeyPrompt why={wanted.why} /> : null;
 }
 
-/** Ctrl-K from anywhere; `/` where nothing is being typed. */
+/** Open the search with Ctrl-K, or with `/` outside of input fields. */
 function useSearchKeys(open: () => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

@@ -2,15 +2,15 @@ import { Link, useRouteError } from 'react-router';
 
 import { Page } from '../parts/Page';
 
-export function Lost() {
+export function NotFound() {
   return (
-    <Page title="No such page">
-      <p className="state empty">There is nothing at this address. Press Ctrl-K to search, or go to the <Link to="/">overview</Link>.</p>
+    <Page title="Page not found">
+      <p className="state empty">This address does not exist. Press Ctrl-K to search, or go to the <Link to="/">overview</Link>.</p>
     </Page>
   );
 }
 
-/** A fault of the page itself, or a part of it that did not come. */
+/** Shown if a page throws, or if its code cannot be loaded. */
 export function PageFault() {
   const error = useRouteError();
   return (

@@ -1,4 +1,4 @@
-// What search found: where it leads, and what was opened of late.
+// Search results: the address of each, and the recently opened ones.
 import type { Schemas } from '../api/client';
 import { to } from '../parts/links';
 
@@ -7,7 +7,7 @@ export type Found = Schemas['Found'];
 const KEY = 'headwater-recent';
 const KEPT = 8;
 
-/** Where something that was found leads. */
+/** The address of a result. */
 export function address(found: Found): string {
   const id = { namespace: found.namespace, name: found.name };
   if (found.kind === 'job') return to.job(id);
@@ -16,7 +16,7 @@ export function address(found: Found): string {
   return to.dataset(id);
 }
 
-/** What tells one from another. */
+/** The key that identifies a result. */
 export const identity = (found: Found): string =>
   [found.kind, found.namespace, found.name, found.column, found.tag].join('\n');
 
@@ -29,13 +29,13 @@ export function recent(): Found[] {
   }
 }
 
-/** Tell what an earlier page may have kept in another form. */
+/** Check the type at run time: an older build may have stored another format. */
 function isFound(kept: unknown): kept is Found {
   const each = kept as Partial<Found> | null;
   return [each?.kind, each?.namespace, each?.name].every((text) => typeof text === 'string');
 }
 
-/** Put something first among what was opened of late. */
+/** Put a result first in the list of recently opened ones. */
 export function remember(found: Found): void {
   const others = recent().filter((each) => identity(each) !== identity(found));
   localStorage.setItem(KEY, JSON.stringify([found, ...others].slice(0, KEPT)));

@@ -1,9 +1,9 @@
-// Every address and its page; a page that fails leaves the shell around it as it is.
+// The routes of all pages. If a page fails, the frame around it stays usable.
 import type { RouteObject } from 'react-router';
 
 import { Overview } from '../pages/Overview';
-import { loaded } from './coming';
-import { Lost, PageFault } from './faults';
+import { loadWithRetry } from './codeLoading';
+import { NotFound, PageFault } from './faults';
 import { Starting } from './Notice';
 import { Shell } from './Shell';
 
@@ -31,21 +31,21 @@ const PAGES: RouteObject[] = [
   { path: 'sinks', lazy: async () => ({ Component: (await import('../pages/Sinks')).Sinks }) },
   { path: 'keys', lazy: async () => ({ Component: (await import('../pages/Keys')).Keys }) },
   { path: 'settings', lazy: async () => ({ Component: (await import('../pages/Settings')).Settings }) },
-  { path: '*', element: <Lost /> },
+  { path: '*', element: <NotFound /> },
 ];
 
-/** A page whose part is waited for while Headwater is away. */
-function patient(page: RouteObject): RouteObject {
+/** Let a page wait for its code while the server does not respond. */
+function withRetry(page: RouteObject): RouteObject {
   const { lazy } = page;
-  return typeof lazy === 'function' ? ({ ...page, lazy: () => loaded(lazy) }) : page;
+  return typeof lazy === 'function' ? ({ ...page, lazy: () => loadWithRetry(lazy) }) : page;
 }
 
-/** Routes around these pages, for a browser or for a test. */
+/** Wrap pages in the frame, for the browser and for tests. */
 export const routesOf = (pages: RouteObject[] = PAGES): RouteObject[] => [
   {
     element: <Shell />,
     errorElement: <main className="main"><PageFault /></main>,
     HydrateFallback: Starting,
-    children: [{ errorElement: <PageFault />, children: pages.map(patient) }],
+    children: [{ errorElement: <PageFault />, children: pages.map(withRetry) }],
   },
 ];

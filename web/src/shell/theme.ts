@@ -1,4 +1,4 @@
-// Dark or light: as the system has it until the user says otherwise.
+// The dark or light theme: the system's, unless the user has chosen one.
 import { useSyncExternalStore } from 'react';
 
 const KEY = 'headwater-theme';

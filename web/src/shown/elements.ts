@@ -1,27 +1,27 @@
-// What elements show of text; see jsx-runtime.ts.
+// Makes invisible characters visible in the text of elements; see jsx-runtime.ts.
 import { jsx, jsxs } from 'react/jsx-runtime';
 import { Link, NavLink } from 'react-router';
 import type { ElementType, ReactNode } from 'react';
 
-import { partsOf, visible } from './odd';
+import { partsOf, visible } from './invisible';
 
 type Props = Record<string, unknown>;
 
-const SAID = ['title', 'aria-label', 'aria-valuetext', 'placeholder', 'alt'];
+const TEXT_ATTRIBUTES = ['title', 'aria-label', 'aria-valuetext', 'placeholder', 'alt'];
 const TEXT_ONLY = new Set(['option', 'title', 'text', 'tspan', 'textarea', 'style', 'script']);
 const CODE = new Set(['pre', 'code']);
-const LINKS = new Set<unknown>([Link, NavLink]); // elements in all but name
+const LINKS = new Set<unknown>([Link, NavLink]); // components that render one element
 
-/** Return an element's properties with text that can be seen; those of components are theirs. */
+/** Return an element's properties with invisible characters made visible. Properties of components stay unchanged. */
 export function shownProps(type: ElementType, props: unknown): unknown {
   const isElement = typeof type === 'string' || typeof type === 'symbol' || LINKS.has(type);
   if (!isElement || typeof props !== 'object' || props === null) return props;
   const given = props as Props;
   let shown = given;
-  for (const name of SAID) {
+  for (const name of TEXT_ATTRIBUTES) {
     const text = given[name];
-    const seen = typeof text === 'string' ? visible(text) : text;
-    if (seen !== text) shown = { ...shown, [name]: seen };
+    const visibleText = typeof text === 'string' ? visible(text) : text;
+    if (visibleText !== text) shown = { ...shown, [name]: visibleText };
   }
   const children = shownChildren(type, given.children);
   return children === given.children ? shown : { ...shown, children };
@@ -40,7 +40,7 @@ function shownText(type: ElementType, text: string, key: string | undefined): Re
   return parts ? jsx(Marked, { parts }, key) : text;
 }
 
-/** Text whose odd characters are seen; what is copied is the text itself. */
+/** Text with marks for invisible characters. Copying it yields the original text. */
 function Marked({ parts }: { parts: { text: string; mark?: string }[] }) {
   return jsxs('span', {
     children: parts.map((part, at) => (part.mark === undefined ? part.text : jsx('span', { className: 'odd', 'data-mark': part.mark, children: jsx('bdi', { children: part.text }) }, at))),

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { csv, fileName } from '../parts/csv';
 import { DatasetLink } from '../parts/Names';
-import { partsOf, visible } from './odd';
+import { partsOf, visible } from './invisible';
 
 test.each([
   ['plain', 'plain'], ['näme שלום 名前', 'näme שלום 名前'], ['👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ❤️', '👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ❤️'], ['می\u200cخواهم', 'می\u200cخواهم'],

@@ -1,1 +1,1 @@
-"""Microsoft Purview: Atlas entities, their names by rules, and what the account has already."""
+"""Microsoft Purview: Atlas entities, qualified names by rules, and existing assets of the account."""

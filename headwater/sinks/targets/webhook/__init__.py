@@ -1,1 +1,1 @@
-"""A webhook: small signed notices about what people wait for."""
+"""Webhook: small signed notices about failed and lost runs, changed schemas and other findings."""

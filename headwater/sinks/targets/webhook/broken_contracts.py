@@ -1,4 +1,4 @@
-"""Which contracts are broken: asked of a Headwater over HTTP, as anybody may ask it (docs/contracts.md)."""
+"""Query a Headwater server for broken contracts over HTTP (docs/contracts.md)."""
 
 import hashlib
 from urllib.parse import urlencode
@@ -9,12 +9,12 @@ from headwater.errors import Retry
 from headwater.sinks.connecting.http_post import Poster
 
 _MOST = 10_000
-"""Contracts that the question answers with at most."""
+"""Maximum number of contracts in a response."""
 _MOST_BYTES = 64 << 20
 
 
 class ContractBreach(msgspec.Struct):
-    """A promise that is not kept, and what broke it, as the question answers with it."""
+    """A broken promise and its cause, as in the server's response."""
 
     kind: str
     dataset: str
@@ -27,7 +27,7 @@ class ContractBreach(msgspec.Struct):
 
 
 class BrokenContract(msgspec.Struct):
-    """A file of contracts of which something is broken."""
+    """A contract file with broken promises."""
 
     file: str
     dataset: str | None
@@ -37,7 +37,7 @@ class BrokenContract(msgspec.Struct):
 
     @property
     def id(self) -> str:
-        """Return what tells it from others."""
+        """Return an id that distinguishes the contract from others."""
         return hashlib.sha256(f"contract {self.file}".encode()).hexdigest()[:16]
 
 
@@ -47,26 +47,26 @@ class _ContractsAnswer(msgspec.Struct):
 
 
 class BrokenContracts:
-    """A connection to one Headwater."""
+    """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str) -> None:
-        """Connect to nothing yet. url: where it is, for messages."""
+        """url: address for messages."""
         self._poster, self._url = poster, url
 
-    def found(self) -> list[BrokenContract]:
-        """Return the contracts that are broken: all of them; raises Retry where it does not answer, or not with all."""
+    def broken(self) -> list[BrokenContract]:
+        """Return all broken contracts; raises Retry if the server does not respond, or not completely."""
         asked = urlencode({"limit": _MOST, "sort": "state"})
-        answer = self._poster.ask("GET", f"/api/headwater/v1/contracts?{asked}", most=_MOST_BYTES)
+        answer = self._poster.ask("GET", f"/api/headwater/v1/contracts?{asked}", max_bytes=_MOST_BYTES)
         try:
             found = msgspec.json.decode(answer.body, type=_ContractsAnswer) if answer.status == 200 else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             found = None
         if found is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()
-            raise Retry(f"{self._url} does not say which contracts are broken, status {answer.status}: {why}")
+            raise Retry(f"{self._url} returned no list of broken contracts, status {answer.status}: {why}")
         broken = [each for each in found.items if each.state == "broken"]
-        if found.truncated and len(broken) == len(found.items):  # those that are broken come first
-            raise Retry(f"{self._url} has more than {_MOST} broken contracts: new ones are not told.")
+        if found.truncated and len(broken) == len(found.items):  # broken contracts are listed first
+            raise Retry(f"{self._url} has more than {_MOST} broken contracts, so no notices about new ones are sent.")
         return broken
 
     def close(self) -> None:

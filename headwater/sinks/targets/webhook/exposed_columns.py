@@ -1,4 +1,4 @@
-"""Which tagged columns can be read: asked of a Headwater over HTTP, as anybody may ask it (docs/questions.md)."""
+"""Query a Headwater server for readable tagged columns over HTTP (docs/questions.md)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from headwater.sinks.contract.sink_options import Pause
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 _MOST = 10_000
-"""Columns that the question answers with at most."""
+"""Maximum number of columns in a response."""
 _MOST_BYTES = 64 << 20
-"""Of an answer, whose names may be long; what is cut off is no answer."""
+"""Of a response, whose names may be long; a truncated response is discarded."""
 
 
-class SurfaceAsked(Endpoint):
-    """Where a Headwater answers questions, and what is asked."""
+class HeadwaterServer(Endpoint):
+    """The address of a Headwater server, and what to query."""
 
-    tags: tuple[str, ...] = Field(("pii",), min_length=1, description="Tags of columns that matter.")
-    every: Pause = Field(300.0, ge=1, description="Time between two looks.")
+    tags: tuple[str, ...] = Field(("pii",), min_length=1, description="Tags of the columns to watch.")
+    every: Pause = Field(300.0, ge=1, description="Time between two queries.")
 
 
 class ExposedBy(msgspec.Struct):
-    """The last step on a shortest way to a column, as the question answers with it."""
+    """The last step of a shortest path to a column, as in the server's response."""
 
     namespace: str
     dataset: str
@@ -39,7 +39,7 @@ class ExposedBy(msgspec.Struct):
 
 
 class ExposedColumn(msgspec.Struct):
-    """A column that can be read, the tagged one whose values it has, and how they come there."""
+    """A column that can be read, the tagged column whose values it contains, and the path between them."""
 
     namespace: str
     dataset: str
@@ -48,13 +48,13 @@ class ExposedColumn(msgspec.Struct):
     via: ExposedBy
 
     def id_of(self, tag: str) -> str:
-        """Return what tells it from others, in whatever case it is written."""
-        told = msgspec.json.encode((tag, self.namespace, self.dataset, (self.column or "").casefold()))
-        return hashlib.sha256(told).hexdigest()[:16]
+        """Return an id that distinguishes the column from others; upper and lower case are the same column."""
+        identity = msgspec.json.encode((tag, self.namespace, self.dataset, (self.column or "").casefold()))
+        return hashlib.sha256(identity).hexdigest()[:16]
 
 
 class _Item(msgspec.Struct):
-    """What of an item tells whether the column has the tag itself; older servers list no such columns."""
+    """The member that tells whether the column itself has the tag; older servers omit it and list no such columns."""
 
     tagged: bool = False
 
@@ -69,36 +69,37 @@ class _UnknownTag(msgspec.Struct):
 
 
 class ExposedColumns:
-    """A connection to one Headwater."""
+    """A connection to one Headwater server."""
 
     def __init__(self, poster: Poster, url: str, tags: Sequence[str]) -> None:
-        """Connect to nothing yet. url: where it is, for messages."""
+        """url: address for messages."""
         self._poster = poster
         self._url = url
         self._tags = tags
 
     def by_tag(self) -> dict[str, list[ExposedColumn]]:
-        """Return the columns that hold a tag's values in the clear, each once: all of them.
+        """Return all columns that contain a tag's values unmasked, by tag, without repeats.
 
-        Columns that have the tag themselves are left out: whoever tagged them knows them.
-        Raises Retry where it does not answer, or not with all.
+        Columns that have the tag themselves are left out, because whoever tagged them knows about them.
+        Raises Retry if the server does not respond, or not completely.
         """
         return {tag: self._of(tag) for tag in self._tags}
 
     def _of(self, tag: str) -> list[ExposedColumn]:
-        # In this order, tagged columns are last and take no place from the others.
+        # With this order tagged columns are last, so they do not displace other columns.
         asked = urlencode({"tag": tag, "exposure": "exposed", "sort": "-exposure", "limit": _MOST})
-        answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", most=_MOST_BYTES)
-        if answer.status == 404 and _reads(answer.body, _UnknownTag) is not None:
-            return []  # Headwater says 404 of a tag only if no event that may bring it waits
-        found = _reads(answer.body, _SurfaceAnswer) if answer.status == 200 else None
+        answer = self._poster.ask("GET", f"/api/headwater/v1/surface?{asked}", max_bytes=_MOST_BYTES)
+        if answer.status == 404 and _decode(answer.body, _UnknownTag) is not None:
+            return []  # Headwater returns 404 for a tag only if no unread event could contain it
+        found = _decode(answer.body, _SurfaceAnswer) if answer.status == 200 else None
         reached = None if found is None else _untagged(found.items)
         if found is None or reached is None:
             why = answer.body[:200].decode("utf-8", "replace").strip()
-            raise Retry(f"{self._url} does not say which columns are exposed, status {answer.status}: {why}")
+            raise Retry(f"{self._url} returned no list of exposed columns, status {answer.status}: {why}")
         if found.truncated and len(reached) == len(found.items):
             raise Retry(
-                f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}: new ones are not told."
+                f"{self._url} has more than {_MOST} exposed columns with the tag {tag!r}, "
+                "so no notices about new ones are sent."
             )
         return list({each.id_of(tag): each for each in reached}.values())
 
@@ -108,19 +109,19 @@ class ExposedColumns:
 
 
 def _untagged(items: list[msgspec.Raw]) -> list[ExposedColumn] | None:
-    """Return the items without the tag, None if an item is not one."""
+    """Return the items without the tag, None if an item cannot be read."""
     found = []
     for each in items:
-        if (item := _reads(each, _Item)) is None:
+        if (item := _decode(each, _Item)) is None:
             return None
         if not item.tagged:
-            if (column := _reads(each, ExposedColumn)) is None:
+            if (column := _decode(each, ExposedColumn)) is None:
                 return None
             found.append(column)
     return found
 
 
-def _reads(body: bytes | msgspec.Raw, kind: type[_T]) -> _T | None:
+def _decode(body: bytes | msgspec.Raw, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,0 +1,176 @@
+"""Send questions to a running Headwater over HTTP."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from headwater.api.api_routes import BASE
+from headwater.errors import HeadwaterError, Retry, ServerRefusal, WrongQuestion, WrongSetting
+from headwater.questions.declaring import Question
+from headwater.server_address import LOCAL, server_address
+from headwater.sinks.connecting.persistent_connection import ssl_context
+
+RETRY_FOR_S = 10.0
+"""How long to retry while the server answers 503 with a Retry-After header."""
+
+MAX_BYTES = 256 << 20
+"""Largest decompressed answer. JSON of this size takes about 2 GB as Python objects."""
+
+_TIMEOUT = httpx.Timeout(300.0, connect=10.0)
+"""A question about the past may take minutes before the answer starts. The limit applies to each part of the answer."""
+
+_KEY = "Pass the key with --key or HEADWATER_KEY."
+
+
+def configured_server(server: str | None) -> str | None:
+    """Return the URL of --server, else of `HEADWATER_URL`, else None."""
+    return server or os.environ.get("HEADWATER_URL") or None
+
+
+class ServerClient:
+    """A client of the reading API."""
+
+    def __init__(
+        self, url: str, key: str | None, notify: Callable[[str], None] = lambda _: None, *,
+        retry_for_s: float = RETRY_FOR_S, max_bytes: int = MAX_BYTES,
+    ) -> None:  # fmt: skip
+        """Prepare a client without connecting. Raises WrongSetting if `url` is invalid.
+
+        notify: receives a message if the client has to wait. retry_for_s: see RETRY_FOR_S.
+        """
+        headers = {"user-agent": f"headwater/{version('headwater')}"}
+        headers |= {"authorization": f"Bearer {key}"} if key else {}
+        self.url, self._notify, self._retry_for_s, self._max_bytes = server_address(url), notify, retry_for_s, max_bytes
+        try:
+            self._client = httpx.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT, verify=ssl_context())
+        except (httpx.InvalidURL, ValueError) as error:  # an invalid proxy variable, or a key with non-ASCII characters
+            raise WrongSetting(f"Cannot connect to {url!r}: {error}. Write it like {LOCAL}.") from error
+
+    def ask(self, question: Question, asked: Mapping[str, Any], **path: str) -> Any:
+        """Return the answer as JSON values. asked: query parameters; path: path parameters.
+
+        Retries for `retry_for_s` if the server is behind. Raises ServerRefusal with the error of the server, Retry if
+        the server does not answer, WrongSetting if it is not a Headwater.
+        """
+        place = f"{BASE}/{question.path.format(**{name: quote(value, safe='') for name, value in path.items()})}"
+        until, has_notified = time.monotonic() + self._retry_for_s, False
+        while True:
+            answer, body = self._send(question.method, place, asked)
+            pause_s = _pause_s(answer) if question.method == "GET" else 0.0
+            if not pause_s or time.monotonic() + pause_s > until:
+                break
+            if not has_notified:
+                self._notify(f"{self.url} is behind. Retrying for up to {self._retry_for_s:.0f} s.")
+            has_notified = True
+            time.sleep(pause_s)
+        if answer.status_code == 200:
+            return self._decode(answer, body)
+        raise self._error_of(question, answer, body)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def stream(self, place: str, headers: Mapping[str, str], silent_s: float) -> Any:
+        """Return a context manager with the response of an endless stream. silent_s: timeout between two parts."""
+        timeout = httpx.Timeout(silent_s, connect=10.0)
+        return self._client.stream("GET", f"{BASE}/{place}", headers=dict(headers), timeout=timeout)
+
+    def version(self) -> str:
+        """Return the version of the server, or `another version` if it does not report one."""
+        try:
+            answer, body = self._send("GET", "/openapi.json", {})
+            return str(self._decode(answer, body)["info"]["version"])
+        except (HeadwaterError, KeyError, TypeError):
+            return "another version"
+
+    def unexpected_answer(self, question: Question, error: Exception) -> WrongSetting:
+        """Return the error for an answer that lacks an expected member."""
+        return WrongSetting(
+            f"The answer of {self.url} to {question.name} has another form (missing: {error}): the server is "
+            f"{self.version()}, this command is {version('headwater')}. Install the server's version, or use --json."
+        )
+
+    def stream_error(self, question: Question, answer: httpx.Response) -> HeadwaterError:
+        """Return the error for a stream that the server refused."""
+        return self._error_of(question, answer, answer.read())
+
+    def connection_error(self, error: httpx.RequestError) -> Retry:
+        """Return the error for a request without a complete response."""
+        reason = str(error) or type(error).__name__
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            reason = reason.rpartition("CERTIFICATE_VERIFY_FAILED]")[2].partition("(")[0].strip()
+            return Retry(
+                f"The certificate of {self.url} is not trusted: {reason}. If your own CA issued it, set SSL_CERT_FILE "
+                "to the file with the CA certificate."
+            )
+        if "SSL" in reason:
+            return Retry(
+                f"The TLS handshake with {self.url} failed: {reason}. Check the port, and whether the URL is http://."
+            )
+        if isinstance(error, httpx.TimeoutException):
+            reason = "it did not answer in time"
+        return Retry(f"No answer from {self.url}: {reason}. Start `headwater up` there, or set another --server.")
+
+    def _send(self, method: str, place: str, asked: Mapping[str, Any]) -> tuple[httpx.Response, bytes]:
+        body = bytearray()
+        try:
+            with self._client.stream(method, place, params=dict(asked)) as answer:
+                for part in answer.iter_bytes():
+                    body += part
+                    if len(body) > self._max_bytes:
+                        raise WrongQuestion(
+                            f"The answer of {self.url} exceeds {self._max_bytes >> 20} MiB. Use a smaller --limit."
+                        )
+        except httpx.RequestError as error:
+            raise self.connection_error(error) from error
+        return answer, bytes(body)
+
+    def _decode(self, answer: httpx.Response, body: bytes) -> Any:
+        try:
+            return msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            raise self._not_headwater(answer) from None
+
+    def _error_of(self, question: Question, answer: httpx.Response, body: bytes) -> HeadwaterError:
+        try:
+            error = msgspec.json.decode(body, type=dict[str, Any])
+            text = str(error["error"])
+        except (msgspec.DecodeError, KeyError):
+            return self._not_headwater(answer)
+        if answer.status_code in (401, 403):
+            error["fix"] = f"{error.get('fix') or ''} {_KEY}".strip()
+            text += f" {error['fix']}"
+        elif answer.status_code == 404 and "nearest" not in error:
+            own = version("headwater")
+            text = (
+                f"{self.url} does not know the question {question.name}: the server is {self.version()}, this command "
+                f"is {own}."
+            )
+            error |= {"error": text, "fix": "Install the version of the server, or ask a server of this version."}
+            text += f" {error['fix']}"
+        return ServerRefusal(text, error)
+
+    def _not_headwater(self, answer: httpx.Response) -> WrongSetting:
+        if answer.is_redirect:
+            there = answer.headers.get("location", "nowhere")[:200]
+            return WrongSetting(
+                f"{self.url} redirects to {there!r}. If you trust it with your key, use that URL with --server."
+            )
+        kind = answer.headers.get("content-type", "without a type").partition(";")[0]
+        return WrongSetting(
+            f"{self.url} is not a Headwater server: it answers with status {answer.status_code}, {kind}. Use the URL "
+            "of `headwater up`, and check for a proxy or sign-in page in front of it."
+        )
+
+
+def _pause_s(answer: httpx.Response) -> float:
+    """Return the seconds of the Retry-After header of a 503, 0 without one."""
+    value = answer.headers.get("retry-after", "")
+    return max(float(value), 0.1) if answer.status_code == 503 and value.isascii() and value.isdigit() else 0.0

@@ -1,0 +1,87 @@
+"""Format values of answers as text for tables: names, steps, booleans and numbers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Member = Mapping[str, Any]
+
+
+def as_text(value: Any, *, whole: bool = False) -> str:
+    """Return a value of an answer as text, empty for None. whole: include the namespaces of datasets."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, Mapping):
+        return _thing(value, whole=whole)
+    if isinstance(value, list | tuple):
+        return "; ".join(as_text(each, whole=whole) for each in value)
+    return str(value)
+
+
+def transformation_text(transformation: Member) -> str:
+    """Return a transformation as text, such as `direct identity` or `indirect filter, masks`."""
+    kind = " ".join(filter(None, (transformation["type"], transformation.get("subtype")))).lower().replace("_", " ")
+    masks = ", masks" if transformation.get("masking") else ""
+    described = f" ({transformation['description']})" if transformation.get("description") else ""
+    return kind + masks + described
+
+
+def dataset_text(thing: Member, *, whole: bool = False) -> str:
+    """Return a dataset or column as `DATASET#COLUMN`, by its display name if it has one.
+
+    whole: include the namespace.
+    """
+    column, display = thing.get("column"), thing.get("display_name")
+    name = display or f"{thing['namespace']}/" * whole + thing["dataset"]
+    return escape(name + (f"#{column}" if column else ""))
+
+
+def step(thing: Member, *, whole: bool = False) -> str:
+    """Return a column with the step that leads to it."""
+    via = thing["via"]
+    name, job = dataset_text(thing, whole=whole), escape(via["job"]["name"])
+    return f"{name} by {job}: {transformation_text(via['transformation'])}"
+
+
+def names_dataset(value: Any) -> bool:
+    """Return whether a value is the name of a dataset or column."""
+    return isinstance(value, Mapping) and isinstance(value.get("dataset"), str) and "namespace" in value
+
+
+def is_single_text(value: Any) -> bool:
+    """Return whether one text describes a value: a job, a transformation, a dataset or a column."""
+    return names_dataset(value) or (isinstance(value, Mapping) and (_is_named(value) or _is_transformation(value)))
+
+
+def namespaces(value: Any) -> Iterator[str]:
+    """Yield the namespaces of all datasets in a value."""
+    if names_dataset(value):
+        yield value["namespace"]
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from namespaces(each)
+
+
+def escape(text: str) -> str:
+    """Escape characters that are not printable, such as terminal escapes and bidirectional controls."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def _thing(value: Member, *, whole: bool) -> str:
+    if names_dataset(value):
+        return step(value, whole=whole) if isinstance(value.get("via"), Mapping) else dataset_text(value, whole=whole)
+    if _is_transformation(value):
+        return transformation_text(value)
+    if _is_named(value):
+        return escape(value["name"])
+    return ", ".join(f"{name} {as_text(each, whole=whole)}" for name, each in value.items() if each not in (None, ""))
+
+
+def _is_named(value: Member) -> bool:
+    return {*value} == {"namespace", "name"}
+
+
+def _is_transformation(value: Member) -> bool:
+    return {"type", "masking"} <= {*value}

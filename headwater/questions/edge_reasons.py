@@ -1,0 +1,62 @@
+"""The question `edge`: the jobs and runs that make an edge."""
+
+from headwater.errors import NotKnown
+from headwater.events.times import iso
+from headwater.lineage.edges.origins import origin_of
+from headwater.lineage.edges.run_edges import Edge, OutputLineage
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.time.counted_edges import CountedEdges
+from headwater.lineage.time.snapshot import Snapshot
+from headwater.questions.answers.answer_parts import Job
+from headwater.questions.answers.lineage_answers import EdgeAnswer, EdgeReason
+from headwater.questions.conversions import shown_column, shown_transformation
+from headwater.questions.subjects import Subject, find_column, find_dataset
+
+
+def why(snapshot: Snapshot, rules: NameRules, start: Subject, end: Subject, counted: CountedEdges) -> EdgeAnswer:
+    """Answer which jobs make the edge between two columns or datasets."""
+    source, output = find_dataset(snapshot, rules, start), find_dataset(snapshot, rules, end)
+    column = None if start.column is None else find_column(snapshot, source, start.column)
+    target = None if end.column is None else find_column(snapshot, output, end.column)
+    number = counted.lifetimes.newest(output)
+    counts = counted.of_any().live
+    fed_by = sorted(snapshot.graph.fed_by.get(number, ())) if number is not None else []
+    items = []
+    for each in fed_by:
+        job_output, lineage = snapshot.graph.sets[each]
+        edges = [edge for edge in lineage.edges if _is_asked(edge, lineage, source, column, target)]
+        if counts[each] and (
+            edges or (column is None and target is None and source in (each.plain for each in lineage.tables))
+        ):
+            items.append(_item(snapshot, each, job_output.job, edges))
+    if not items:
+        raise NotKnown("edge", f"{_text(source, column)} -> {_text(output, target)}", [])
+    return EdgeAnswer(shown_column(snapshot, source, column), shown_column(snapshot, output, target), items)
+
+
+def _is_asked(edge: Edge, lineage: OutputLineage, source: Name, column: str | None, target: str | None) -> bool:
+    if edge.source.plain != source or (column is not None and edge.column != column):
+        return False
+    return target is None or edge.target == target or (edge.target is None and target in lineage.columns)
+
+
+def _item(snapshot: Snapshot, number: int, job: Name, edges: list[Edge]) -> EdgeReason:
+    stats = snapshot.stats(number)
+    return EdgeReason(
+        Job(*snapshot.job(job).parts),
+        origin_of(*snapshot.graph.sets[number]),
+        [
+            shown_transformation(transformation)
+            for transformation in dict.fromkeys(edge.transformation for edge in edges)
+        ],
+        stats.runs,
+        iso(stats.first_us),
+        iso(stats.last_us),
+        stats.rows_confirmed,
+        snapshot.newest_run(number),
+    )
+
+
+def _text(dataset: Name, key: str | None) -> str:
+    return "/".join(dataset.parts) + ("" if key is None else f"#{key}")

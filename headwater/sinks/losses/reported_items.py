@@ -1,0 +1,132 @@
+"""List the items that the events of one run, or a declaration, contain; pure functions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from headwater.events.decode import decode
+from headwater.events.event import Content
+from headwater.events.facet_sets import OF_COLUMNS
+from headwater.events.rows import Row, content_rows
+from headwater.lineage.edges.facet_contents import SentEdge, is_noise, sent_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
+from headwater.sinks.contract.item_support import DEEP, LONG_TEXT, MANY, ItemKind
+from headwater.sinks.contract.sink_shape import SinkEvent
+from headwater.sinks.merging.merged_event import MergedEvent, merge_events
+from headwater.sinks.merging.run_event import inputs_of
+
+_LINEAGE = ("lineage", *OF_COLUMNS)
+
+
+class ReportedItem(NamedTuple):
+    """An item in the events of one run, or a declaration; which: distinguishes items with the same name."""
+
+    part: ItemKind
+    name: str
+    which: Any = None
+
+
+def reported_items(events: Sequence[SinkEvent]) -> set[ReportedItem]:
+    """Return the items in the events of one run, or one declaration; edges only of runs that count (rule 1)."""
+    merged = merge_events(events)
+    found = {ReportedItem("event", merged.kind)}
+    found |= {ReportedItem("state", event.head.state) for event in events if event.head.state}
+    if merged.kind != "DATASET":
+        found |= {ReportedItem("read dataset", "", name) for name in merged.inputs}
+        found |= {ReportedItem("written dataset", "", name) for name in merged.outputs}
+    if merged.kind == "RUN" and merged.is_due and merged.outputs and not inputs_of(merged):
+        found.add(ReportedItem("missing input", ""))
+    found |= {*_facets("run facet", merged.of_run), *_facets("job facet", merged.of_job)}
+    for name, facets in merged.datasets.items():
+        found.update(_facets("dataset facet", facets, name))
+        found.update(ReportedItem("nested column", "", (name, path)) for path in _nested(facets.get("schema")))
+    found |= {*_values("run", merged.of_run), *_values("job", merged.of_job), *_statistics(events)}
+    if merged.counts:
+        for row_of, target in _lineage(merged):
+            found.update(_of_edges(row_of, target))
+    return found
+
+
+def _facets(part: ItemKind, facets: Facets, of: Any = None) -> Iterator[ReportedItem]:
+    return (ReportedItem(part, name, of) for name in facets if name not in _LINEAGE)
+
+
+def _statistics(events: Iterable[SinkEvent]) -> Iterator[ReportedItem]:
+    """Yield input and output facets, which describe a dataset in one run."""
+    for dataset in chain.from_iterable(sent_datasets(read_stored(event.body.decode())) for event in events):
+        name = Name(dataset.namespace, dataset.name)
+        if is_noise(name):
+            continue
+        yield from _facets("input facet", members(dataset.inputFacets), name)
+        yield from _facets("output facet", members(dataset.outputFacets), name)
+
+
+def _nested(schema: Raw | None) -> list[tuple[str, ...]]:
+    rows = content_rows(Content("schemas", "", "schema", bytes(schema))) if schema else []
+    return [tuple(row[2]) for row in rows if len(row[2]) > 1]
+
+
+def _values(of: str, facets: Facets) -> Iterator[ReportedItem]:
+    """Yield the values of a run's or a job's facets that go beyond a few short ones."""
+    plain = 0
+    for facet, raw in sorted(facets.items()):
+        if facet in _LINEAGE:
+            continue
+        name = f"{of}.{facet}"
+        for path, value in leaves(decode(bytes(raw))):
+            if len(path) > DEEP or any(isinstance(step, int) for step in path):
+                yield ReportedItem("nested value", name, path)
+            else:
+                plain += 1
+                if plain > MANY:
+                    yield ReportedItem("many values", name, path)
+            if isinstance(value, str) and len(value) > LONG_TEXT:
+                yield ReportedItem("long text", name, path)
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield each value of a facet with its path; members with a leading `_` describe the facet itself."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if not key.startswith("_"):
+                yield from leaves(member, (*path, key))
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from leaves(member, (*path, place))
+    elif value is not None:
+        yield path, value
+
+
+def _lineage(merged: MergedEvent) -> Iterator[tuple[list[Row], Name | None]]:
+    """Yield the rows of lineage facets with their dataset; if there is a `lineage` facet, only those."""
+    declared = [(None, "lineage", raw) for raw in merged.declared]
+    own = [(name, key, facets[key]) for name, facets in merged.outputs.items() for key in _LINEAGE if key in facets]
+    chosen = [*declared, *(each for each in own if each[1] == "lineage")] or own
+    yield from ((content_rows(Content("column_lineage", "", key, bytes(raw))), name) for name, key, raw in chosen)
+
+
+def _of_edges(rows: Sequence[Row], of: Name | None) -> Iterator[ReportedItem]:
+    yield from (ReportedItem("job edge", "", row[3:13]) for row in rows if "JOB" in (row[3], row[8]))
+    for edge in (each for each in sent_edges(rows, Name) if each.job is None and each.into_job is None):
+        target, step = edge.target or of, edge.transformation
+        if part := _part(edge):
+            yield ReportedItem(part, "", (target, edge.output, edge.source, edge.column))
+        if step.masked:
+            yield ReportedItem("masked column", "", (target, edge.output))
+        if step.subtype:
+            yield ReportedItem("subtype", step.subtype, (target, edge))
+        if step.description:
+            yield ReportedItem("description", "", (target, edge))
+
+
+def _part(edge: SentEdge) -> ItemKind | None:
+    if edge.source is None:
+        return None
+    if edge.column is None:
+        return "dataset edge"
+    if edge.output is None:
+        return "dataset-wide edge"
+    return "value edge" if edge.transformation.direct else "other edge"

@@ -1,0 +1,103 @@
+"""Build the proposals of a dataset: existence, schema and tags; D5 and D8 in docs/sinks.md."""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from headwater.lineage.runs.sent_facets import Facets
+from headwater.sinks.merging.merged_event import dicts, facet
+from headwater.sinks.targets.datahub.aspects import (
+    Aspect,
+    add_tags,
+    audit_stamp,
+    platform_instance_proposal,
+    tag_urn,
+    upsert,
+)
+
+MASKED = "masked"
+"""Tag of a column that is derived from masked values."""
+_TYPES = {
+    "string": "String", "varchar": "String", "char": "String", "text": "String", "boolean": "Boolean",
+    "bool": "Boolean", "byte": "Number", "short": "Number", "smallint": "Number", "int": "Number",
+    "integer": "Number", "long": "Number", "bigint": "Number", "float": "Number", "double": "Number",
+    "decimal": "Number", "numeric": "Number", "date": "Date", "timestamp": "Time", "timestamp_ntz": "Time",
+    "time": "Time", "binary": "Bytes", "bytes": "Bytes", "array": "Array", "map": "Map", "struct": "Map",
+}  # fmt: skip
+
+
+def dataset_aspects(
+    urn: str, facets: Facets, instance: str | None, time_us: int, *, schemas: bool, masked: Collection[str]
+) -> Iterator[Aspect]:
+    """Yield the proposals for one dataset. masked: its columns that are derived from masked values."""
+    platform, name, env = urn.removeprefix("urn:li:dataset:(").removesuffix(")").split(",")
+    yield upsert(urn, "datasetKey", {"platform": platform, "name": name, "origin": env})
+    yield upsert(urn, "status", {"removed": False})
+    if instance:
+        yield platform_instance_proposal(urn, platform, instance)
+    fields = [*_fields(facet(facets, "schema").get("fields"))]
+    if schemas and fields:
+        tags = _tags(facets) + [(name, tag_urn(MASKED)) for name in masked]
+        yield upsert(urn, "schemaMetadata", _schema(platform, name, fields, tags, time_us))
+    yield from add_tags(urn, (tag for field, tag in _tags(facets) if field is None))
+
+
+def named_tags(facets: Facets) -> list[str]:
+    """Return the tags of a job, or of a dataset as a whole."""
+    return [tag for field, tag in _tags(facets) if field is None]
+
+
+def _tags(facets: Facets) -> list[tuple[str | None, str]]:
+    """Return each tag with its column; a tag with a value becomes `key:value`."""
+    found: list[tuple[str | None, str]] = []
+    for each in dicts(facet(facets, "tags").get("tags")):
+        key, value = each.get("key"), each.get("value")
+        if isinstance(key, str) and key:
+            plain = value is None or str(value).lower() == "true"
+            found.append((each.get("field"), tag_urn(key if plain else f"{key}:{value}")))
+    return found
+
+
+def _fields(value: Any, inside: str = "") -> Iterator[tuple[str, str, str | None]]:
+    """Yield (path, type as sent, description); nested fields follow their struct and have a dotted path."""
+    for field in dicts(value):
+        name = field.get("name")
+        if isinstance(name, str):
+            text = field.get("description")
+            yield f"{inside}{name}", str(field.get("type") or ""), text if isinstance(text, str) else None
+            yield from _fields(field.get("fields"), f"{inside}{name}.")
+
+
+def _schema(
+    platform: str,
+    name: str,
+    fields: list[tuple[str, str, str | None]],
+    tags: list[tuple[str | None, str]],
+    time_us: int,
+) -> Aspect:
+    text = "\n".join(f"{path} {kind}" for path, kind, _ in fields)
+    return {
+        "schemaName": name,
+        "platform": platform,
+        "version": 0,
+        "created": audit_stamp(time_us),
+        "lastModified": audit_stamp(time_us),
+        "hash": hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+        "platformSchema": {"com.linkedin.schema.MySqlDDL": {"tableSchema": text}},
+        "fields": [_field(*field, sorted({tag for on, tag in tags if on == field[0]})) for field in fields],
+    }
+
+
+def _field(path: str, kind: str, description: str | None, tags: list[str]) -> Aspect:
+    base = kind.lower().partition("(")[0].partition("<")[0].strip()
+    found: Aspect = {
+        "fieldPath": path,
+        "nullable": True,
+        "type": {"type": {f"com.linkedin.schema.{_TYPES.get(base, 'Null')}Type": {}}},
+        "nativeDataType": kind,
+        "recursive": False,
+        "isPartOfKey": False,
+    }
+    if description is not None:
+        found["description"] = description
+    return found | ({"globalTags": {"tags": [{"tag": tag} for tag in tags]}} if tags else {})

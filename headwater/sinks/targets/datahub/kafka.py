@@ -1,0 +1,123 @@
+"""Send proposals to DataHub's Kafka topic: Avro in Confluent's wire format, by the schema in the registry."""
+
+import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import fastavro
+import msgspec
+
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.connecting.http_options import open_poster
+from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.sinks.contract.sink_options import SecretResolver
+from headwater.sinks.contract.sink_shape import Outcome, Payload, retry_all
+from headwater.sinks.targets.datahub.options import DataHubOptions
+from headwater.sinks.targets.kafka_target import open_topic
+from headwater.sinks.targets.kafka_topic import KafkaRecord
+
+_LARGEST_BYTES = 5 << 20
+"""Maximum size of a record in DataHub's topic."""
+_ASPECT = {
+    "type": "record", "name": "GenericAspect",
+    "fields": [{"name": "value", "type": "bytes"}, {"name": "contentType", "type": "string"}],
+}  # fmt: skip
+_CHANGES = ["UPSERT", "CREATE", "UPDATE", "DELETE", "PATCH", "RESTATE", "CREATE_ENTITY"]
+_OURS = {
+    "type": "record", "name": "MetadataChangeProposal", "namespace": "com.linkedin.pegasus2avro.mxe",
+    "fields": [
+        {"name": "entityType", "type": "string"},
+        {"name": "entityUrn", "type": ["null", "string"], "default": None},
+        {
+            "name": "changeType",
+            "type": {
+                "type": "enum", "name": "ChangeType", "namespace": "com.linkedin.pegasus2avro.events.metadata",
+                "symbols": _CHANGES,
+            },
+        },
+        {"name": "aspectName", "type": ["null", "string"], "default": None},
+        {"name": "aspect", "type": ["null", _ASPECT], "default": None},
+    ],
+}  # fmt: skip
+"""Schema to register if the registry has none: only the fields that are sent; DataHub's own schema has more."""
+
+
+class _RegisteredSchema(NamedTuple):
+    id: int
+    schema: Any
+
+
+class KafkaEmitter:
+    """A topic, and the schema registry for its records."""
+
+    def __init__(self, given: DataHubOptions, reveal: SecretResolver) -> None:
+        """Raise WrongSetting if a secret is missing."""
+        self._subject = f"{given.mcp_topic}-value"
+        self._registry: Poster = open_poster(given.model_copy(update={"url": given.schema_registry}), reveal)
+        self._topic = open_topic(given.bootstrap, given.mcp_topic, given.producer_config, _LARGEST_BYTES, reveal)
+        self._patience_s = given.timeout
+        self._registered: _RegisteredSchema | None = None
+
+    def emit(self, payloads: Sequence[Payload]) -> Outcome:
+        """Write each proposal as a record; records of one entity stay in order."""
+        try:
+            found = self._registered = self._registered or self._register()
+        except (Retry, WrongSetting) as error:
+            return retry_all(len(payloads), str(error))
+        records = [
+            KafkaRecord(place, proposal["entityUrn"].encode(), _record(found, proposal))
+            for place, payload in enumerate(payloads)
+            for proposal in msgspec.json.decode(payload.body)
+        ]
+        return self._topic.write(records, len(payloads), self._patience_s)
+
+    def check(self) -> str:
+        """Request the topic's metadata and the schema, if there is one; registers no schema."""
+        topic = self._topic.check()
+        answer = self._registry.ask("GET", f"/subjects/{self._subject}/versions/latest")
+        if answer.status in (401, 403):
+            raise WrongSetting(f"The schema registry returned status {answer.status}. Correct `key` or `headers`.")
+        return f"{topic}; the schema registry responds with status {answer.status} for {self._subject}"
+
+    def close(self) -> None:
+        """Close the connections to the topic and the registry."""
+        self._registry.close()
+        self._topic.close()
+
+    def _register(self) -> _RegisteredSchema:
+        """Return the newest schema; DataHub's own registry returns it only in response to a registration."""
+        found = self._registry.ask("GET", f"/subjects/{self._subject}/versions/latest")
+        if found.status == 200:
+            return _registered(found, found)
+        body = msgspec.json.encode({"schema": msgspec.json.encode(_OURS).decode()})
+        made = self._registry.ask("POST", f"/subjects/{self._subject}/versions", body)
+        return _registered(made, self._registry.ask("GET", f"/schemas/ids/{_id(made)}"))
+
+
+def _registered(named: HttpAnswer, content: HttpAnswer) -> _RegisteredSchema:
+    try:
+        schema = msgspec.json.decode(content.body)["schema"]
+        return _RegisteredSchema(_id(named), fastavro.parse_schema(msgspec.json.decode(schema)))
+    except (msgspec.DecodeError, KeyError, TypeError, fastavro.schema.SchemaParseException) as error:
+        raise Retry(
+            f"The schema registry returned no Avro schema, status {content.status}. Correct its address."
+        ) from error
+
+
+def _id(answer: HttpAnswer) -> int:
+    try:
+        return int(msgspec.json.decode(answer.body)["id"])
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        raise Retry(
+            f"The schema registry returned no schema id, status {answer.status}. Correct its address."
+        ) from error
+
+
+def _record(registered: _RegisteredSchema, proposal: dict[str, Any]) -> bytes:
+    """Return a record in wire format: a zero byte, four bytes of schema id, Avro."""
+    fields = proposal | {"aspect": proposal["aspect"] | {"value": proposal["aspect"]["value"].encode()}}
+    out = io.BytesIO(b"\0" + registered.id.to_bytes(4, "big"))
+    out.seek(5)
+    fastavro.schemaless_writer(out, registered.schema, fields)
+    return out.getvalue()

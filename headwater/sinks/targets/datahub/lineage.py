@@ -1,0 +1,143 @@
+"""Build lineage between datasets and columns with DataHub's names; D6 and D7 in docs/sinks.md."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from headwater.events.event import Content
+from headwater.events.rows import content_rows
+from headwater.lineage.edges.facet_contents import SentEdge, Transformation, sent_edges
+from headwater.lineage.names.dataset_name import Name
+from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.datahub.aspects import Aspect
+from headwater.sinks.targets.datahub.urns import field_urn
+
+Urn = Callable[[Name], str]
+
+MAX_COLUMN_PAIRS = 10_000
+"""Maximum number of column pairs from `dataset` entries of one run, which multiply two lists of columns."""
+
+_CONFIDENCE = 0.5
+"""As in DataHub's converter."""
+
+
+class Lineage(NamedTuple):
+    """URNs of inputs and outputs; by output its upstream datasets, its lineage of column pairs, its masked columns."""
+
+    inputs: list[str]
+    outputs: list[str]
+    upstreams: Mapping[str, list[str]]
+    columns: Mapping[str, list[Aspect]]
+    masked: Mapping[str, set[str]]
+
+
+class _Column(NamedTuple):
+    """A column of a dataset; `name` is None for all of its columns."""
+
+    dataset: str
+    name: str | None
+
+
+def lineage_of(merged: MergedEvent, urn: Urn) -> Lineage:
+    """Return a run's lineage, including datasets that only column lineage names; rules 4 and 11 of docs/lineage.md."""
+    edges = _edges(merged, urn)
+    read = [urn(edge.source) for edge in chain.from_iterable(edges.values()) if edge.source]
+    inputs = [*dict.fromkeys([*map(urn, merged.inputs), *read])]
+    outputs = [*dict.fromkeys([*map(urn, merged.outputs), *(column.dataset for column in edges)])]
+    if not edges and set(inputs) == set(outputs):
+        outputs = []  # D9: the run rewrites its input or changes its properties
+    wide = _all_columns(merged, urn, edges)
+    pairs: dict[str, dict[tuple[str, str], list[SentEdge]]] = defaultdict(lambda: defaultdict(list))
+    masked: dict[str, set[str]] = defaultdict(set)
+    spreads = (
+        sum(len(found) * len(wide[to.dataset]) for to, found in edges.items() if to.name is None) <= MAX_COLUMN_PAIRS
+    )
+    for (dataset, name), found in edges.items():
+        to = wide[dataset] if name is None else [name]
+        if any(edge.transformation.masked for edge in found):
+            masked[dataset].update(to)
+        for edge in found:
+            if edge.source and edge.column and (name is not None or spreads):
+                of = field_urn(urn(edge.source), edge.column)
+                for column in to:
+                    pairs[dataset][column, of].append(edge)
+    columns = {
+        dataset: [_column_pair_lineage(field_urn(dataset, to), of, steps) for (to, of), steps in sorted(found.items())]
+        for dataset, found in pairs.items()
+    }
+    sources: dict[str, list[str]] = defaultdict(list)
+    for target, found in edges.items():
+        sources[target.dataset] += [urn(edge.source) for edge in found if edge.source]
+    upstreams = {
+        output: _upstreams_of(output, inputs, sources[output], is_only=len(outputs) == 1) for output in outputs
+    }
+    return Lineage(inputs, outputs, upstreams, columns, masked)
+
+
+def _edges(merged: MergedEvent, urn: Urn) -> dict[_Column, list[SentEdge]]:
+    """Return edges by target; if run or job have a `lineage` facet, only those of that facet."""
+    found: dict[_Column, list[SentEdge]] = defaultdict(list)
+    for target, edge in _sent(merged):
+        found[_Column(urn(target), edge.output)].append(edge)
+    return found
+
+
+def _sent(merged: MergedEvent) -> Iterator[tuple[Name, SentEdge]]:
+    if declared := merged.declared:
+        for edge in chain.from_iterable(_read("lineage", raw) for raw in declared):
+            if edge.target:
+                yield edge.target, edge
+        return
+    for name, facets in merged.outputs.items():
+        key = "lineage" if "lineage" in facets else "columnLineage"
+        yield from ((name, edge) for edge in (_read(key, facets[key]) if key in facets else ()))
+
+
+def _all_columns(merged: MergedEvent, urn: Urn, edges: Mapping[_Column, Any]) -> dict[str, list[str]]:
+    """Return the known columns of each output: from its schema and its edges."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for name, facets in merged.outputs.items():
+        if "schema" in facets:
+            found[urn(name)].update(dict.fromkeys(_paths(facets["schema"])))
+    for dataset, column in edges:
+        if column is not None:
+            found[dataset][column] = None
+    return {dataset: [*columns] for dataset, columns in found.items()} | {
+        each.dataset: [] for each in edges if each.dataset not in found
+    }
+
+
+def _paths(schema: Raw) -> list[str]:
+    return [".".join(row[2]) for row in content_rows(Content("schemas", "", "schema", bytes(schema)))]
+
+
+def _upstreams_of(output: str, inputs: Sequence[str], of_columns: Sequence[str], *, is_only: bool) -> list[str]:
+    """Return the sources of one output: those of its columns; all inputs if it has none or is the only output."""
+    others = [each for each in inputs if each != output] if is_only or not of_columns else ()
+    return [*dict.fromkeys([*of_columns, *others])]
+
+
+def _column_pair_lineage(downstream: str, upstream: str, edges: Sequence[SentEdge]) -> Aspect:
+    """Return the lineage of one pair of columns with the operations of that pair."""
+    operations = ",".join(sorted({_operation(edge.transformation) for edge in edges if edge.stated}))
+    return {
+        "upstreamType": "FIELD_SET",
+        "upstreams": [upstream],
+        "downstreamType": "FIELD_SET",
+        "downstreams": [downstream],
+        "confidenceScore": _CONFIDENCE,
+    } | ({"transformOperation": operations} if operations else {})
+
+
+def _operation(step: Transformation) -> str:
+    """Return `TYPE:SUBTYPE`, followed by `MASKED`, since DataHub has no other place for it."""
+    words = ["DIRECT" if step.direct else "INDIRECT", step.subtype, "MASKED" if step.masked else None]
+    return ":".join(word for word in words if word)
+
+
+def _read(key: str, facet: Raw) -> Sequence[SentEdge]:
+    edges = sent_edges(content_rows(Content("column_lineage", "", key, bytes(facet))), Name)
+    return [edge for edge in edges if edge.job is None and edge.into_job is None]

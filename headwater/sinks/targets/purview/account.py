@@ -1,0 +1,123 @@
+"""Requests to a Purview account: types, assets and their search, bulk upserts and deletes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from headwater.errors import Retry, WrongSetting
+from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.connecting.persistent_connection import HttpAnswer
+from headwater.sinks.targets.purview.answers import (
+    AtlasEntities,
+    AtlasEntity,
+    FoundAsset,
+    FoundAssets,
+    RequestFailed,
+    decoded,
+)
+from headwater.sinks.targets.purview.entity_types import OUR_TYPES, type_definitions
+from headwater.sinks.targets.purview.wire import Entity, assign_guids
+
+_ATLAS = "/datamap/api/atlas/v2"
+_VERSION = "api-version=2023-09-01"
+_LONGEST = 4_000
+"""Maximum length of an address, unless a single name is longer."""
+
+
+class PurviewAccount:
+    """A connection to one account; RequestFailed ends the attempt if a response is not as expected."""
+
+    def __init__(self, poster: Poster, batch: int, collection: str | None) -> None:
+        """batch: entities per request; collection: id of the collection for new entities."""
+        self._poster = poster
+        self._batch = batch
+        self._bulk = f"{_ATLAS}/entity/bulk?{_VERSION}" + (f"&collectionId={collection}" if collection else "")
+        self._types: set[str] = set()
+
+    def check_answer(self) -> None:
+        """Raise WrongSetting if the account does not respond like Purview or denies reading."""
+        answer = self._poster.ask("GET", _type_path("Process"))
+        if answer.status != 200:
+            raise WrongSetting(
+                f"The type Process returned status {answer.status}. Correct `url`, or give this identity the role "
+                "Data Curator on the collection."
+            )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._poster.close()
+
+    def missing_types(self, types: set[str]) -> set[str]:
+        """Return the types that the account does not know; creates our own types if they are missing."""
+        asked = sorted(types - self._types)
+        missing = {each for each in asked if self._ask("GET", _type_path(each)).status == 404}
+        if fresh := sorted(missing & OUR_TYPES):
+            definitions = type_definitions(fresh)
+            self._ask(
+                "POST", f"{_ATLAS}/types/typedefs?{_VERSION}", definitions, fine=(409,)
+            )  # 409: created concurrently
+        missing -= OUR_TYPES
+        self._types |= types - missing
+        return missing
+
+    def existing(self, kind: str, names: Iterable[str], *, related: bool = False) -> Iterator[AtlasEntity]:
+        """Yield the existing assets of a type by qualified name; related: with the entities that refer to them."""
+        address = f"{_ATLAS}/entity/bulk/uniqueAttribute/type/{kind}?{_VERSION}&minExtInfo=true" + (
+            "" if related else "&ignoreRelationships=true"
+        )
+        for asked in _addresses(address, "&attr_{}:qualifiedName=", names):
+            yield from self._read(asked)
+
+    def by_guid(self, guids: Iterable[str]) -> Iterator[AtlasEntity]:
+        """Yield entities by guid."""
+        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            yield from self._read(asked)
+
+    def search(self, words: str) -> list[FoundAsset]:
+        """Return up to 50 assets by words in their names."""
+        answer = self._ask("POST", f"/datamap/api/search/query?{_VERSION}", {"keywords": words, "limit": 50}, fine=())
+        return decoded(answer, FoundAssets).value
+
+    def post(self, entities: Sequence[Entity]) -> None:
+        """Create or update entities in batches; a later entity may refer to an earlier one."""
+        for first in range(0, len(entities), self._batch):
+            some = entities[first : first + self._batch]
+            self._ask("POST", self._bulk, {"entities": assign_guids(some)}, fine=())
+
+    def delete(self, guids: Iterable[str]) -> None:
+        """Delete entities by guid."""
+        for asked in _addresses(f"{_ATLAS}/entity/bulk?{_VERSION}", "&guid=", guids):
+            self._ask("DELETE", asked)
+
+    def _read(self, address: str) -> list[AtlasEntity]:
+        answer = self._ask("GET", address)
+        return [] if answer.status == 404 else decoded(answer, AtlasEntities).entities
+
+    def _ask(self, method: str, path: str, value: object = None, fine: Sequence[int] = (404,)) -> HttpAnswer:
+        """Make one request; raises RequestFailed for a response that is neither 2xx nor among `fine`."""
+        try:
+            answer = self._poster.ask(method, path, None if value is None else msgspec.json.encode(value))
+        except (Retry, WrongSetting) as error:
+            raise RequestFailed(str(error)) from error
+        if not 200 <= answer.status < 300 and answer.status not in fine:
+            raise RequestFailed(answer)
+        return answer
+
+
+def _type_path(name: str) -> str:
+    return f"{_ATLAS}/types/entitydef/name/{name}?{_VERSION}"
+
+
+def _addresses(address: str, argument: str, values: Iterable[str]) -> Iterator[str]:
+    """Yield addresses with several values each, assign_guids if the argument has a placeholder; none without values."""
+    asked, number = address, 0
+    for value in values:
+        text = quote(value, "")
+        if number and len(asked) + len(text) > _LONGEST:
+            yield asked
+            asked, number = address, 0
+        number += 1
+        asked += argument.format(number) + text
+    if number:
+        yield asked

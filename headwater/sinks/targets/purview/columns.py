@@ -1,0 +1,142 @@
+"""Create entities for the columns of tables that this sink creates: their names, and which schema applies."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from headwater.events.event import Content
+from headwater.events.rows import Row, content_rows
+from headwater.lineage.names.name_patterns import Template, read_template
+from headwater.sinks.contract.sink_options import ConfigModel
+from headwater.sinks.targets.purview.answers import AtlasEntity
+from headwater.sinks.targets.purview.entity_types import COLUMN, PLACEHOLDER
+from headwater.sinks.targets.purview.wire import Entity, Key, entity_key, is_column, reference, reference_key
+from headwater.tables import SCHEMAS
+
+MARK = "openlineage"
+"""Custom attribute of what the sink created: on columns the time of their schema, on tables a constant."""
+_UNKNOWN = "unknown"
+"""Data type if no event reports one, because Purview's own column types require a value."""
+
+
+class ColumnsRule(ConfigModel):
+    """How the columns of a table become entities."""
+
+    type: str = Field(pattern=r"^\w+$", description="Type of the entities.")
+    relation: str = Field("table", pattern=r"^\w+$", description="Attribute by which a column refers to its table.")
+    qualified_name: str = Field(
+        "{qualified_name}#{column}", min_length=1, description="Template with the rule's holes."
+    )
+    data_type: str = Field("data_type", pattern=r"^\w+$", description="Attribute for the data type.")
+    description: str = Field("description", pattern=r"^\w+$", description="Attribute for the description.")
+
+    def template(self, holes: set[str]) -> Template:
+        """Read the qualified name; raises ValueError with the problem."""
+        if taken := holes & {"qualified_name", "column"}:
+            raise ValueError(f"the hole {min(taken)!r} is reserved in `columns`; rename it in your rule")
+        return read_template(self.qualified_name, holes | {"qualified_name", "column"})
+
+
+class ColumnNames(NamedTuple):
+    """The naming of one table's columns."""
+
+    rule: ColumnsRule
+    template: Template
+    holes: Mapping[str, str]
+
+    def of(self, column: str) -> str:
+        """Return a column's qualified name; `#` is escaped, so that table `a#b` and column `b#c` stay distinct."""
+        escaped = column.replace("%", "%25").replace("#", "%23")
+        return self.template.fill({**self.holes, "column": escaped})
+
+
+def names_of_placeholder(qualified_name: str) -> ColumnNames:
+    """Return the naming of columns for a dataset of unknown type."""
+    return ColumnNames(_OURS, _OURS_TEMPLATE, {"qualified_name": qualified_name})
+
+
+_OURS = ColumnsRule.model_validate({"type": COLUMN})
+_OURS_TEMPLATE = _OURS.template(set())
+
+
+class ColumnBuilder:
+    """Create column entities from schemas and cache them, since schemas recur with every event. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[str, Content] = {}
+        self._made: dict[tuple[str, str], list[Entity]] = {}
+
+    def learn(self, contents: Iterable[Content]) -> None:
+        """Remember the schema facets of an event."""
+        self._schemas |= {each.content_hash: each for each in contents if each.table == SCHEMAS.name}
+
+    def columns(self, table: Entity, names: ColumnNames, schema: str, time: str) -> list[Entity]:
+        """Return the columns of a table from a schema, given by hash; time: event time of the schema."""
+        key = entity_key(table)[1], schema
+        if key not in self._made:
+            self._made[key] = _columns(table, names, content_rows(self._schemas[schema]))
+        mark = {MARK: time}
+        return [{**each, "customAttributes": mark} for each in self._made[key]]
+
+
+def _columns(table: Entity, names: ColumnNames, rows: Iterable[Row]) -> list[Entity]:
+    """Return each column once, nested ones with the names of `columnMapping`; columns without a name are skipped."""
+    rule, table_ = names.rule, reference(*entity_key(table))
+    found: dict[str, Entity] = {}
+    for _, _, path, data_type, text in rows:
+        if column := ".".join(path):
+            attributes = {
+                "name": column,
+                "qualifiedName": names.of(column),
+                rule.data_type: data_type or _UNKNOWN,
+                rule.description: text or "",
+            }
+            entity = {
+                "typeName": rule.type,
+                "attributes": attributes,
+                "relationshipAttributes": {rule.relation: table_},
+            }
+            found.setdefault(attributes["qualifiedName"], entity)
+    return [*found.values()]
+
+
+def newest_columns(some: Iterable[Iterable[Entity]]) -> dict[Key, list[Entity]]:
+    """Return the newest columns of each table, by event time."""
+    found: dict[Key, list[Entity]] = {}
+    for entities in some:
+        columns: dict[Key, list[Entity]] = defaultdict(list)
+        for each in filter(is_column, entities):
+            (table,) = each["relationshipAttributes"].values()
+            columns[reference_key(table)].append(each)
+        found |= {key: own for key, own in columns.items() if key not in found or _time(found[key]) <= _time(own)}
+    return found
+
+
+def column_changes(
+    table: AtlasEntity, existing: Sequence[AtlasEntity], wanted: Sequence[Entity]
+) -> tuple[Sequence[Entity], list[str]]:
+    """Return the columns to send and the guids of columns to delete; none if a scan or a newer run takes precedence.
+
+    existing: the table's existing columns. A column without our mark shows that a scan has found the table.
+    """
+    marks = [(each.custom_attributes or {}).get(MARK) for each in existing]
+    is_ours = table.type_name == PLACEHOLDER or MARK in (table.custom_attributes or {})
+    if not is_ours or None in marks or max((mark or "" for mark in marks), default="") > _time(wanted):
+        return (), []
+    known = {each.qualified_name: each for each in existing}
+    changed = [each for each in wanted if not _is_current(known.get(entity_key(each)[1]), each)]
+    own = {entity_key(each)[1] for each in wanted}
+    removed = [each.guid for each in existing if each.qualified_name not in own]
+    return changed or wanted[: bool(removed)], removed  # send at least one column, whose mark stores the schema's time
+
+
+def _is_current(existing: AtlasEntity | None, wanted: Entity) -> bool:
+    return existing is not None and all(
+        (existing.attributes.get(key) or "") == text for key, text in wanted["attributes"].items()
+    )
+
+
+def _time(columns: Sequence[Entity]) -> str:
+    return str(columns[0]["customAttributes"][MARK])

@@ -1,0 +1,187 @@
+"""Map datasets to Purview types and qualified names: ordered rules over canonical names, the first match applies."""
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from itertools import chain
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
+
+import yaml
+from pydantic import Field, TypeAdapter, model_validator
+
+from headwater.lineage.names.canonical_names import NameRules
+from headwater.lineage.names.dataset_name import Name
+from headwater.lineage.names.display_names import display_form
+from headwater.lineage.names.name_operations import count_parts
+from headwater.lineage.names.name_patterns import Pattern, Template, read_pattern, read_template
+from headwater.sinks.contract.sink_options import ConfigModel
+from headwater.sinks.targets.purview.columns import ColumnNames, ColumnsRule, names_of_placeholder
+from headwater.sinks.targets.purview.entity_types import PLACEHOLDER
+
+_WORKSPACE = "databricks_workspace"
+"""The hole in templates that an option of the sink fills."""
+
+
+class QualifiedNameRule(ConfigModel):
+    """One rule, with the patterns and templates of `names.yaml` (docs/names.md). Without `type`: a placeholder."""
+
+    id: str = Field(min_length=1)
+    why: str = ""
+    namespace: str
+    name: str = "{name:rest}"
+    type: str | None = Field(None, pattern=r"^\w+$")
+    qualified_name: str | None = Field(None, min_length=1)
+    shown: str | None = Field(None, min_length=1, description="Display name; default: the last part of the name.")
+    bare: bool = Field(False, description="Match only names that were sent without a schema.")
+    keeps_case: bool = Field(False, description="Keep the letter case as sent instead of lower case.")
+    columns: ColumnsRule | None = Field(None, description="Type of the columns; without it, columns are not created.")
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        if (self.type is None) != (self.qualified_name is None):
+            raise ValueError("`type` and `qualified_name` need each other; without both, the rule makes a placeholder")
+        if self.columns and self.type is None:
+            raise ValueError("`columns` needs `type`; the columns of a placeholder have a built-in type")
+        _compiled(self)
+        return self
+
+
+class QualifiedName(NamedTuple):
+    """Type and name of a dataset in Purview, with the rule that applied; columns: None if they are not created."""
+
+    type: str
+    qualified_name: str
+    shown: str
+    rule: str
+    why: str
+    columns: ColumnNames | None = None
+
+
+class _Compiled(NamedTuple):
+    rule: QualifiedNameRule
+    namespace: Pattern
+    name: Pattern
+    qualified_name: Template | None
+    shown: Template | None
+    column: Template | None
+    needs_workspace: bool
+    """Whether a template contains the Databricks workspace."""
+
+    def apply(self, dataset: Name, sent: "_SentName", workspace: str | None) -> QualifiedName | None:
+        if (self.rule.bare and not sent.is_bare) or (workspace is None and self.needs_workspace):
+            return None
+        spelt = sent.spelling if self.rule.keeps_case else dataset
+        space = self.namespace.compiled.fullmatch(spelt.namespace)
+        name = self.name.compiled.fullmatch(spelt.name) if space else None
+        if space is None or name is None:
+            return None
+        if self.rule.type is None or self.qualified_name is None:
+            return _placeholder(dataset, self.rule.id, self.rule.why, sent.display)
+        holes = space.groupdict() | name.groupdict() | {_WORKSPACE: workspace or ""}
+        shown = self.shown.fill(holes) if self.shown else sent.display
+        named = self.qualified_name.fill(holes)
+        columns = None
+        if self.rule.columns and self.column:
+            columns = ColumnNames(self.rule.columns, self.column, {**holes, "qualified_name": named})
+        return QualifiedName(self.rule.type, named, shown, self.rule.id, self.rule.why, columns)
+
+
+class _SentName:
+    """How a dataset's name was sent, which its canonical name no longer shows; computed only when a rule needs it."""
+
+    def __init__(self, dataset: Name, sent: Name | None, forms: NameRules) -> None:
+        self._dataset, self._sent, self._forms = dataset, sent, forms
+
+    @property
+    def is_bare(self) -> bool:
+        """Return whether the name was sent as a bare table, with the database in the namespace."""
+        return self._sent is not None and count_parts(self._sent.name) == 1
+
+    @property
+    def display(self) -> str:
+        """Return the display name in OneLake, whose names contain ids; else the last part of a path, or the name."""
+        form = display_form(self._dataset, self._forms.onelake_names)
+        return _last(self._dataset.name) if form == self._dataset.name else form
+
+    @property
+    def spelling(self) -> Name:
+        """Return the canonical name in the letter case as sent."""
+        if self._sent is None:
+            return self._dataset
+        steps = reversed(self._forms.explain(*self._sent.parts))
+        found = (each.before for each in steps if _folded(each.before) == _folded(self._dataset))
+        return next((each for each in found if each.name != self._dataset.name), self._dataset)
+
+
+class QualifiedNames:
+    """The rules of a sink, followed by the shipped ones."""
+
+    def __init__(self, own: Iterable[QualifiedNameRule], forms: NameRules, workspace: str | None = None) -> None:
+        """forms: rules for names as sent (rule 2); workspace: host of the Databricks workspace with the Hive tables."""
+        self._workspace = workspace
+        self._rules = [_compiled(rule) for rule in (*own, *_shipped())]
+        self.forms = forms
+
+    @property
+    def types(self) -> list[str]:
+        """Return all types of the rules in order, without repeats; a column type follows the type of its table."""
+        rules = (each.rule for each in self._rules)
+        types = chain.from_iterable((each.type, each.columns.type if each.columns else None) for each in rules)
+        return list(dict.fromkeys(each for each in types if each))
+
+    def of(self, dataset: Name, sent: Name | None = None) -> QualifiedName:
+        """Return type and qualified name of a dataset, given its canonical name; every name has a result.
+
+        sent: the name as a producer sent it, for its letter case and whether it has a schema.
+        """
+        spelling = _SentName(dataset, sent, self.forms)
+        found = (each.apply(dataset, spelling, self._workspace) for each in self._rules)
+        unknown = "no rule matches its name"
+        return next((each for each in found if each), None) or _placeholder(
+            dataset, "placeholder", unknown, spelling.display
+        )
+
+    def explain(self, namespace: str, name: str) -> dict[str, Any]:
+        """Return the rules that lead from a name as sent to its canonical name, and to the qualified name."""
+        steps = [
+            {"rule": step.rule, **step.after.shown, "why": step.why} for step in self.forms.explain(namespace, name)
+        ]
+        found = self.of(self.forms.canonical(namespace, name), Name(namespace, name))._asdict()
+        return {"items": steps, **{key: value for key, value in found.items() if key != "columns"}}
+
+
+def _placeholder(dataset: Name, rule: str, why: str, shown: str) -> QualifiedName:
+    qualified_name = f"openlineage-dataset://{quote(dataset.namespace, safe='')}/{dataset.name}"
+    columns = names_of_placeholder(qualified_name)
+    return QualifiedName(PLACEHOLDER, qualified_name, shown, rule, why, columns)
+
+
+def _folded(name: Name) -> tuple[str, str]:
+    return name.namespace.lower(), name.name.lower()
+
+
+def _last(name: str) -> str:
+    """Return the last part of a path; other names unchanged."""
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
+def _compiled(rule: QualifiedNameRule) -> _Compiled:
+    """Compile patterns and templates; raises ValueError with the problem."""
+    namespace, name = read_pattern(rule.namespace), read_pattern(rule.name)
+    holes, named = set(namespace.compiled.groupindex), set(name.compiled.groupindex)
+    if twice := holes & named:
+        raise ValueError(f"namespace and name both use the hole {min(twice)!r}; rename one")
+    known = holes | named | {_WORKSPACE}
+    if _WORKSPACE in holes | named:
+        raise ValueError(f"the hole {_WORKSPACE!r} is reserved for the sink's option; rename it")
+    templates = [read_template(text, known) if text else None for text in (rule.qualified_name, rule.shown)]
+    columns = rule.columns.template(known) if rule.columns else None
+    holes_used = {hole for each in (*templates, columns) if each for _, hole, _ in each.holes}
+    return _Compiled(rule, namespace, name, templates[0], templates[1], columns, _WORKSPACE in holes_used)
+
+
+@cache
+def _shipped() -> tuple[QualifiedNameRule, ...]:
+    text = files("headwater.sinks.targets.purview").joinpath("names.yaml").read_text("utf-8")
+    return TypeAdapter(tuple[QualifiedNameRule, ...]).validate_python(yaml.safe_load(text))

@@ -1,0 +1,155 @@
+"""Send runs to Microsoft Purview as Atlas entities, by bulk upserts; assets from scans are never changed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from pydantic import Field
+
+from headwater.errors import Retry, WrongQuestion, WrongSetting
+from headwater.index.rules_files import RulesFiles
+from headwater.lineage.names.canonical_names import NameRules, default_rules
+from headwater.lineage.runs.run_facts import RunFacts
+from headwater.sinks.connecting.http_options import EntraId, HttpOptions, open_poster
+from headwater.sinks.contract.sink_options import Options, SecretResolver
+from headwater.sinks.contract.sink_shape import History, Outcome, Payload, SinkEvent
+from headwater.sinks.targets.purview.account import PurviewAccount
+from headwater.sinks.targets.purview.answers import RequestFailed
+from headwater.sinks.targets.purview.catalog import PurviewCatalog
+from headwater.sinks.targets.purview.columns import newest_columns
+from headwater.sinks.targets.purview.entities import EntityBuilder
+from headwater.sinks.targets.purview.names import QualifiedNameRule, QualifiedNames
+from headwater.sinks.targets.purview.support import purview_support
+from headwater.sinks.targets.purview.wire import Entity, deduplicate
+
+_SCOPE = "https://purview.azure.net/.default"
+
+
+class PurviewOptions(HttpOptions):
+    """Options of the type `purview`; without credentials, tokens are requested as this machine's identity."""
+
+    type: Literal["purview"]
+    batch: int = Field(100, ge=1, le=1000, description="Entities per request.")
+    collection: str | None = Field(None, pattern=r"^[\w-]+$", description="Id of the collection for new entities.")
+    names: tuple[QualifiedNameRule, ...] = Field((), description="Rules for qualified names, before the shipped ones.")
+    databricks_workspace: str | None = Field(
+        None,
+        pattern=r"^[\w.-]+$",
+        description="Host of the workspace that owns the tables below dbfs:/user/hive/warehouse.",
+    )
+    rules: Path | None = Field(None, description="Folder with your rules for names, like the setting `rules`.")
+
+
+OPTIONS = PurviewOptions
+support_table = purview_support
+
+
+class PurviewTarget:
+    """A target that sends to one account."""
+
+    def __init__(self, account: PurviewAccount, names: QualifiedNames, largest: int) -> None:
+        self.largest = largest
+        self._account = account
+        self._catalog = PurviewCatalog(account)
+        self._names = names
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events whose runs have no earlier events."""
+        return self.convert_runs(events, {})
+
+    def convert_runs(self, events: Sequence[SinkEvent], history: History) -> list[Payload]:
+        """Return a run's lineage with its last event; earlier events contribute the job's state."""
+        builder = EntityBuilder(self._names)
+        runs: dict[str, list[RunFacts]] = defaultdict(list)
+        for event in chain.from_iterable(history.values()):
+            fact = builder.facts(event)
+            runs[fact.run_key].append(fact)
+        facts = [builder.facts(event) for event in events]
+        last: dict[str, RunFacts] = {}
+        for fact in facts:
+            runs[fact.run_key].append(fact)
+            last[fact.run_key] = fact
+        return [
+            _payload(event, _entities(builder, fact, runs[fact.run_key], is_last=fact is last[fact.run_key]))
+            for event, fact in zip(events, facts, strict=True)
+        ]
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Create missing datasets, then the processes that refer to them; events with unknown types are refused."""
+        entities = [msgspec.json.decode(payload.body)["entities"] for payload in payloads]
+        try:
+            missing = self._account.missing_types({each["typeName"] for own in entities for each in own})
+            refused = {
+                place: _refusal(unknown)
+                for place, own in enumerate(entities)
+                if (unknown := sorted(missing & {each["typeName"] for each in own}))
+            }
+            taken = [own for place, own in enumerate(entities) if place not in refused]
+            self._catalog.upsert(deduplicate(taken), newest_columns(taken))
+        except RequestFailed as error:
+            return error.outcome(len(payloads))
+        return Outcome(refused=refused)
+
+    def check(self) -> str:
+        """Check access, and which types of the rules the account does not know."""
+        self._account.check_answer()
+        try:
+            missing = self._account.missing_types(set(self._names.types))
+        except RequestFailed as error:
+            raise Retry(error.outcome(1).trouble or "It returned no list of types.") from error
+        unknown = f"; it does not know {', '.join(sorted(missing))}: correct `names`" if missing else ""
+        return f"the server responds like Purview{unknown}"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._account.close()
+
+
+def open_target(options: Options, reveal: SecretResolver) -> PurviewTarget:
+    """Return the target."""
+    given = cast("PurviewOptions", options)
+    if not (given.key or given.oauth or given.entra):
+        given = given.model_copy(update={"entra": EntraId(scope=_SCOPE)})
+    account = PurviewAccount(open_poster(given, reveal), given.batch, given.collection)
+    return PurviewTarget(account, qualified_names(given), given.batch)
+
+
+def qualified_names(options: Options) -> QualifiedNames:
+    """Return a sink's rules for names; raises WrongSetting, or WrongQuestion for a sink of another type."""
+    if not isinstance(options, PurviewOptions):
+        raise WrongQuestion(
+            f"A sink of type {options.type} has no rules for qualified names. Use a sink of type purview."
+        )
+    return QualifiedNames(options.names, _rules(options.rules), options.databricks_workspace)
+
+
+def _rules(folder: Path | None) -> NameRules:
+    if folder is None:
+        return default_rules()
+    if not folder.expanduser().is_dir():
+        raise WrongSetting(f"The folder {folder} does not exist. Create it, or correct `rules`.")
+    files = RulesFiles(folder.expanduser())
+    rules = files.current().names
+    if files.problems:
+        raise WrongSetting(files.problems[0])
+    return rules
+
+
+def _entities(builder: EntityBuilder, fact: RunFacts, run: Sequence[RunFacts], *, is_last: bool) -> list[Entity]:
+    if fact.kind != "RUN":
+        return builder.of_run([fact])
+    return builder.of_run(run) if is_last else builder.of_state(fact)
+
+
+def _payload(event: SinkEvent, entities: Sequence[Entity]) -> Payload:
+    body = msgspec.json.encode({"entities": entities})
+    return Payload(event, body, None if entities else "it contains no job and no dataset for the catalog")
+
+
+def _refusal(types: Sequence[str]) -> str:
+    return (
+        f"Purview does not know the type {', '.join(types)}. Correct `names`, or register such a source; then redrive."
+    )

@@ -1,0 +1,200 @@
+"""Send notices to a webhook: small signed JSON, by the Standard Webhooks specification 1.0.0."""
+
+from collections.abc import Sequence
+from typing import Literal, Self, cast
+
+from pydantic import Field, model_validator
+
+from headwater.errors import WrongSetting
+from headwater.events.finding_facet import FACET
+from headwater.events.stored_cells import StoredHead
+from headwater.lineage.runs.lost_runs import LOST_AFTER
+from headwater.sinks.connecting.http_options import HttpOptions, open_poster
+from headwater.sinks.connecting.http_post import Poster
+from headwater.sinks.contract.item_support import ItemSupport, SupportTable
+from headwater.sinks.contract.sink_options import Options, Pause, SecretReference, SecretResolver, Silence
+from headwater.sinks.contract.sink_shape import WATCH, Outcome, Payload, SinkEvent
+from headwater.sinks.merging.earlier_events import SchemaChanges
+from headwater.sinks.merging.merged_event import MergedEvent
+from headwater.sinks.targets.webhook.broken_contracts import BrokenContract, BrokenContracts
+from headwater.sinks.targets.webhook.exposed_columns import ExposedColumn, ExposedColumns, HeadwaterServer
+from headwater.sinks.targets.webhook.notices import (
+    NoticeKind,
+    column_exposed,
+    contract_broken,
+    run_failed,
+    run_lost,
+    schema_changed,
+    unreported_found,
+)
+from headwater.sinks.targets.webhook.signing import sign_notices, signing_key
+from headwater.sinks.targets.webhook.unreported_notice import is_comparison
+
+_ENDS = ("FAIL", "ABORT")
+_ASKED = frozenset(("column.exposed", "contract.broken"))
+"""Notices that no event reports: the sink queries a Headwater server for them."""
+
+_CONTRACTS = " contracts"
+"""Key of the contracts among the tags in the stored state."""
+
+
+class WebhookOptions(HttpOptions):
+    """Options of the type `webhook`; notices are posted to exactly this `url`."""
+
+    type: Literal["webhook"]
+    secret: SecretReference = Field(description="Secret for signing notices: `whsec_` and 24 to 64 bytes in base64.")
+    notices: tuple[NoticeKind, ...] = Field(
+        ("run.failed", "run.lost", "schema.changed", "column.exposed", "contract.broken", "unreported.found"),
+        description="Kinds of notices to send.",
+    )
+    headwater: HeadwaterServer | None = Field(
+        None,
+        description="Headwater server to query for exposed columns and broken contracts: `url`, `tags`, `every`.",
+    )
+    every: Pause = Field(5.0, description="Minimum time between two batches.")
+    compress: Literal[False] = Field(False, description="Not supported, because notices are small.")
+
+    @property
+    def silence(self) -> Silence | None:
+        """Report a run as lost after this silence."""
+        return Silence(LOST_AFTER.total_seconds(), by_receipt=False) if "run.lost" in self.notices else None
+
+    @property
+    def poll_interval_s(self) -> float | None:
+        """Seconds between two queries for exposed columns and broken contracts."""
+        return self.headwater.every if self.headwater and _ASKED.intersection(self.notices) else None
+
+    @model_validator(mode="after")
+    def _check_has_server(self) -> Self:
+        asked = sorted(_ASKED.intersection(self.notices))
+        if self.headwater is None and {"notices"} & self.model_fields_set and asked:
+            raise ValueError(f"`{asked[0]}` needs a Headwater server to query: add `headwater: {{url: …}}`")
+        return self
+
+
+OPTIONS = WebhookOptions
+
+
+def support_table(options: Options) -> SupportTable:
+    """Return what notices can represent."""
+    exposed = (
+        ItemSupport("dataset facet", "tags", "part", "tags of columns that became exposed"),
+        ItemSupport("value edge", "*", "part", "the last edge on the path to a column that became exposed"),
+    )
+    return (
+        *(exposed if options.poll_interval_s else ()),
+        ItemSupport("event", "*", "part", "failed and lost runs, events that change columns, missing reports"),
+        ItemSupport("state", "FAIL", "part", "failed runs"),
+        ItemSupport("state", "ABORT", "part", "failed runs"),
+        ItemSupport("state", "COMPLETE", "part", "runs that changed columns"),
+        ItemSupport("written dataset", "*", "part", "datasets whose columns changed"),
+        ItemSupport("job facet", FACET, "part", "the newest findings"),
+        ItemSupport("nested value", f"job.{FACET}", "part", "the newest findings"),
+        ItemSupport("run facet", "errorMessage", "part", "the start of its message"),
+        ItemSupport("dataset facet", "schema", "part", "columns that were added, removed or have a new type"),
+        ItemSupport("missing input", "*", "whole"),
+        ItemSupport("*", "*", "not", "notices contain only what happened and where to look"),
+    )
+
+
+class WebhookTarget:
+    """A target that posts to one address."""
+
+    largest = 1
+
+    def __init__(
+        self,
+        poster: Poster,
+        path: str,
+        notices: Sequence[NoticeKind],
+        exposed: ExposedColumns | None,
+        broken: BrokenContracts | None = None,
+    ) -> None:
+        """exposed, broken: connections to query for exposed columns and broken contracts, None if not wanted."""
+        self._poster = poster
+        self._path = path
+        self._notices = notices
+        self._exposed = exposed
+        self._broken = broken
+
+    def convert(self, events: Sequence[SinkEvent]) -> list[Payload]:
+        """Convert events without looking up schema changes."""
+        return self.convert_changes(events, dict)
+
+    def convert_changes(self, events: Sequence[SinkEvent], changes: SchemaChanges) -> list[Payload]:
+        """Return the notices of events; most events have none."""
+        wants_failed, wants_changed = (kind in self._notices for kind in ("run.failed", "schema.changed"))
+        tells = any(each.head.kind == "DATASET" or each.head.state == "COMPLETE" for each in events)
+        changed = changes() if wants_changed and tells else {}
+        found = []
+        for event in events:
+            if wants_failed and event.head.state in _ENDS:
+                found.append(Payload(event, run_failed(event)))
+            elif event.head.event_id in changed:
+                found.append(Payload(event, schema_changed(event, changed[event.head.event_id])))
+            elif "unreported.found" in self._notices and is_comparison(event) and (notice := unreported_found(event)):
+                found.append(Payload(event, notice))
+        return found
+
+    def convert_lost(self, event: SinkEvent, run: MergedEvent) -> Payload:
+        """Return the notice of a lost run."""
+        return Payload(event, run_lost(event, run))
+
+    def poll(self, at_us: int, turn: int) -> dict[str, list[Payload]]:
+        """Return the notices of all exposed columns, by tag, and of all broken contracts.
+
+        Raises Retry if a list is incomplete.
+        """
+        exposed = self._exposed.by_tag() if self._exposed else {}
+        found = {tag: [_exposed(tag, each, at_us, turn) for each in columns] for tag, columns in exposed.items()}
+        if self._broken:
+            found[_CONTRACTS] = [_contract_broken(each, at_us, turn) for each in self._broken.broken()]
+        return found
+
+    def deliver(self, payloads: Sequence[Payload]) -> Outcome:
+        """Post one notice."""
+        return self._poster.post_all(self._path, payloads[0].body, 1)
+
+    def check(self) -> str:
+        """Post a notice of the type `ping` without content."""
+        status = self._poster.ask("POST", self._path, b'{"type":"ping","id":"msg_ping"}').status
+        if not 200 <= status < 300:
+            raise WrongSetting(f"A signed ping returned status {status}. Correct `url`, `secret` or `key`.")
+        found = self._exposed.by_tag() if self._exposed else {}
+        counted = (f"{len(columns)} columns with the tag {tag!r} are exposed" for tag, columns in found.items())
+        return "; ".join([f"it responds with status {status} to a signed ping", *counted])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._poster.close()
+        for each in (self._exposed, self._broken):
+            if each:
+                each.close()
+
+
+def _exposed(tag: str, column: ExposedColumn, at_us: int, turn: int) -> Payload:
+    """Return a notice with the position of a COMPLETE event of the job that exposes the column, for the filter."""
+    job = column.via.job
+    head = StoredHead(at_us, column.id_of(tag), at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), column_exposed(tag, column, at_us, turn))
+
+
+def _contract_broken(contract: BrokenContract, at_us: int, turn: int) -> Payload:
+    """Return a notice with the position of a COMPLETE event of the job that broke the contract, for the filter."""
+    job = next((each.job for each in contract.breaks if each.job), None) or {"namespace": "", "name": ""}
+    head = StoredHead(at_us, contract.id, at_us, "RUN", "COMPLETE", None, job["namespace"], job["name"], 0)
+    return Payload(SinkEvent(WATCH, head, b""), contract_broken(contract, at_us, turn))
+
+
+def open_target(options: Options, reveal: SecretResolver) -> WebhookTarget:
+    """Return the target; raises WrongSetting for an invalid secret."""
+    given = cast("WebhookOptions", options)
+    bare = given.url.partition("://")[2].rstrip("/")
+    poster = open_poster(given, reveal, sign_notices(signing_key(reveal(given.secret))))
+    asked = given.headwater if given.poll_interval_s is not None else None
+    exposed = broken = None
+    if asked and "column.exposed" in given.notices:
+        exposed = ExposedColumns(open_poster(asked, reveal), asked.url, asked.tags)
+    if asked and "contract.broken" in given.notices:
+        broken = BrokenContracts(open_poster(asked, reveal), asked.url)
+    return WebhookTarget(poster, "" if "/" in bare else "/", given.notices, exposed, broken)

@@ -208,7 +208,7 @@ def drop_named_input(events: Sequence[Json], chance: Random) -> Mutation | None:
 
 
 def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
-    """Drop the terminal event of a run of which other events name the same inputs and outputs.
+    """Drop the terminal event of a run of which other events name the same inputs, outputs and sources of lineage.
 
     After a DROP or RENAME of an output it may be the only event by which the output exists again.
     """
@@ -224,6 +224,7 @@ def drop_end(events: Sequence[Json], chance: Random) -> Mutation | None:
                 and not any(each.facets.keys() & {"symlinks", "tags"} for each in places([event], "inputs", "outputs"))
                 and not renames
                 and all(_names(role, [event]) <= _names(role, others) for role in ("inputs", "outputs"))
+                and _named_sources([event]) <= _named_sources(others)
             ):
                 found.append(index)
     if not found:
@@ -526,6 +527,20 @@ def _parent(event: Json) -> str:
 
 def _names(role: str, events: Sequence[Json]) -> set[Name]:
     return {(each["namespace"], each["name"]) for event in events for each in event.get(role) or []}
+
+
+def _named_sources(events: Sequence[Json]) -> set[tuple[str, str, str]]:
+    """Return the type, namespace and name of what events name as inputs or as sources in `lineage` facets."""
+    found = {("DATASET", *name) for name in _names("inputs", events)}
+    for event in events:
+        entities = [event[entity] for entity in ("run", "job") if entity in event]
+        facets = [facets_of(each).get("lineage") or {} for each in entities]
+        steps = [entry for each in facets for entry in each.get("entries") or []]
+        steps += [place.facets.get("lineage") or {} for place in places([event], "outputs")]
+        fields = [step for each in steps for step in (each.get("fields") or {}).values()]
+        inputs = [source for each in (*steps, *fields) for source in each.get("inputs") or []]
+        found |= {(each.get("type", "DATASET"), each["namespace"], each["name"]) for each in inputs}
+    return found
 
 
 def _shortened(name: str) -> str:

@@ -1,1 +1,1 @@
-"""The rules of lineage (docs/lineage.md): one definition, pure, for the index and for Spark."""
+"""The rules of lineage (docs/lineage.md) as pure functions, shared by the index and Spark."""

@@ -1,1 +1,1 @@
-"""Rule 13: what columns a statement's outputs are made of, from its SQL where no producer says it."""
+"""Rule 13: infer column lineage from the SQL of a run if its producer reports none."""

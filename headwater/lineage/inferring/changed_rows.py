@@ -1,4 +1,4 @@
-"""MERGE, UPDATE and ON CONFLICT: statements that change rows of what is there, to what its columns are made of then."""
+"""Read statements that change existing rows: MERGE, UPDATE, DELETE and ON CONFLICT."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,15 +13,18 @@ from headwater.lineage.inferring.written_parts import table_of
 
 
 class ChangedRows:
-    """Reads what a statement makes of its target."""
+    """Finds the origins of each column of a target table after a statement has changed its rows.
+
+    Columns that a statement does not change come from themselves (rule 13.6).
+    """
 
     def __init__(self, reader: QueryReader, own: Named):
-        """own: the tables that the script has made for itself."""
+        """own: the tables that the script creates for itself, by casefolded name."""
         self._reader = reader
         self._own = own
 
     def merged(self, node: exp.Merge, target: Relation) -> MadeOutput:
-        """Read a MERGE."""
+        """Return the columns of the target after a MERGE; raises UnreadSql."""
         scope, known = Scope(), self._reader.with_ctes(node, self._own)
         scope.add(node.this.alias_or_name, target)
         self._reader.add_source(node.args["using"], known, scope)
@@ -43,7 +46,11 @@ class ChangedRows:
         return found
 
     def updated(self, node: exp.Update, table: exp.Expr, target: Relation | None) -> MadeOutput:
-        """Read an UPDATE of a table; target: None where that is the script's own."""
+        """Return the columns of a table after an UPDATE; raises UnreadSql.
+
+        table: the updated table as the statement writes it; target: its dataset, None for a table that the script
+        creates.
+        """
         scope, known = Scope(), self._reader.with_ctes(node, self._own)
         if node.args.get("from_"):
             self._reader.add_source(node.args["from_"].this, known, scope)
@@ -65,7 +72,7 @@ class ChangedRows:
         return found
 
     def deleted(self, node: exp.Delete, table: exp.Expr, target: Relation) -> MadeOutput:
-        """Read a DELETE: what is left stays as it is, and its conditions decide which rows that are."""
+        """Return the columns of a table after a DELETE: all come from themselves, filtered by the condition."""
         scope, known = Scope(), self._reader.with_ctes(node, self._own)
         scope.add(table.alias_or_name, target)
         for each in node.args.get("using") or ():
@@ -82,7 +89,11 @@ class ChangedRows:
         return found
 
     def on_conflict(self, node: exp.Insert, known: Named, found: MadeOutput, target: Relation) -> None:
-        """Add what ON CONFLICT DO UPDATE sets: `excluded` is the row that was to be inserted."""
+        """Add the assignments of ON CONFLICT DO UPDATE to the columns that an INSERT writes.
+
+        found: the columns of the INSERT, which this method extends. `excluded` stands for the row that could not be
+        inserted.
+        """
         scope = Scope()
         scope.add(table_of(node.this).alias_or_name, target)
         scope.add("excluded", Relation(found.columns.items()))
@@ -94,9 +105,10 @@ class ChangedRows:
     def _done(
         self, then: exp.Expr | None, known: Named, scope: Scope, source: Relation, target: Relation
     ) -> Iterator[tuple[str, Made]]:
-        """Yield what one branch of a MERGE writes; INSERT * and UPDATE SET * take the source's columns by name.
+        """Yield the columns that one branch of a MERGE writes, with their origins.
 
-        Where nobody lists these they are the target's, all of which a source must have.
+        `INSERT *` and `UPDATE SET *` match the columns of source and target by name. If no event lists the columns of
+        the source, they are those of the target, because the source must have all of them.
         """
         if isinstance(then, exp.Update) and then.expressions and not isinstance(then.expressions[0], exp.Star):
             yield from self._assigned(then.expressions, known, scope)
@@ -122,7 +134,7 @@ class ChangedRows:
             yield each.this.name, self._reader.steps(each.expression, known, scope, COPIED)
 
     def _keep(self, found: MadeOutput, target: Relation, updated: set[str]) -> None:
-        """Say of the columns that MERGE and UPDATE leave as they are that they stay, as Spark's listener does."""
+        """Let each column that the statement does not update come from itself, as Spark's listener reports it."""
         self._reader.budget.copy(len(target.columns))
         for name, made in target.columns:
             if name.casefold() not in updated:
@@ -130,7 +142,7 @@ class ChangedRows:
 
 
 def columns_of(target: Relation) -> Sequence[str]:
-    """Return the columns of an output in their order; raises UnreadSql where nobody says them."""
+    """Return the names of the columns of an output, in order; raises UnreadSql if they or their order are not known."""
     if not target.columns:
         raise UnreadSql("it lists no columns, and no event of the run says which the output has")
     if target.more_of:
@@ -141,7 +153,7 @@ def columns_of(target: Relation) -> Sequence[str]:
 
 
 def meant_by_update(node: exp.Update) -> exp.Expr:
-    """Return the table that an UPDATE changes: T-SQL names it by the alias that its FROM gives it."""
+    """Return the table that an UPDATE changes. In T-SQL, the statement may name it by an alias from its FROM clause."""
     target: exp.Expr = node.this
     from_ = node.args.get("from_")
     tables: Iterable[exp.Table] = from_.find_all(exp.Table) if from_ else ()

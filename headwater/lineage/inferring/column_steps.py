@@ -1,4 +1,4 @@
-"""What a column of a query is made of: columns of datasets, and what happened to each on the way."""
+"""Data types for the origins of columns: source columns, and the transformations on the way from them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -9,14 +9,21 @@ _RANKS = (IDENTITY, TRANSFORMATION, AGGREGATION)
 
 
 class ColumnStep(NamedTuple):
-    """A transformation, in the words of OpenLineage's `columnLineage`."""
+    """A transformation of a value, with the terms of OpenLineage's `columnLineage`.
+
+    direct: the value goes into the result; otherwise it only decides about rows or values (INDIRECT).
+    subtype: for example IDENTITY or FILTER; masked: the original value cannot be recovered.
+    """
 
     direct: bool
     subtype: str
     masked: bool = False
 
     def after(self, inner: "ColumnStep") -> "ColumnStep":
-        """Return what both come to for a value that `inner` made: a condition stays one, a mask stays on."""
+        """Return an earlier step `inner`, followed by this step, as one step.
+
+        It is INDIRECT if one of the two is. A DIRECT one masks if one of the two does, and has the stronger subtype.
+        """
         if not self.direct:
             return self
         if not inner.direct:
@@ -32,24 +39,27 @@ GROUP, SORT = ColumnStep(False, "GROUP_BY"), ColumnStep(False, "SORT")
 CONDITIONAL, WINDOW = ColumnStep(False, "CONDITIONAL"), ColumnStep(False, "WINDOW")
 
 Origin = tuple[int, str]
-"""The place of a dataset among those of the run, and a column of it."""
+"""(index of a dataset among those of the run, name of one of its columns)"""
 
 Made = dict[Origin, set[ColumnStep]]
-"""Of which columns something is made, and by what steps."""
+"""The columns from which a value is made, each with the steps that lead from it to the value."""
 
 
 def add(made: Made, other: Made, step: ColumnStep) -> None:
-    """Add what another column is made of, behind one step more."""
+    """Add all origins of `other` to `made`, each followed by one more step."""
     for origin, steps in other.items():
         made.setdefault(origin, set()).update(step.after(each) for each in steps)
 
 
 class Relation:
-    """A table, a view or a query within a statement: its columns in order, and what concerns all its rows.
+    """A table, a view or a query within a statement: its columns in order, with their origins.
 
-    whole: what filters, joins, groups or sorts them; otherwise: what a column is made of that `columns` has not.
-    place: of the dataset, None for what the statement makes itself. hides_names: it may have columns of other names.
-    more_of: places of the datasets of which it may have more columns than are known.
+    whole: origins that concern all rows, because they filter, join, group or sort them.
+    otherwise: returns the origins of a column that `columns` does not contain; None if there is no other column.
+    place: index of the dataset, None for a relation that the statement makes.
+    hides_names: the relation may have columns whose names are not known.
+    more_of: indexes of datasets that may have more columns than events list.
+    is_joined: the columns are joined from several lists, so their order is not known.
     """
 
     def __init__(
@@ -60,7 +70,7 @@ class Relation:
         otherwise: Callable[[str], Made] | None = None,
         place: int | None = None,
     ):
-        """Nothing concerns its rows yet; fields: what is nested in columns, found by name and no part of `*`."""
+        """fields: columns nested in others. They are found by name, but `*` does not contain them."""
         self.columns = list(columns)
         self.whole: Made = {}
         self.otherwise = otherwise
@@ -75,15 +85,15 @@ class Relation:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody says which columns it has, or not all of them."""
+        """Whether the relation may have columns that no event lists."""
         return self.otherwise is not None and (not self.columns or bool(self.more_of))
 
     def has(self, name: str) -> bool:
-        """Tell whether a column is known by name."""
+        """Tell whether the relation has a known column of this name, compared without case."""
         return self.has_key(name.casefold())
 
     def has_key(self, key: str) -> bool:
-        """Tell whether a column is known by its casefolded name."""
+        """Tell whether the relation has a known column with this casefolded name."""
         return key in self._by_key
 
     @cached_property
@@ -92,7 +102,7 @@ class Relation:
         return [name for name, _ in self.columns]
 
     def add_column(self, name: str, made: Made) -> None:
-        """Add a column behind the others."""
+        """Append a column."""
         self.columns.append((name, made))
         self._take(name, made)
         self.__dict__.pop("names", None)
@@ -106,9 +116,9 @@ class Relation:
         self._by_key[key] = made if same is None else _united(same, made)
 
     def column(self, name: str) -> Made | None:
-        """Return what a column is made of.
+        """Return the origins of a column, None if the relation has no such column.
 
-        Of columns that differ by case it is the one that is spelt so; without such a one, the name may mean any.
+        If columns differ only in case, the one with the exact spelling counts. If none has it, all of them count.
         """
         found = self._exact.get(name)
         if found is None:
@@ -118,7 +128,7 @@ class Relation:
         return found
 
     def renamed(self, names: Iterable[str]) -> "Relation":
-        """Return it with the columns that an alias lists."""
+        """Return a copy whose first columns have these names, as an alias with a column list gives them."""
         given = list(names)
         rest = self.columns[len(given) :]
         found = Relation([*zip(given, (made for _, made in self.columns), strict=False), *rest], place=self.place)
@@ -128,9 +138,10 @@ class Relation:
 
 
 def table_relation(place: int, columns: Iterable[str], *, is_part: bool = False, is_joined: bool = False) -> Relation:
-    """Return a dataset as its schema has it; nested columns are found by name and are no part of `*`.
+    """Return the relation of a dataset with the columns of its schema, whose origins are the columns themselves.
 
-    is_part: it may have other columns, too; is_joined: their places are not known.
+    Nested columns are found by name, but `*` does not contain them. is_part: the dataset may have other columns, too;
+    is_joined: the order of the columns is not known.
     """
     every = list(columns)
     known = {name.casefold() for name in every}

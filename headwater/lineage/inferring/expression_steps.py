@@ -1,4 +1,4 @@
-"""What an expression does to the columns in it."""
+"""Find the columns that an SQL expression is made of, and how it transforms them."""
 
 from collections.abc import Callable, Iterator
 
@@ -25,16 +25,16 @@ _MASKS = frozenset({
     "sha384", "hash", "xxhash64", "murmur3", "crc32", "hashbytes", "standard_hash", "farm_fingerprint", "mask", "hmac",
     "hmac_md5", "hmac_sha1", "hmac_sha256", "hmac_sha512", "digest", "hashtext", "count", "count_if", "approx_distinct",
 })  # fmt: skip
-"""Functions of which no value can be read back; a count is what Spark's listener says it of, too."""
+"""Functions whose argument cannot be recovered from the result. Counts are included, as in Spark's listener."""
 
 _NOT_VALUES = (exp.Identifier, exp.DataType, exp.Table)
 
 _WINDOWS_PER_STEP = 8
-"""How many names of windows can be compared in one step."""
+"""The number of window names that can be compared in one step of the budget."""
 
 ReadQuery = Callable[[exp.Expr, Scope], Relation]
 _Todo = tuple[exp.Expr, ColumnStep, frozenset[str]]
-"""An expression, what happens to its value, and names that a lambda gives to what it is called with."""
+"""An expression, the step that applies to its value, and the names of lambda parameters that are in scope."""
 
 
 def made_of(
@@ -47,9 +47,11 @@ def made_of(
     references: References,
     own_names: bool = False,
 ) -> Made:
-    """Return what an expression is made of; without recursion, as a sum of 4,000 terms is that deep.
+    """Return the origins of an expression; raises UnreadSql.
 
-    step: what becomes of its value; own_names: names that the query gives its columns come before those of tables.
+    step: the transformation that applies to the value of the expression. own_names: the names that the query gives to
+    its columns take precedence over columns of tables. The function is iterative, because a sum of 4,000 terms is a
+    tree of that depth.
     """
     made: Made = {}
     todo: list[_Todo] = [(expression, step, frozenset())]
@@ -77,7 +79,7 @@ def made_of(
             references.origins.update(field)
             add(made, field, how)
         elif isinstance(one, exp.Exists) and isinstance(one.this, exp.Query):
-            # whether there is a row, not what is in it
+            # EXISTS tests whether there is a row; its columns do not matter
             whole = query(one.this, scope).whole
             budget.copy(len(whole))
             add(made, whole, how)
@@ -89,7 +91,7 @@ def made_of(
 
 
 def _add_query(made: Made, relation: Relation, how: ColumnStep, budget: Budget) -> None:
-    """Take a query in an expression: its values, and what decides of its rows."""
+    """Add the origins of a subquery in an expression: those of its columns, and those that decide about its rows."""
     if relation.is_open:
         raise UnreadSql("a query in an expression takes `*` of a table of which no event of the run lists all columns")
     for _, each in relation.columns:
@@ -111,7 +113,7 @@ def _is_place(one: exp.Expr) -> bool:
 
 
 def _field(one: exp.Dot, scope: Scope, budget: Budget, bound: frozenset[str]) -> Made | None:
-    """Return what a field within a column is made of, None where the expression is of anything else."""
+    """Return the origins of a field within a column, None if the expression is not a field of a column."""
     path = _path(one, budget)
     if not path or path[0].casefold() in bound:
         return None
@@ -122,7 +124,7 @@ def _field(one: exp.Dot, scope: Scope, budget: Budget, bound: frozenset[str]) ->
 
 
 def _path(one: exp.Dot, budget: Budget) -> list[str]:
-    """Return the names of a field within a column, none where it is of anything else."""
+    """Return the parts of the name of a field within a column; empty if the expression is not such a field."""
     names: list[str] = []
     at: exp.Expr = one
     while isinstance(at, exp.Dot):
@@ -143,7 +145,7 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget
     elif isinstance(one, exp.Window):
         yield one.this, how, bound
         yield from ((each, WINDOW if how.direct else how, bound) for each in _window(one, budget))
-    elif isinstance(one, exp.Order) and one.this is not None:  # within an aggregate: which value comes first
+    elif isinstance(one, exp.Order) and one.this is not None:  # ORDER BY within an aggregate function
         yield one.this, how, bound
         yield from ((each, SORT if how.direct else how, bound) for each in one.expressions)
     elif isinstance(one, exp.Filter):
@@ -162,12 +164,12 @@ def _parts(one: exp.Expr, how: ColumnStep, bound: frozenset[str], budget: Budget
 
 
 def _is_path(one: exp.Lambda) -> bool:
-    """Recognise `doc -> 'a'` as an argument, which the parser takes for a lambda."""
+    """Recognise `doc -> 'a'`, which the parser takes for a lambda, as access to a field."""
     return len(one.expressions) == 1 and isinstance(one.this, (exp.Literal, exp.Neg))
 
 
 def _branches(one: exp.Expr, how: ColumnStep, condition: ColumnStep, bound: frozenset[str]) -> Iterator[_Todo]:
-    """Yield what a CASE or IF gives, and what decides of it."""
+    """Yield the results of a CASE or IF, and its conditions."""
     for name, value in one.args.items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, exp.If) and name == "ifs":

@@ -1,4 +1,4 @@
-"""Statements that write no column from another: a script may have them beside those that are read."""
+"""Classify statements: which of them cannot write a column from another one, and may be skipped (rule 13)."""
 
 import re
 
@@ -19,11 +19,11 @@ _COMMANDS = frozenset({
     "VACUUM", "OPTIMIZE", "ANALYZE", "SET", "RESET", "SHOW", "EXPLAIN", "LOCK", "MSCK", "REFRESH", "INVALIDATE",
     "COMPUTE", "GRANT", "REVOKE", "USE", "ALTER", "ADD JAR", "ADD FILE", "ADD ARCHIVE",
 })  # fmt: skip
-"""Of what the parser leaves as text: by its first word, or two."""
+"""Statements that the parser leaves as text, by their first word or first two words."""
 
 
 def is_harmless(statement: exp.Expr) -> bool:
-    """Tell whether a statement may be passed over."""
+    """Tell whether a statement can be skipped because it writes no column from another one."""
     if isinstance(statement, exp.Command):
         kind = str(statement.this).upper()
         return kind in _COMMANDS and (kind == "EXPLAIN" or not _QUERY.search(str(statement.expression or "")))
@@ -31,14 +31,14 @@ def is_harmless(statement: exp.Expr) -> bool:
 
 
 def reads_columns(statement: exp.Expr) -> bool:
-    """Tell whether the columns that a statement names are read: an ALTER names them, and an index of the output."""
+    """Tell whether a statement uses the values of the columns that it names. ALTER and CREATE INDEX only name them."""
     if isinstance(statement, exp.Create):
         return statement.kind not in ("INDEX", "TRIGGER")
     return isinstance(statement, _READING)
 
 
 def has_query_as_text(statement: exp.Expr) -> bool:
-    """Recognise a function or a procedure whose body is a text with a query in it."""
+    """Recognise a function or a procedure whose body is a string with a query in it."""
     if not isinstance(statement, exp.Create) or statement.kind in ("TABLE", "VIEW"):
         return False
     texts = statement.find_all(exp.Literal, exp.Heredoc, exp.RawString, exp.Command)
@@ -46,5 +46,5 @@ def has_query_as_text(statement: exp.Expr) -> bool:
 
 
 def kind_of(statement: exp.Expr) -> str:
-    """Return what a reason calls a statement."""
+    """Return the kind of a statement for the reason in `unread`, for example `COPY`."""
     return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()

@@ -1,4 +1,4 @@
-"""Names that are no dataset of a run: views that no statement of its script defines."""
+"""Rule 13.4: names in SQL that are not datasets of the run are treated as views."""
 
 from headwater.lineage.inferring.column_steps import CHANGED, Made, Origin, Relation
 from headwater.lineage.inferring.known_tables import KnownTables
@@ -6,10 +6,11 @@ from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 
 def view_of_hidden(tables: KnownTables) -> tuple[Relation, set[int]]:
-    """Return a view over the inputs that no name of the script means, and the places of those whose columns are known.
+    """Return one view over all inputs that the script does not name, and the indexes of those inputs that have columns.
 
-    A column of it is known where one of them alone has it: listeners tell which datasets are behind a view, and nobody
-    tells what it makes of them. All such names of a script share this one.
+    Listeners report the datasets behind a view, but not its definition. So a column of the view is the column of that
+    name if exactly one of these inputs has it. Otherwise reading it raises UnreadSql. All unknown names of a script
+    share this view.
     """
     owners: dict[str, list[Origin]] = {}
     for place in tables.hidden():

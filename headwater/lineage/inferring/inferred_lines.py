@@ -1,4 +1,4 @@
-"""Rule 13: the lines of column lineage that follow from a run's SQL; one answer for all runs that say the same."""
+"""Rule 13: infer lines of column lineage from the SQL of a run. Runs with equal SQL and tables share one result."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """What SQL says of an output: lines, whose sources are the run's datasets; or why it says nothing, or not all.
+    """The column lineage of one output that follows from SQL.
 
-    behind_views: sources of which a view that the SQL does not show may read more than the lines say.
-    columns: the lines that lead to one column each, also where all that is said is that nothing is read.
-    complete: they are about every column that the SQL writes.
+    lines: the edges, whose sources are datasets of the run; unread: why there are none, or why some may be missing.
+    behind_views: sources with columns that the run may read although no line shows it, for example through a hidden
+    view.
+    columns: the lines to single columns, also if the only result is that a column has no source.
+    complete: the lines cover every column that the SQL writes.
     """
 
     lines: Sequence[SentEdge] = ()
@@ -37,9 +39,9 @@ class Inferred(NamedTuple):
 def inferred_lines(
     script: Script, contents: Contents, schema_of: Callable[[Name], str | None]
 ) -> Mapping[Name, Inferred]:
-    """Return by output what follows from the SQL; outputs that it does not write are left out.
+    """Return what the SQL shows about each output that it writes.
 
-    schema_of: the hash of the schema of a dataset of which the run itself tells no columns.
+    schema_of: returns the hash of the schema of a dataset for which the run itself lists no columns.
     """
     sql = contents.sql(script.sql)
     is_part = lists_some_columns(script.producer)
@@ -53,7 +55,7 @@ def inferred_lines(
 
 
 def defined_names(script: Script, contents: Contents) -> frozenset[Parts]:
-    """Return the names, by their parts, that the SQL defines itself: CTEs, aliases and temporary tables."""
+    """Return the names that the SQL defines itself (CTEs, aliases and temporary tables), split into parts."""
     sql = contents.sql(script.sql)
     return _defined_names(sql.query, _dialect(script, sql))
 
@@ -74,7 +76,7 @@ def _said(said: "MadeOutput | str", own: int, datasets: Sequence[ScriptDataset])
 
 @lru_cache(maxsize=256)
 def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int, MadeOutput | str] | str":
-    """Read a script, or say why it is not read; the parser is loaded by the first run that needs it."""
+    """Read a script, or return the reason why it is not read. The parser is imported only when a run needs it."""
     from headwater.lineage.inferring.sql_script import read_script  # noqa: PLC0415 - costs 0.4 s, for few runs
 
     try:
@@ -83,7 +85,7 @@ def _read(query: str, dialect: str, tables: tuple[KnownTable, ...]) -> "dict[int
         return str(refusal)
     except MemoryError:
         raise
-    except Exception as error:  # a statement in a form that nobody thought of must not hold up all other events
+    except Exception as error:  # an unexpected form of a statement must not block all other events
         return f"reading it failed with {type(error).__name__}, which is a fault of ours: please report it"
 
 
@@ -101,7 +103,10 @@ def _known(each: ScriptDataset, contents: Contents, schema: str | None, *, is_pa
 
 
 def _says_something(said: "MadeOutput", own: int) -> bool:
-    """Tell it from SQL that reads nothing, or only what stays: that says nothing of what other runs bring."""
+    """Tell whether an output has a source besides its own columns of the same names.
+
+    Otherwise the SQL reads nothing or keeps existing values, which shows nothing about what other runs write.
+    """
     every = [*said.columns.items(), (None, said.whole)]
     return any(
         place != own or (output and column.casefold() != output.casefold())

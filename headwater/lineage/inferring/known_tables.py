@@ -1,4 +1,4 @@
-"""The datasets of a run as its SQL may name them."""
+"""Match the names in a script with the datasets of its run (rule 13.3)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,10 @@ from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 class KnownTable(Struct, frozen=True):
     """A dataset that a run reads or writes.
 
-    names: by which its events know it, symlinks too; columns: as its schema has them, nested ones with dots, none where
-    nobody says them. is_part: it may have other columns, too; is_joined: no list has all of them, so that their places
-    are not known.
+    names: all names that events of the run use for it, symlinks included.
+    columns: the columns of its schema, nested ones with dots; empty if no event lists them.
+    is_part: the dataset may have other columns, too.
+    is_joined: the columns are joined from several lists, so their order is not known.
     """
 
     names: tuple[str, ...]
@@ -26,10 +27,10 @@ class KnownTable(Struct, frozen=True):
 
 
 class KnownTables:
-    """Finds the dataset that SQL means by a name."""
+    """Finds the dataset that a name in SQL means."""
 
     def __init__(self, tables: Sequence[KnownTable], mentioned: Iterable[str] = ()):
-        """Index the names of the tables; mentioned: every name of a table in the script."""
+        """mentioned: every name of a table in the script."""
         self.tables = tables
         self._mentioned = mentioned
         self._parts = [[parts_of(name) for name in table.names] for table in tables]
@@ -43,11 +44,11 @@ class KnownTables:
         self._learnt: dict[Parts, int] = {}
 
     def learn(self, name: str, place: int) -> None:
-        """Take another name of a dataset."""
+        """Register another name for the dataset at an index."""
         self._learnt[parts_of(name)] = place
 
     def hidden(self) -> list[int]:
-        """Return the places of the inputs that no name of the script means: it reads them by a view, if at all."""
+        """Return the indexes of the inputs that no name in the script means; only a view can read them."""
         mentioned = NameEnds()
         for name in self._mentioned:
             mentioned.add(parts_of(name), 0)
@@ -56,11 +57,11 @@ class KnownTables:
         return [place for place, table in enumerate(self.tables) if table.is_input and place not in named]
 
     def written(self, name: str) -> int | None:
-        """Return the place of the output that a statement writes, None where it is none."""
+        """Return the index of the output that a statement writes, None if the name is not an output of the run."""
         return _only(name, self._outputs.find(parts_of(name)))
 
     def read(self, name: str) -> int | None:
-        """Return the place of the dataset that a statement reads: an input, else an output of before."""
+        """Return the index of the dataset that a statement reads, inputs before outputs; None if there is none."""
         parts = parts_of(name)
         if (learnt := self._learnt.get(parts)) is not None:
             return learnt
@@ -68,7 +69,7 @@ class KnownTables:
 
 
 def parts_of(name: str) -> Parts:
-    """Take a name apart at dots and slashes; `.db` of a warehouse's folder is no part."""
+    """Split a name at dots and slashes, casefolded. The suffix `.db` of a warehouse folder is removed."""
     whole = re.sub(r"\.db(?=/|$)", "", name.casefold().removeprefix("dbfs:"))
     path = whole.rpartition("://")[2]
     return tuple(part.strip('`"[]') for part in re.split(r"[./]", path) if part.strip('`"[]'))

@@ -1,4 +1,4 @@
-"""Words of a statement that say nothing of its columns, and that the parser does not know: they are left out."""
+"""Remove clauses that the parser does not know and that have no influence on columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,10 +9,10 @@ _KINDS_OF_TABLE = ("TRANSACTIONAL", "MANAGED")
 
 
 def without_storage(tokens: Sequence[Token]) -> list[Token]:
-    """Leave out what is about where and how rows are kept, once or never: of Synapse's and Hive's statements.
+    """Return the tokens of a script without clauses of Synapse and Hive about the storage of rows.
 
-    `CREATE TABLE t WITH (DISTRIBUTION = …) AS`, `CREATE TRANSACTIONAL TABLE`, `PARTITION (…) IF NOT EXISTS SELECT`,
-    `CREATE MATERIALIZED VIEW v DISABLE REWRITE AS`, `CREATE VIEW v PARTITIONED ON (…) AS`.
+    These are `WITH (DISTRIBUTION = …)` after `CREATE TABLE t`, TRANSACTIONAL and MANAGED in `CREATE TRANSACTIONAL
+    TABLE`, `IF NOT EXISTS` after `PARTITION (…)`, and `DISABLE REWRITE` and `PARTITIONED ON (…)` in `CREATE VIEW`.
     """
     found: list[Token] = []
     closings = _closings(tokens)
@@ -28,7 +28,7 @@ def without_storage(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token], closings: Mapping[int, int]) -> int | None:
-    """Return the place behind words that are left out, None where none begin here."""
+    """Return the index after the clause that begins at `at`, None if no clause to remove begins there."""
     words = [token.text.upper() for token in tokens[at : at + 3]]
     if words[0] == "WITH" and words[2:] and words[2] in _STORAGE and _names_new_table(before):
         return closings.get(at + 1)
@@ -44,7 +44,7 @@ def _ends(tokens: Sequence[Token], at: int, before: Sequence[Token], closings: M
 
 
 def _names_new_table(before: Sequence[Token]) -> bool:
-    """Tell whether what stands here is `CREATE TABLE a.b.c`: a WITH after that is of the table."""
+    """Tell whether the tokens end with `CREATE TABLE a.b.c`, so that a WITH that follows belongs to the table."""
     at = len(before) - 1
     while at > 0 and before[at - 1].token_type == TokenType.DOT:
         at -= 2
@@ -60,7 +60,7 @@ def _ends_with(before: Sequence[Token], word: str) -> bool:
 
 
 def _closings(tokens: Sequence[Token]) -> dict[int, int]:
-    """Return for the place of each bracket that opens the place behind the one that closes it, if one does."""
+    """Map the index of each opening bracket to the index after its closing bracket, if it has one."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for place, token in enumerate(tokens):
@@ -72,4 +72,4 @@ def _closings(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 _VIEW_BEGINS = 50
-"""How many words a view's name, its list of columns and its comment take at most."""
+"""The maximum number of tokens in a view's name, its list of columns and its comment."""

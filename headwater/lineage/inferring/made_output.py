@@ -1,4 +1,4 @@
-"""What a script makes of one dataset, and the names that its columns get."""
+"""The result of reading a script for one output, and the assignment of names to its columns."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,11 +8,12 @@ from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql
 
 
 class MadeOutput(NamedTuple):
-    """What a script makes of one dataset: columns by name, and what concerns all its rows.
+    """The columns that a script writes into one dataset, with their origins.
 
-    behind_views: places of datasets in it of which the script shows only what a view leaves of them.
-    is_part: it has other columns, too, whose names the script does not give. unread: why more may be read of the
-    datasets in `behind_views`.
+    columns: origins by column name; whole: origins that concern all rows.
+    behind_views: indexes of source datasets that may be read beyond what the script shows, for example through a view.
+    is_part: the output has other columns, too, whose names the script does not give.
+    unread: the reason for `behind_views`.
     """
 
     columns: dict[str, Made]
@@ -23,22 +24,22 @@ class MadeOutput(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many columns copying it copies."""
+        """The cost of copying this object, in column copies."""
         return size_of(self.columns.values()) + len(self.whole)
 
     @property
     def places(self) -> set[int]:
-        """Return the places of the datasets that it is made of."""
+        """The indexes of all source datasets."""
         return {place for made in (*self.columns.values(), self.whole) for place, _ in made}
 
     def take(self, other: "MadeOutput") -> None:
-        """Add what another statement makes of it."""
+        """Add the columns that another statement writes into the same dataset."""
         for name, value in other.columns.items():
             self.set(name, value)
         add(self.whole, other.whole, COPIED)
 
     def set(self, name: str, value: Made) -> None:
-        """Add to what a column is made of."""
+        """Add origins to a column."""
         add(self.columns.setdefault(name, {}), value, COPIED)
 
 
@@ -46,12 +47,15 @@ _STAR_OF_PART = "it takes `*` of a table of which no event of the run lists all 
 
 
 def size_of(columns: Iterable[Made]) -> int:
-    """Return how many columns are copied with these: each, and those of which it is made."""
+    """Return the cost of copying these columns: one for each column and for each of its origins."""
     return sum(1 + len(made) for made in columns)
 
 
 def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
-    """Return columns under the names that they get by their places, all their own where none are given."""
+    """Return the columns of a query under the names at their positions in `columns`; raises UnreadSql.
+
+    If `columns` is empty, the columns keep the names that the query gives them.
+    """
     if relation.hides_names and len(relation.columns) > 1:
         raise UnreadSql(HIDDEN_NAMES)
     if relation.more_of:
@@ -64,7 +68,7 @@ def placed(relation: Relation, columns: Sequence[str]) -> dict[str, Made]:
 
 
 def united(columns: Sequence[tuple[str, Made]]) -> dict[str, Made]:
-    """Return columns by name; what shares a name adds up."""
+    """Return columns by name, and add up the origins of columns with the same name."""
     found: dict[str, Made] = {}
     for name, made in columns:
         add(found.setdefault(name, {}), made, COPIED)
@@ -72,7 +76,11 @@ def united(columns: Sequence[tuple[str, Made]]) -> dict[str, Made]:
 
 
 def named(relation: Relation, target: Relation | None) -> MadeOutput:
-    """Take the columns by the query's names; where it leaves one out, by the places they have in the output."""
+    """Return the columns of a query under the names that the query gives them.
+
+    If the query leaves a column without a name, all columns take the names at their positions in the output. If the
+    output has another number of columns, or its columns are not all known, only the named columns count, as a part.
+    """
     if relation.hides_names:
         raise UnreadSql(HIDDEN_NAMES)
     if relation.more_of:

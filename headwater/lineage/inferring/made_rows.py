@@ -1,4 +1,4 @@
-"""Rows that a query makes itself: UNNEST and its kin, VALUES."""
+"""Read rows that a query makes itself: UNNEST and similar functions, and VALUES."""
 
 from collections.abc import Callable
 
@@ -17,14 +17,17 @@ _GENERATORS = frozenset({
     "regexp_matches", "regexp_split_to_table", "sequence", "split_to_table", "stack", "string_split", "string_to_table",
     "unnest", "variant_explode", "variant_explode_outer",
 })  # fmt: skip
-"""Functions that make rows of nothing but what they are given."""
+"""Functions whose rows contain only values from their arguments."""
 
 Steps = Callable[[exp.Expr, ColumnStep], Made]
-"""What an expression is made of, behind a step."""
+"""Returns the origins of an expression, followed by a step."""
 
 
 def rows_of(node: exp.Expr, steps: Steps) -> Relation:
-    """Return what UNNEST, EXPLODE or FLATTEN makes: any of its columns is made of all that it is given."""
+    """Return the rows of UNNEST, EXPLODE or FLATTEN: each column comes from all arguments.
+
+    Raises UnreadSql for a table function that may read other data.
+    """
     inside = node.expressions if isinstance(node, exp.Unnest) else [node.this]
     if isinstance(node, exp.Func) and not isinstance(node, (exp.Unnest, exp.Lateral)):
         inside = [node]
@@ -46,7 +49,7 @@ def _names(node: exp.Expr) -> list[str]:
 
 
 def written_rows(node: exp.Values, steps: Steps, budget: Budget) -> Relation:
-    """Return rows that are written down: only what they name of the query around has an origin."""
+    """Return the rows of VALUES. Only references to columns of the surrounding query have origins."""
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     columns: list[tuple[str, Made]] = []
     for at in range(max(map(len, rows), default=0)):
@@ -60,4 +63,4 @@ def written_rows(node: exp.Values, steps: Steps, budget: Budget) -> Relation:
 
 
 _ROWS_PER_COPY = 8
-"""How many rows can be asked for a column in the time that copying one takes."""
+"""The number of rows that can be searched for a column in the time of one column copy."""

@@ -1,23 +1,23 @@
-"""Find datasets by the end of a name, in a number of steps that does not depend on how many datasets there are."""
+"""Find datasets by the last parts of a name, in time that does not depend on the number of datasets."""
 
 from typing import NamedTuple
 
 Parts = tuple[str, ...]
-"""A name by its parts, casefolded: `Lake.gold.db/Revenue` is (lake, gold, revenue)."""
+"""The parts of a name, casefolded: `Lake.gold.db/Revenue` is (lake, gold, revenue)."""
 
 
 class NameEnds:
-    """A tree of names, read from their last part.
+    """A trie of names, which starts at their last part.
 
-    Two names match if one of them ends with all parts of the other. Each node holds at most two places, because two
-    are enough to tell that a name is ambiguous.
+    Two names match if one of them ends with all parts of the other. Each node stores at most two indexes, because two
+    matches are enough to recognise an ambiguous name.
     """
 
     def __init__(self) -> None:
         self._root = _Node({}, [], [])
 
     def add(self, parts: Parts, place: int) -> None:
-        """Add a name of the dataset at a place; a name without parts matches nothing."""
+        """Add a name of the dataset at an index. A name without parts matches no other name."""
         if not parts:
             return
         node = self._root
@@ -27,7 +27,7 @@ class NameEnds:
         _note(node.here, place)
 
     def find(self, parts: Parts) -> tuple[int, ...]:
-        """Return the places whose names share the longest end with this one: none, one, or two if it is ambiguous."""
+        """Return the indexes of the datasets with the longest common end: none, one, or two if it is ambiguous."""
         node, found = self._root, list[int]()
         for part in reversed(parts):
             longer = node.longer.get(part)
@@ -39,7 +39,10 @@ class NameEnds:
 
 
 class _Node(NamedTuple):
-    """An end of names: longer ones, the places with exactly this name, the places of all names that end so."""
+    """A common end of names.
+
+    longer: nodes of longer ends; here: datasets with exactly this name; below: all datasets with this end.
+    """
 
     longer: "dict[str, _Node]"
     here: list[int]

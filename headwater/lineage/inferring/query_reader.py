@@ -1,4 +1,4 @@
-"""A query to what its columns are made of."""
+"""Find the origins of the columns of a query."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,26 +30,27 @@ from headwater.lineage.inferring.united_queries import copied, copy_of, unite
 from headwater.lineage.inferring.unread_sql import UnreadSql, shown
 
 Named = Mapping[str, Relation]
-"""What a statement calls by a name of its own: CTEs, tables that a script makes for itself."""
+"""Relations that a statement or a script names itself, by casefolded name: CTEs and tables that the script creates."""
 
 _LATERAL_EVERYWHERE = ("duckdb",)
-"""Dialects in which a query in FROM sees the tables before it, without LATERAL."""
+"""Dialects in which a query in FROM can use the tables before it without LATERAL."""
 
 _SOURCES_PER_COPY = 4
-"""How many sources can be asked for a column in the time that copying one takes."""
+"""The number of sources that can be searched for a column in the time of one column copy."""
 
 _FILTERS = ("where", "having", "qualify", "connect", "limit", "offset")
 _SORTS = ("order", "sort", "cluster", "distribute")
 
 
 class QueryReader:
-    """Reads queries over the datasets of one run."""
+    """Reads queries over the datasets of one run.
+
+    references: the references that it followed; view: the first name that it treated as a hidden view (rule 13.4).
+    behind_views: indexes of the datasets behind that view.
+    left_open: indexes of datasets with a column that no event lists and that may decide about rows.
+    """
 
     def __init__(self, tables: KnownTables, budget: Budget, dialect: str = ""):
-        """Know these datasets; behind_views: the places of those that it read by names of none, view: the first.
-
-        left_open: the places of those of which a column that is not known may decide about rows.
-        """
         self.tables = tables
         self.budget = budget
         self._is_lateral = dialect in _LATERAL_EVERYWHERE
@@ -61,7 +62,10 @@ class QueryReader:
         self.view = ""
 
     def query(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Relation:
-        """Return the relation that a query makes; raises UnreadSql."""
+        """Return the relation that a query makes; raises UnreadSql.
+
+        outer: the scope of the query around it, None for the outermost one.
+        """
         self.budget.spend()
         named = self.with_ctes(node, named, outer)
         if isinstance(node, exp.Select):
@@ -80,7 +84,7 @@ class QueryReader:
         raise UnreadSql(f"it has a query of a kind that is not read: {node.key.upper()}")
 
     def with_ctes(self, node: exp.Expr, named: Named, outer: Scope | None = None) -> Named:
-        """Return the names that hold in a query or a statement."""
+        """Return the names that are visible in a query or a statement, its CTEs included."""
         with_ = node.args.get("with_")
         if with_ is None:
             return named
@@ -94,7 +98,7 @@ class QueryReader:
         return found
 
     def _recursive(self, cte: exp.CTE, key: str, found: dict[str, Relation], outer: Scope | None) -> None:
-        """Read what a recursion begins with, then all of it, until another round adds nothing."""
+        """Read the first query of a recursive CTE, then the whole CTE until another round adds no origin."""
         found[key] = relation = self._renamed(self.query(cte.this.this, found, outer), cte)
         for _ in range(len(relation.columns) + 2):
             before = relation
@@ -103,7 +107,10 @@ class QueryReader:
                 return
 
     def source(self, node: exp.Expr, named: Named, scope: Scope) -> Relation:
-        """Return what a FROM names, without its alias; raises UnreadSql for a table that is no dataset of the run."""
+        """Return the relation that a FROM names, without its alias.
+
+        Raises UnreadSql for a table that is neither a dataset of the run nor a view over its inputs.
+        """
         if isinstance(node, exp.Table):
             return self._table(node, named, scope)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Query):
@@ -113,7 +120,7 @@ class QueryReader:
         return self.query(node, named, scope if isinstance(node, exp.Values) else scope.around(known=self._is_lateral))
 
     def add_source(self, node: exp.Expr, named: Named, scope: Scope) -> None:
-        """Take what a FROM or a JOIN names into a scope."""
+        """Add the source that a FROM or a JOIN names to a scope."""
         if node.args.get("pivots"):
             raise UnreadSql("it has a PIVOT, which is not read")
         relation = self._renamed(self.source(node, named, scope), node)
@@ -124,7 +131,7 @@ class QueryReader:
             self.add_source(lateral, named, scope)
 
     def steps(self, node: exp.Expr, named: Named, scope: Scope, step: ColumnStep, *, own_names: bool = False) -> Made:
-        """Return what an expression is made of."""
+        """Return the origins of an expression, each followed by `step`; raises UnreadSql."""
 
         def query(inner: exp.Expr, around: Scope) -> Relation:
             return self.query(inner, named, around)
@@ -170,7 +177,11 @@ class QueryReader:
         return found
 
     def _leave_open(self, node: exp.Select, found: Relation, scope: Scope) -> None:
-        """Let a query with a star have the columns that its tables may have beside those that are known."""
+        """Pass the columns that no event lists from the tables of a query to its result if the query has a star.
+
+        The result then resolves unknown names in these tables. If DISTINCT, GROUP BY or ORDER BY ALL may use such
+        columns, `left_open` records the tables.
+        """
         stars = [each for each in node.expressions if each.is_star]
         if not stars or not any(relation.more_of for relation in scope.sources.values()):
             return
@@ -199,7 +210,7 @@ class QueryReader:
     def _orders(
         self, node: exp.Select, columns: Sequence[tuple[str, Made]], named: Named, scope: Scope, whole: Made
     ) -> None:
-        """Take what groups and sorts: expressions, names of columns of this query, or their places."""
+        """Add the origins that group or sort: expressions, names of columns of this query, or their positions."""
         clauses = [(clause, SORT, True) for name in _SORTS if (clause := node.args.get(name))]
         group, distinct = node.args.get("group"), node.args.get("distinct")
         clauses += [(group, GROUP, False)] if group else []
@@ -240,14 +251,14 @@ class QueryReader:
             yield each.alias_or_name, self.steps(each, named, scope, COPIED)
 
     def _name_all(self, columns: Sequence[tuple[str, Made]]) -> None:
-        """Note columns that a statement needs by their places: with one less, the others are elsewhere."""
+        """Record columns that a statement needs by their positions: without one of them, the others would move."""
         for _, made in columns:
             self.budget.copy(1 + len(made))
             self.references.origins.update(made)
 
     def _name(self, changed: exp.Expr, of: str, scope: Scope) -> None:
-        """Note the column that a star leaves out, replaces or renames: without it, the statement fails."""
-        if isinstance(changed, exp.Alias):  # of REPLACE the name behind AS, of RENAME the one before it
+        """Record the column that a star leaves out, replaces or renames: the statement fails without it."""
+        if isinstance(changed, exp.Alias):  # REPLACE names the column after AS, RENAME before it
             name = changed.alias if changed.arg_key == "replace" else changed.this.name
         else:
             name = changed.name
@@ -259,7 +270,7 @@ class QueryReader:
     # Sources
 
     def join(self, join: exp.Join, named: Named, scope: Scope) -> None:
-        """Take a joined table, and what decides which rows meet."""
+        """Add a joined table to a scope, and the condition of the join."""
         self.budget.copy(1 + len(scope.sources) // 8)
         known, before = dict(scope.sources), list(scope.sources.values())
         self.add_source(join.this, named, scope)
@@ -274,12 +285,12 @@ class QueryReader:
             self.budget.copy(len(scope.sources))
             scope.met.append(_compared(scope.sources.values(), name))
             self.references.origins.update(scope.met[-1])
-        if join.kind in ("SEMI", "ANTI"):  # only decides which rows stay: its table is not seen beside them
+        if join.kind in ("SEMI", "ANTI"):  # only filters rows: the columns of its table are not visible
             scope.met += [relation.whole for relation in list(scope.sources.values())[len(before) :]]
             scope.sources = known
 
     def _common(self, before: Sequence[Relation], new: Sequence[Relation]) -> list[str]:
-        """Return the columns that a NATURAL JOIN compares; raises UnreadSql where a table's columns are not known."""
+        """Return the columns that a NATURAL JOIN compares; raises UnreadSql if the columns of a table are not known."""
         if any(relation.is_open for relation in (*before, *new)):
             raise UnreadSql("it has a NATURAL JOIN of a table whose columns no event of the run says")
         self.budget.spend(len(before) * sum(len(relation.columns) for relation in new))
@@ -303,7 +314,7 @@ class QueryReader:
         return self.dataset(place)
 
     def dataset(self, place: int) -> Relation:
-        """Return a dataset of the run with the columns of its schema; callers share it and must not change it."""
+        """Return a dataset of the run with the columns of its schema. Callers must not change the object."""
         if place not in self._relations:
             table = self.tables.tables[place]
             self._relations[place] = table_relation(
@@ -312,7 +323,7 @@ class QueryReader:
         return self._relations[place]
 
     def _view(self, name: str) -> Relation:
-        """Return what a name of no dataset is read as."""
+        """Return the view over hidden inputs for a name that is not a dataset; raises UnreadSql without such inputs."""
         if self._any_view is None:
             self._any_view, self.behind_views = view_of_hidden(self.tables)
         self.view = self.view or name
@@ -334,7 +345,7 @@ class QueryReader:
     # Several queries
 
     def _set_operation(self, node: exp.SetOperation, named: Named, outer: Scope | None) -> Relation:
-        """Read UNION, EXCEPT and INTERSECT from the first on; 2,000 of them are a chain, not a depth."""
+        """Read UNION, EXCEPT and INTERSECT from left to right, without recursion: a script may chain 2,000 of them."""
         later: list[exp.SetOperation] = []
         at: exp.Expr = node
         while isinstance(at, exp.SetOperation):
@@ -349,7 +360,7 @@ class QueryReader:
                 raise UnreadSql(
                     "a query of a UNION takes `*` of a table of which no event of the run lists all columns"
                 )
-            if not each.args.get("by_name"):  # each column is at its place because of all those before it
+            if not each.args.get("by_name"):  # the position of each column depends on all columns before it
                 self._name_all(other.columns if is_named else (*found.columns, *other.columns))
                 is_named = True
             elif not isinstance(each, exp.Union) or each.args.get("distinct"):  # all columns decide which rows remain
@@ -358,7 +369,7 @@ class QueryReader:
         return self._sorted(node, found, named)
 
     def _sorted(self, node: exp.Expr, relation: Relation, named: Named) -> Relation:
-        """Take the ORDER BY behind several queries, or behind one in brackets; it names what these are called."""
+        """Add the ORDER BY of a set operation or of a query in brackets. It uses the names of the result's columns."""
         order = node.args.get("order")
         if order is None:
             return relation
@@ -383,7 +394,7 @@ class QueryReader:
 
 
 def _is_all(each: exp.Expr) -> bool:
-    """Recognise the ALL of ORDER BY ALL."""
+    """Recognise ALL in `ORDER BY ALL`."""
     return isinstance(each, exp.Var) and each.name.upper() == "ALL"
 
 
@@ -392,7 +403,7 @@ def _is_aggregated(made: Made) -> bool:
 
 
 def _compared(sources: Iterable[Relation], name: str) -> Made:
-    """Return what USING compares: the column of this name of each source that has it, or may have it."""
+    """Return the columns that USING compares: those of this name in each source that has it or may have it."""
     made: Made = {}
     for relation in sources:
         if relation.has(name) or relation.is_open:

@@ -1,4 +1,4 @@
-"""Which column a name in a query means: of the tables beside it, of its own list, of the queries around it."""
+"""Resolve names in a query: to columns of its tables, to its own aliases, or to columns of the queries around it."""
 
 from sqlglot import exp
 
@@ -7,13 +7,14 @@ from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, show
 
 
 class Scope:
-    """The sources of one SELECT, the names it gives itself, and the query that it stands in."""
+    """The sources of one SELECT, the aliases that it defines, and the scope of the query around it.
+
+    sources: relations by casefolded alias; aliases: origins of the query's own columns by casefolded name.
+    merged: names of columns that USING or NATURAL merges from several sources.
+    met: origins of the conditions that decide which rows of two sources are joined.
+    """
 
     def __init__(self, outer: "Scope | None" = None):
-        """Have no source yet.
-
-        merged: columns that USING or NATURAL makes one of several; met: what decides which rows of two sources meet.
-        """
         self.sources: dict[str, Relation] = {}
         self.aliases: dict[str, Made] = {}
         self.merged: set[str] = set()
@@ -22,14 +23,14 @@ class Scope:
         self._guesses = True
 
     def add(self, alias: str, relation: Relation) -> None:
-        """Take a source."""
+        """Add a source under its alias. A number makes the key unique if the alias is empty or repeated."""
         key = alias.casefold() or f" {len(self.sources)}"
         self.sources[key if key not in self.sources else f"{key} {len(self.sources)}"] = relation
 
     def around(self, *, known: bool) -> "Scope | None":
-        """Return the scope around a query in FROM: its columns that are known if they can be seen there, and no guess.
+        """Return the scope around a query in FROM.
 
-        known: the query sees the tables before it.
+        known: the query can use columns of the tables before it. In these tables, only listed columns are found.
         """
         if not known:
             return self._outer
@@ -38,7 +39,10 @@ class Scope:
         return found
 
     def of(self, column: exp.Column, *, own_names_first: bool = False) -> Made:
-        """Return what a column is made of; raises UnreadSql where that cannot be told."""
+        """Return the origins of a column; raises UnreadSql if they are not known.
+
+        own_names_first: an alias of the query itself takes precedence, as in ORDER BY.
+        """
         parts = [part.name for part in column.parts]
         if own_names_first and len(parts) == 1 and parts[0].casefold() in self.aliases:
             return self.aliases[parts[0].casefold()]
@@ -48,7 +52,7 @@ class Scope:
         return found
 
     def lookups(self) -> int:
-        """Return how many columns looking up one name may cost: its source is searched for in all queries around."""
+        """Return the cost of looking up one name in all surrounding queries, in column copies."""
         found = 0
         scope: Scope | None = self
         while scope is not None:
@@ -57,11 +61,11 @@ class Scope:
         return found
 
     def path(self, parts: list[str]) -> Made | None:
-        """Return what a column, or a field within one, is made of; None where that cannot be told."""
+        """Return the origins of a column, or of a field within one; None if the name is not found."""
         return self._found(parts)
 
     def row(self, alias: str) -> Made:
-        """Return what all columns of a source are made of, of all sources where no alias is given."""
+        """Return the origins of all columns of a source, or of all sources if the alias is empty; raises UnreadSql."""
         relations = [self.sources[alias.casefold()]] if alias.casefold() in self.sources else self.sources.values()
         if alias and alias.casefold() not in self.sources:
             found = self._row_of(alias.casefold())
@@ -74,7 +78,7 @@ class Scope:
         return made
 
     def _row_of(self, key: str) -> Made | None:
-        """Return what a whole row is made of that is named by the alias of its table; None where none has it."""
+        """Return the origins of the whole row of the table with this alias, here or around; None without one."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.sources:
@@ -85,9 +89,10 @@ class Scope:
         return None
 
     def _found(self, parts: list[str]) -> Made | None:
-        """Return what a name means; where that is not certain, all that it may mean.
+        """Return the origins of a name, None if it is not found. If the name is ambiguous, those of all its meanings.
 
-        A query around may have a column of a name that a table here, whose columns are not known, may have as well.
+        A query around may have a column of this name, and a table here may have it as well if not all its columns are
+        listed.
         """
         may_be: Made = {}
         found: Made | None = None
@@ -112,7 +117,7 @@ class Scope:
         return found
 
     def _row_named(self, alias: str) -> Made:
-        """Return the whole row of a table here; raises UnreadSql if its name may also be that of a column."""
+        """Return the origins of the whole row of a table here; raises UnreadSql if a column may have its name."""
         if any(relation.is_open for relation in self.sources.values()):
             raise UnreadSql(f"{_NO_ROW}, or a column called {shown(alias)}")
         made: Made = {}
@@ -130,7 +135,7 @@ class Scope:
         return None
 
     def _fields(self, parts: list[str], at: int) -> Made:
-        """Return the fields that a name means if less of it is a table: `t.s.x`, where `s` is another table, too."""
+        """Return the fields that a name means if a shorter part is the table: `t.s.x`, where `s` is a table, too."""
         made: Made = {}
         for fewer in range(at - 1, 0, -1):
             relation = self.sources.get(parts[fewer - 1].casefold())
@@ -139,7 +144,7 @@ class Scope:
         return made
 
     def _qualified_around(self, parts: list[str]) -> Made:
-        """Return the column of a table around that has the same alias: the table here may lack the column."""
+        """Return the column of the table with the same alias in a query around: the table here may lack it."""
         scope = self._outer
         while scope is not None:
             if (found := scope._qualified(parts)) is not None:
@@ -164,7 +169,10 @@ class Scope:
         return None
 
     def _guessed(self, parts: list[str], *, is_outermost: bool) -> Made | None:
-        """Return what a name means if it is a column of the one table here whose columns are not all known."""
+        """Return the origins of a name that can only be an unlisted column of one table here, else None.
+
+        Raises UnreadSql if several tables may have the column.
+        """
         name = parts[0]
         if not self._guesses:
             return None
@@ -179,7 +187,7 @@ class Scope:
         return None
 
     def _is_alias(self, key: str) -> bool:
-        """Tell whether a name is the alias of a table, here or around: then it qualifies, or means the whole row."""
+        """Tell whether a name is the alias of a table here or around, so that it qualifies a column or means a row."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.sources:
@@ -193,7 +201,7 @@ def _is_open(relation: Relation) -> bool:
 
 
 def whole_row(relation: Relation) -> Made:
-    """Return what all columns of a source are made of; raises UnreadSql where nobody says which these are."""
+    """Return the origins of all columns of a source; raises UnreadSql if its columns are not all known."""
     if relation.is_open:
         raise UnreadSql(_NO_ROW)
     made: Made = {}
@@ -203,7 +211,7 @@ def whole_row(relation: Relation) -> Made:
 
 
 def _within(relation: Relation, parts: list[str]) -> Made | None:
-    """Return a column of a relation, or a field in one: its own where the schema has it, else what the column is."""
+    """Return the origins of a column or of a field in it. A field that the schema lacks has those of its column."""
     if len(parts) > 1:
         whole = ".".join(parts)
         if relation.has(whole):
@@ -218,4 +226,4 @@ def _within(relation: Relation, parts: list[str]) -> Made | None:
 _NO_ROW = "it uses a whole row of a table whose columns no event of the run lists"
 
 _SOURCES_PER_COPY = 4
-"""How many sources one name can be searched for in the time that copying a column takes."""
+"""The number of sources that can be searched for a name in the time of one column copy."""

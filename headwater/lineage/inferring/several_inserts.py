@@ -1,4 +1,4 @@
-"""One statement that writes several tables: Hive's `FROM s INSERT … INSERT …`, Snowflake's and Oracle's INSERT ALL."""
+"""Read statements that write several tables: Hive's `FROM s INSERT …`, and INSERT ALL of Snowflake and Oracle."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from headwater.lineage.inferring.sql_bounds import Budget
 from headwater.lineage.inferring.unread_sql import UnreadSql
 
 _ROWS = "the rows"
-"""What the query of INSERT ALL is called in each INSERT that is made of it: no name that SQL can have unquoted."""
+"""The alias of the source query in each INSERT of an INSERT ALL. SQL cannot contain this name without quotes."""
 
 
 def inserts_of(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.Insert]:
-    """Yield the INSERTs, each as if it had the source and the CTEs itself; raises UnreadSql.
+    """Yield each INSERT as a complete statement with the source and the CTEs; raises UnreadSql.
 
-    They share these parts of the tree: hundreds of copies of a long query cost minutes.
+    The statements share these parts of the tree, because hundreds of copies of a long query would cost minutes.
     """
     for each in node.expressions:
         insert = each.this if isinstance(each, exp.ConditionalInsert) else each
@@ -32,7 +32,7 @@ def inserts_of(node: exp.MultitableInserts, budget: Budget) -> Iterator[exp.Inse
 
 
 def _from_rows(values: exp.Expr | None, source: exp.Expr, conditions: list[exp.Expr]) -> exp.Select:
-    """Return the query that INSERT ALL makes for one of its tables: its VALUES name columns of the source."""
+    """Return the query for one table of an INSERT ALL: its VALUES name columns of the source."""
     rows = values.expressions if isinstance(values, exp.Values) else []
     found = exp.Select(expressions=rows[0].expressions if rows else [exp.Star()])
     alias = exp.TableAlias(this=exp.to_identifier(_ROWS))
@@ -43,7 +43,7 @@ def _from_rows(values: exp.Expr | None, source: exp.Expr, conditions: list[exp.E
 
 
 def _conditions(node: exp.MultitableInserts, insert: exp.Expr, budget: Budget) -> list[exp.Expr]:
-    """Return what decides of the rows of one INSERT: its own WHEN; behind ELSE and FIRST those of all."""
+    """Return the conditions for the rows of one INSERT: its own WHEN, or those of all INSERTs for ELSE and FIRST."""
     shared = bool(insert.args.get("else_")) or str(node.args.get("kind")).upper() == "FIRST"
     if shared:
         budget.copy(len(node.expressions))

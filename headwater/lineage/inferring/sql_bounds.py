@@ -1,7 +1,8 @@
-"""What a statement may be before anybody parses it: long, nested and many-worded only so far.
+"""Bounds for the length, the nesting and the cost of SQL, checked before and during reading (rule 13.7).
 
-A signal or a clock can stop nothing in a thread or in a Spark worker, and would stop it at another place each time;
-these bounds give the same answer everywhere. They are far above what people and generators write.
+The bounds are counts, so every engine refuses the same statements. A timeout would depend on the machine, and neither a
+thread nor a Spark worker can be stopped from outside. The bounds are far above the SQL that people and generators
+write.
 """
 
 from collections.abc import Sequence
@@ -16,25 +17,25 @@ from headwater.lineage.inferring.unread_sql import UnreadSql
 
 MOST_TOKENS = 8_000
 DEEPEST = 24
-"""Brackets, CASEs and types within each other; each costs the parser up to 22 frames of Python's 1,000."""
+"""The maximum depth of nested brackets, CASEs and types. Each level costs up to 22 of Python's 1,000 stack frames."""
 
 MOST_STEPS = 100_000
-"""Expressions that are read, for all statements of a script together."""
+"""The maximum number of expressions that are read in one script."""
 
 STEPS, STEPS_PER_CHARACTER, STEPS_PER_COLUMN = 5_000, 2, 20
-"""How many of these a short script may take, and how many more for each character and each column of its datasets.
+"""The steps that any script may take, and those for each character and for each column of its datasets.
 
-Of the 121 queries of TPC, none takes more than 1,846 steps, or 0.6 for a character.
+The 121 queries of TPC take at most 1,846 steps, or 0.6 for each character.
 """
 
 COPIES_PER_STEP = 4
-"""How many columns a script may copy, or look up, for the CPU time of one expression."""
+"""The number of columns that can be copied or looked up in the time of one expression."""
 
 MOST_TRIED = 200_000
-"""Tokens that the parser goes over, back and forth; about 3 for each that there is."""
+"""The maximum number of tokens that the parser reads, repetitions included: usually about 3 for each token."""
 
 MOST_COLUMNS = 5_000
-"""Columns of all datasets of one run."""
+"""The maximum number of columns of all datasets of one run."""
 
 _OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -43,31 +44,31 @@ _NESTING_TYPES = {"ARRAY", "STRUCT", "MAP", "NESTED", "NULLABLE", "ROW"}
 
 
 def most_steps(sql: str, columns: int) -> int:
-    """Return how many steps reading a script may take whose datasets have so many columns."""
+    """Return the maximum number of steps for a script; columns: the number of columns of its datasets."""
     return min(MOST_STEPS, STEPS + STEPS_PER_CHARACTER * len(sql) + STEPS_PER_COLUMN * columns)
 
 
 class Budget:
-    """Counts the steps that a statement takes."""
+    """Counts the steps of reading a script, and stops it above a bound."""
 
     def __init__(self, most: int = MOST_STEPS, what: str = "following its columns"):
-        """Have all left; what: is done in these steps."""
+        """most: the maximum number of steps; what: the subject of the message if there are more."""
         self._left = most * COPIES_PER_STEP
         self._spent = f"{what} takes more than {most:,} steps"
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps; raises UnreadSql where there are none left."""
+        """Subtract steps; raises UnreadSql if there are none left."""
         self.copy(steps * COPIES_PER_STEP)
 
     def copy(self, columns: int) -> None:
-        """Pay for columns that are copied without reading an expression; raises UnreadSql where no steps are left."""
+        """Subtract the cost of copying columns, a fraction of a step each; raises UnreadSql if no steps are left."""
         self._left -= columns
         if self._left < 0:
             raise UnreadSql(self._spent)
 
 
 def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
-    """Return the tokens of a text that is worth parsing; raises UnreadSql."""
+    """Return the tokens of a script; raises UnreadSql if it is too long, too deep, a template, or not complete."""
     if len(sql) > LONGEST_SQL:
         raise UnreadSql(f"it is longer than {LONGEST_SQL:,} characters")
     if "{{" in sql or "{%" in sql:
@@ -84,9 +85,10 @@ def bounded_tokens(sql: str, dialect: Dialect) -> Sequence[Token]:
 
 
 def count_steps(parser: Parser, budget: Budget) -> Parser:
-    """Let a parser spend a budget for each token it goes over: some words, repeated, make it try every way there is.
+    """Let a parser subtract one step from a budget for each token that it reads.
 
-    It rests on the one method by which this pinned version goes on and back; a test holds that it does.
+    Some repeated words make the parser backtrack very often. The function replaces a private method of the pinned
+    version of the parser; a test checks that the parser reads all tokens by that method.
     """
     advance = parser._advance
 

@@ -1,4 +1,4 @@
-"""In which dialect a producer writes its SQL: the facet says it, else who sends it, else the datasets' namespaces."""
+"""Rule 13.2: find the dialect of SQL from its facet, else from the producer, else from the dataset namespaces."""
 
 import re
 from collections.abc import Iterable
@@ -12,17 +12,17 @@ _NAMED = {
     "sqlite": "sqlite", "duckdb": "duckdb", "hive": "hive", "spark": "spark", "databricks": "databricks",
     "clickhouse": "clickhouse", "teradata": "teradata",
 }  # fmt: skip
-"""What facets, schemes of namespaces and producers call a dialect → what the parser calls it."""
+"""The parser's name of a dialect, by its name in facets, producers and schemes of namespaces."""
 
 _WORD = re.compile(r"[a-z][a-z0-9-]*")
 ANY = ""
-"""The parser's own: what most dialects have in common."""
+"""The default dialect of the parser, which has the features that most dialects share."""
 
 
 def dialect_of(said: str | None, namespaces: Iterable[str], producer: str) -> str:
-    """Return the parser's name for a dialect, `ANY` where nothing tells.
+    """Return the parser's name of a dialect, `ANY` if it is not known.
 
-    said: by the facet; namespaces: of the datasets, those that are written first; producer: the URI of who sends it.
+    said: the dialect in the facet; namespaces: those of the datasets, outputs first; producer: its URI.
     """
     if said and (found := _NAMED.get(said.strip().casefold())):
         return found

@@ -1,4 +1,4 @@
-"""The statements of a script to what each dataset that they write is made of."""
+"""Read all statements of a script, and find the origins of the columns of each dataset that they write."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
@@ -20,13 +20,13 @@ from headwater.lineage.inferring.written_parts import fixed, listed, name_of, ro
 _MORE_DECIDES = "columns of a table that no event of the run lists may decide about rows"
 
 Makes = Callable[[int | None], MadeOutput]
-"""What a statement makes of the dataset at a place, None: of a table of the script's own."""
+"""Returns the columns that a statement writes into the dataset at an index, None for a table of the script."""
 
 
 def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[int, MadeOutput | str]:
-    """Return by the place of each output that the script writes what that is made of, or why that cannot be told.
+    """Return the columns that a script writes into each output, by the index of the output.
 
-    Raises UnreadSql where nothing can be told of any.
+    If an output cannot be resolved, its value is the reason. Raises UnreadSql if the whole script is not read.
     """
     columns = sum(len(table.columns) for table in tables)
     if columns > MOST_COLUMNS:
@@ -40,7 +40,7 @@ def read_script(sql: str, dialect: str, tables: Sequence[KnownTable]) -> dict[in
 def own_names(sql: str, dialect: str) -> frozenset[str]:
     """Return the names that a script defines itself, casefolded: CTEs, aliases and temporary tables.
 
-    Nothing is returned for a script that is not read.
+    The result is empty for a script that is not read.
     """
     try:
         found = {name.casefold() for statement in statements_of(sql, dialect) for name in _defined(statement)}
@@ -83,7 +83,10 @@ def _written(
 
 
 class _SqlScript:
-    """What the statements so far have written."""
+    """The state of reading a script, statement by statement.
+
+    written: by the index of an output, its columns, or the reason why it is not read.
+    """
 
     def __init__(self, tables: KnownTables, dialect: str, budget: Budget):
         self.written: dict[int, MadeOutput | str] = {}
@@ -98,7 +101,7 @@ class _SqlScript:
         self._only = outputs[0] if len(outputs) == 1 else None
 
     def take(self, statement: exp.Expr) -> None:
-        """Read one statement, and what it writes."""
+        """Read one statement and record the datasets that it writes; raises UnreadSql."""
         into = statement.args.get("into") if isinstance(statement, exp.Select) else None
         if isinstance(statement, exp.Insert):
             self._write(statement.this, lambda place: self._inserted(statement, place))
@@ -120,14 +123,14 @@ class _SqlScript:
             self._keep_own(name_of(statement.this).casefold(), self._named(self._query(statement.expression), None))
         elif isinstance(statement, exp.Drop):
             for table in statement.find_all(exp.Table):
-                self._own.pop(name_of(table).casefold(), None)  # from here on, the name means a dataset again
+                self._own.pop(name_of(table).casefold(), None)  # the name means a dataset of the run again
         elif not is_harmless(statement):
             raise UnreadSql(f"it has a statement of a kind that is not read: {shown(kind_of(statement))}")
 
     def account_for(self, statement: exp.Expr) -> None:
-        """Note the datasets of a statement that uses a column in a way that was not followed.
+        """Rule 13.8: if a statement has a reference that was not followed, mark the datasets that it names as doubtful.
 
-        Any of their columns may be the one, whatever the script writes.
+        The reference may use any column of these datasets, so each output of the script stays open to them.
         """
         if has_query_as_text(statement):
             self._doubt_all("it has a function whose body is not followed")
@@ -158,7 +161,7 @@ class _SqlScript:
             self._doubtful |= doubtful
 
     def account_for_words(self, words: Sequence[StrayWord]) -> None:
-        """Count the columns that a word of the script names although no reference in its tree does."""
+        """Count columns as used if a word of the script names them and no reference in its tree does (rule 13.8)."""
         names = {word.name.casefold() for word in words}
         likely = next((word.name for word in words if word.is_likely), None)
         hidden = set(self._tables.hidden()) if likely is not None else set()
@@ -170,7 +173,7 @@ class _SqlScript:
                 self._doubtful.add(place)
 
     def _name_columns(self, names: Container[str], places: Iterable[int]) -> None:
-        """Count the columns of datasets that have one of these casefolded names."""
+        """Count the columns of datasets as used if they have one of these casefolded names."""
         for place in places:
             columns = self._tables.tables[place].columns
             self._budget.copy(len(columns))
@@ -181,9 +184,10 @@ class _SqlScript:
         self._doubtful.update(place for place, table in enumerate(self._tables.tables) if table.is_input)
 
     def found(self) -> dict[int, MadeOutput | str]:
-        """Return what is written, and of which datasets more may be read than that shows.
+        """Return the outputs of the script, and mark the datasets that it may read beyond what an output shows.
 
-        A column that the script names without making anything of it is used as well: without it the script fails.
+        A column that the script names without using its value gets the step FILTER, because the script fails without
+        it.
         """
         inputs = {place for place, table in enumerate(self._tables.tables) if table.is_input}
         read = [made for made in self.written.values() if not isinstance(made, str)]
@@ -198,7 +202,7 @@ class _SqlScript:
         }
 
     def _left_open(self, made: MadeOutput, doubtful: set[int]) -> MadeOutput:
-        """Say of what more may be read than an output shows, and why."""
+        """Add the datasets that the script may read beyond what an output shows, and the reason."""
         behind = self._reader.behind_views & made.places
         if doubtful:
             unread = self._unread
@@ -211,17 +215,17 @@ class _SqlScript:
         )
 
     def take_model(self, statement: exp.Expr) -> bool:
-        """Read a query alone, as dbt sends what it makes its only output of; tells whether it is one."""
+        """Read a script that is a single query, which dbt sends for its only output; returns whether it is one."""
         is_model = isinstance(statement, exp.Query) and not statement.args.get("into") and self._only is not None
         if is_model:
             self._note(self._only or 0, lambda place: self._named(self._query(statement), place))
             self.account_for(statement)
         return is_model
 
-    # What is written
+    # Outputs
 
     def _write(self, target: exp.Expr, made: Makes, *, temporary: bool = False) -> None:
-        """Note what a statement makes of an output of the run, or of a table that is the script's own."""
+        """Record the columns that a statement writes into an output of the run, or into a table of the script."""
         table = table_of(target)
         if isinstance(table, exp.Directory):
             return
@@ -236,7 +240,7 @@ class _SqlScript:
             self._keep_own(name.casefold(), made(None))
 
     def _place(self, name: str) -> int | None:
-        """Return the output that a name means: where there is only one, a name of no dataset means it, too."""
+        """Return the index of the output that a name means. A name that is not a dataset means the only output."""
         place = self._tables.written(name)
         if place is None and self._only is not None and self._only not in self.written:
             place = self._only if self._tables.read(name) is None else None
@@ -245,7 +249,7 @@ class _SqlScript:
         return place
 
     def _keep_own(self, name: str, found: MadeOutput) -> None:
-        """Keep a table of the script's own, which several statements may fill."""
+        """Record the columns of a table that the script creates. Several statements may fill it."""
         if found.is_part:
             raise UnreadSql(f"it gives no names to columns of {shown(name)}")
         before = self._own.get(name)

@@ -1,4 +1,4 @@
-"""The text of a script to its statements, as trees."""
+"""Parse the text of a script into statements, as trees."""
 
 import logging
 from collections.abc import Iterator
@@ -13,23 +13,23 @@ from headwater.lineage.inferring.sql_bounds import MOST_TRIED, Budget, bounded_t
 from headwater.lineage.inferring.stray_words import StrayWord, stray_words
 from headwater.lineage.inferring.unread_sql import UnreadSql
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it quotes what it does not know: reasons say that here
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote SQL; `unread` has the reason instead
 
 PARSER = "sqlglot 30.30.0"
-"""What is pinned in pyproject.toml: as text here, so that another version changes the version of the rules."""
+"""The version that pyproject.toml pins. A new version changes this file, and so the version of the rules."""
 
 
 _FALLS_OVER = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError)
-"""What the parser raises of texts that are no SQL, beside its own errors: `CREATE DEFAULT TABLE …` is a TypeError."""
+"""Exceptions of the parser for text that is not SQL. For example, `CREATE DEFAULT TABLE …` raises a TypeError."""
 
 
 def statements_of(sql: str, dialect: str) -> list[exp.Expr]:
-    """Return the statements of a script; raises UnreadSql where the parser or its bounds refuse one."""
+    """Return the statements of a script; raises UnreadSql if the parser or its bounds refuse one."""
     return parsed_script(sql, dialect)[0]
 
 
 def parsed_script(sql: str, dialect: str) -> tuple[list[exp.Expr], list[StrayWord]]:
-    """Return the statements of a script, and its words that may name columns but that no statement shows as names."""
+    """Return the statements of a script, and the words that may name a column and that no tree contains as a name."""
     words: list[StrayWord] = []
     try:
         return list(_parsed(sql, Dialect.get_or_raise(dialect), Budget(MOST_TRIED, "parsing it"), words)), words
@@ -57,7 +57,7 @@ def _parsed(sql: str, dialect: Dialect, budget: Budget, words: list[StrayWord]) 
 
 
 def _replaced(statement: exp.Expr | None) -> str | None:
-    """Return MySQL's `REPLACE INTO …`, which the parser leaves as text, as the INSERT that it is."""
+    """Return MySQL's `REPLACE INTO …`, which the parser leaves as text, as an INSERT; None for any other statement."""
     if not isinstance(statement, exp.Command) or str(statement.this).upper() != "REPLACE":
         return None
     text = statement.expression.name if isinstance(statement.expression, exp.Expr) else str(statement.expression)
@@ -65,4 +65,4 @@ def _replaced(statement: exp.Expr | None) -> str | None:
 
 
 _PER_TEXT = 500
-"""Steps for a text of its own: a script may have thousands of REPLACEs, each of which makes a parser."""
+"""The steps for each additional text. A script may have thousands of REPLACEs, and each creates a parser."""

@@ -1,4 +1,4 @@
-"""Rule 6.7: what the SQL of a run shows of how it writes: all rows, a part of them, partitions."""
+"""Rule 6.7: find out from the SQL of a run whether it replaces all rows, a part of them, or partitions."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from headwater.lineage.inferring.unread_sql import UnreadSql
 from headwater.lineage.inferring.written_parts import name_of, rows, table_of
 
 _WORTH_READING = re.compile(r"\b(?:TRUNCATE|DELETE|UPDATE|MERGE|PARTITION|PARTITIONED|REPLACE|EXISTS)\b", re.I)
-"""Other SQL shows nothing, so nearly no INSERT or SELECT is parsed for this."""
+"""SQL without these words gives no sign, so most INSERTs and SELECTs are not parsed here."""
 
 _PART = re.compile(r"\b(?:DELETE|UPDATE|MERGE|REPLACE\s+WHERE)\b", re.I)
 _PARTITION = re.compile(r"\b(?:PARTITION|PARTITIONED\s+BY)\s*\(", re.I)
 
 
 def sql_signs(sql: str, dialect: str) -> frozenset[str]:
-    """Return what SQL shows of a write; of SQL that cannot be read only what makes it a part."""
+    """Return the signs of how SQL writes (`write_kinds`). SQL that is not read only shows a part or partitions."""
     if not _WORTH_READING.search(sql):
         return frozenset()
     try:
@@ -43,7 +43,6 @@ def _signs(statements: Sequence[exp.Expr]) -> frozenset[str]:
 
 
 def _of(statement: exp.Expr) -> Iterator[str]:
-    """Yield what one statement shows."""
     if isinstance(statement, exp.Command):
         yield from _in_text(statement.sql())
     elif isinstance(statement, exp.TruncateTable):

@@ -1,4 +1,4 @@
-"""`*`, with what some dialects leave out, replace and rename in it, to the columns that it stands for."""
+"""Expand `*` to columns, with the EXCEPT, REPLACE and RENAME clauses of some dialects."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,9 +13,9 @@ from headwater.lineage.inferring.unread_sql import HIDDEN_NAMES, UnreadSql, show
 def star_columns(
     star: exp.Star, of: str, scope: Scope, made_of: Callable[[exp.Expr], Made], budget: Budget
 ) -> Iterator[tuple[str, Made]]:
-    """Yield all columns of a table, or of all; raises UnreadSql where nobody says which these are.
+    """Yield all columns of one table or of all tables; raises UnreadSql if they are not known.
 
-    of: the alias of the table, empty for all; made_of: what an expression is made of.
+    of: the alias of the table, empty for all tables; made_of: returns the origins of an expression.
     """
     left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
     replaced = {each.alias.casefold(): each for each in star.args.get("replace") or ()}
@@ -38,6 +38,6 @@ def star_columns(
             budget.copy(COPIES_PER_STEP - 1 + len(made))
             own = made_of(replaced[key]) if key in replaced else made
             yield renamed.get(key, name), made_of(exp.column(name)) if key in scope.merged and not of else own
-        if relation.more_of:  # what it says of columns that no list has
+        if relation.more_of:  # columns that no event lists
             yield from ((renamed[key], relation.column(key) or {}) for key in renamed if not relation.has(key))
             yield from ((each.alias, made_of(each)) for key, each in replaced.items() if not relation.has(key))

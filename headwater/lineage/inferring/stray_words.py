@@ -1,7 +1,8 @@
-"""Words of a script that may name a column, and that its tree shows in no place in which columns are followed.
+"""Rule 13.8: find words of a script that may name a column and that its tree does not contain as such a name.
 
 The parser takes some columns for something else: `date_trunc(grain, ts)` has a unit, `upper(doc -> 'a')` a lambda,
-`note.upper()` a schema. What is not recognised here is a reference, so a form that nobody thought of hides no column.
+`note.upper()` a schema. Every word that is not recognised here counts as a reference, so no unexpected form of SQL
+hides a column.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,10 @@ from headwater.lineage.inferring.sql_bounds import Budget
 
 
 class StrayWord(NamedTuple):
-    """A word that may name a column; is_likely: it stands in a statement that reads, and is no known word of SQL."""
+    """A word that may name a column.
+
+    is_likely: its statement may read columns, and the word is not a known word of SQL.
+    """
 
     name: str
     is_likely: bool
@@ -31,7 +35,7 @@ _NAMES = frozenset({
     (exp.Constraint, "this"), (exp.Index, "this"), (exp.Insert, "alias"), (exp.OnConflict, "constraint"),
     (exp.CTE, "alias"), (exp.Cast, "to"), (exp.Create, "this"),
 })  # fmt: skip
-"""Where a name is a reference that is followed, or no column: the type of what it stands in, and the argument."""
+"""Positions in the tree where a name is a reference that is followed, or not a column: (type of node, argument)."""
 
 _UNITS = frozenset({
     "MILLENNIUM", "CENTURY", "DECADE", "YEAR", "ISOYEAR", "QUARTER", "MONTH", "WEEK", "ISOWEEK", "DAY", "HOUR",
@@ -45,7 +49,7 @@ _KEYWORDS = frozenset({
     "OFFSET", "NEXT", "RESPECT", "PRIOR", "NOLOCK", "AUTO", "REWRITE", "BY", "NAME", "CORRESPONDING", "MATCHED",
     "LAST", "FIRST", "IF", "DO", "IGNORE", "SOURCE", "TARGET", "WITHIN", "DUPLICATE", "PATH", "NOTHING", "CONFLICT",
 })  # fmt: skip
-"""Words of SQL that the parser knows by their text alone."""
+"""Words of SQL that the parser recognises by their text only."""
 
 _READS = frozenset({"INSERT", "SELECT", "WITH", "CREATE", "MERGE", "UPDATE", "DELETE", "FROM", "(", "CACHE", "REPLACE"})
 """The first words of statements that may read columns."""
@@ -56,7 +60,10 @@ _WORDS = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 def stray_words(
     tokens: Sequence[Token], statements: Iterable[exp.Expr | None], budget: Budget, *, has_variables: bool = True
 ) -> list[StrayWord]:
-    """Return the words of a script that no name in its trees accounts for; has_variables: `@note` is no column."""
+    """Return the words of a script that no name in its trees accounts for.
+
+    has_variables: `@note` is a variable and not a column.
+    """
     shown: set[int] = set()
     unplaced: set[str] = set()
     for each in statements:
@@ -92,12 +99,15 @@ def _is_other(tokens: Sequence[Token], at: int, *, has_variables: bool) -> bool:
 
 
 def _take_places(statement: exp.Expr, shown: set[int], unplaced: set[str], budget: Budget) -> None:
-    """Take where the names stand that are followed or that are no columns; unplaced: names without a place."""
+    """Collect the positions of names that are followed or that are not columns.
+
+    shown: start positions in the text; unplaced: names without a position.
+    """
     for name in statement.find_all(exp.Identifier):
         budget.copy(1)
         start, parent = name.meta.get("start"), name.parent
         if start is None:
-            if isinstance(parent, (exp.Column, exp.Table)):  # of BigQuery's `a.b.c`, which is one word
+            if isinstance(parent, (exp.Column, exp.Table)):  # BigQuery's `a.b.c` is one word
                 unplaced.add(name.name)
         elif parent is not None and (
             (type(parent), name.arg_key) in _NAMES or _is_field(name, parent) or _is_bound(name, parent)
@@ -106,7 +116,7 @@ def _take_places(statement: exp.Expr, shown: set[int], unplaced: set[str], budge
 
 
 def _is_field(name: exp.Identifier, parent: exp.Expr) -> bool:
-    """Recognise a field of a column: not what stands before the name of a function, as in `t.note.upper()`."""
+    """Recognise a field of a column, in contrast to the part before the name of a function, as in `t.note.upper()`."""
     if not isinstance(parent, exp.Dot) or name.arg_key != "expression":
         return False
     base: exp.Expr = parent
@@ -116,7 +126,7 @@ def _is_field(name: exp.Identifier, parent: exp.Expr) -> bool:
 
 
 def _is_bound(name: exp.Identifier, parent: exp.Expr) -> bool:
-    """Recognise a parameter of a lambda, and where that is used."""
+    """Recognise a parameter of a lambda, and its uses in the body."""
     around: exp.Expr | None = parent
     while around is not None and not isinstance(around, exp.Query):
         if isinstance(around, exp.Lambda):

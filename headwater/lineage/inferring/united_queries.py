@@ -1,4 +1,4 @@
-"""UNION, EXCEPT and INTERSECT: what the columns of several queries come to together."""
+"""Combine the columns of queries with UNION, EXCEPT and INTERSECT."""
 
 from sqlglot import exp
 
@@ -9,7 +9,7 @@ from headwater.lineage.inferring.unread_sql import UnreadSql
 
 
 def copied(relation: Relation, budget: Budget) -> Relation:
-    """Return a relation to which others can be added."""
+    """Return a copy of a relation that can be changed."""
     budget.copy(size_of(made for _, made in relation.columns) + len(relation.whole))
     found = Relation([(name, copy_of(made)) for name, made in relation.columns])
     found.whole = copy_of(relation.whole)
@@ -18,7 +18,7 @@ def copied(relation: Relation, budget: Budget) -> Relation:
 
 
 def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budget) -> None:
-    """Add a query to those before it; what EXCEPT and INTERSECT compare decides of rows, and is no value."""
+    """Add a query to the queries before it. The columns that EXCEPT and INTERSECT compare only filter rows."""
     found.hides_names |= other.hides_names
     if len(found.columns) != len(other.columns) and not how.args.get("by_name"):
         raise UnreadSql("the queries of a UNION have different numbers of columns")
@@ -39,5 +39,5 @@ def unite(found: Relation, other: Relation, how: exp.SetOperation, budget: Budge
 
 
 def copy_of(made: Made) -> Made:
-    """Return the same, to be added to."""
+    """Return a copy of origins that can be changed."""
     return {origin: set(steps) for origin, steps in made.items()}

@@ -1,12 +1,12 @@
-"""Why a statement's columns stay unknown: a reason that people read beside `unknown`."""
+"""The reasons why the columns of a statement are not read. Answers show them in `unread`."""
 
 
 class UnreadSql(Exception):
-    """The statement is not read; its text says why, without quoting values of the statement."""
+    """A statement is not read. The text of the exception is the reason; it contains no values of the statement."""
 
 
 def shown(name: str) -> str:
-    """Return a name as a reason quotes it."""
+    """Return a name for use in a reason, cut to 80 characters."""
     return name if len(name) <= _LONGEST else name[:_LONGEST] + "…"
 
 

@@ -1,1 +1,1 @@
-"""Rules 1 and 3: events to facts of runs, facts to runs, runs to what they say."""
+"""Rules 1 and 3: convert events into facts, merge the facts of a run, and derive the lineage of the run."""

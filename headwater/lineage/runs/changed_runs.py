@@ -1,4 +1,4 @@
-"""What a batch changes: the steps in which that is found out, wherever runs are kept."""
+"""Find the runs that a batch of events changes: the algorithm that all stores of runs share."""
 
 from collections.abc import Iterable, Sequence, Set
 from typing import Protocol, TypeVar
@@ -12,26 +12,39 @@ Runs = TypeVar("Runs")
 
 
 class ChangedRuns(Protocol[Runs]):
-    """What new events tell, amid all that was told before; a set of runs is whatever the keeper of runs makes of it."""
+    """The new events of a batch, and access to the stored runs.
+
+    Each store chooses its own type for a set of runs.
+    """
 
     def changes(self, runs: Runs) -> Iterable[tuple[str, Sequence[Change]]]:
-        """Return what runs drop and rename by now, oldest first: of these all that do, or did as far as was known."""
+        """Yield (run key, what the run drops and renames, oldest first).
+
+        The result contains all of these runs that drop or rename now, or did so before the batch.
+        """
 
     def writes(self, runs: Runs) -> Iterable[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Return when runs write which names: of these all that do where anything was dropped or renamed, or did."""
+        """Yield (run key, times of its writes with the names).
+
+        The result contains all of these runs that write a dataset with a drop or rename, or were known to do so before.
+        """
 
     def with_users(self, runs: Runs, moved: Iterable[Span]) -> Runs:
-        """Return runs with those that use one of these names, as sent, at such a time."""
+        """Return runs, extended by those that use one of these names, as sent, at a time in its span."""
 
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
-        """Take the schemas of the batch; returns runs with those that take other columns by these."""
+        """Learn the schemas of the batch, and return runs, extended by those whose columns they may change.
+
+        moved: the names that mean other datasets since the batch.
+        """
 
 
 def concerned(batch: ChangedRuns[Runs], naming: Naming, runs: Runs, links: Iterable[tuple[Name, LocationAt]]) -> Runs:
-    """Let names mean what a batch tells, and return every run that says something else now.
+    """Update the meaning of names by a batch, and return every run that the batch may change.
 
-    runs: those that the batch tells of; links: (name, when it stands for which location) of its symlinks.
-    Symlinks rest on nothing, drops and renames on symlinks, what a write proves on both: so each is learnt once.
+    runs: those with events in the batch; links: (name, its location from a time on) for each symlink in the batch.
+    Drops and renames depend on symlinks, and writes depend on both. So the function learns them in this order, once
+    each.
     """
     bound = set(map(Span, naming.bind(links)))
     runs = batch.with_users(runs, bound)

@@ -1,4 +1,4 @@
-"""Rule 6.7: what commits of Delta tables prove about the writes of runs, as `headwater reconcile` reports it."""
+"""Rule 6.7: what commits of Delta tables prove about writes, as `headwater reconcile` reports it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -9,15 +9,21 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.job_identity import run_id_of
 
 _PROVES, _MARK = "proves", "\0"
-"""The first begins a sign of a run (`EventContent.write_signs`) that tells a proof; what, run and name follow."""
+"""The prefix of a write sign (`EventContent.write_signs`) that reports a proof, and the separator of its parts.
+
+The other parts are what it proves, the run id, and the namespace and name of the dataset.
+"""
 
 WHOLE = "whole"
 PARTS = ("append", "nothing", "part")
-"""What a commit proves of a write besides that it is a whole rewrite; for the rules all three are the same."""
+"""Proofs that a write is not a whole rewrite. The rules treat them alike."""
 
 
 class CommitProof(NamedTuple):
-    """What commits prove of the write of a dataset, under a name that its events use, by a run; id in lower case."""
+    """A proof about one write of a dataset by a run.
+
+    run_id: in lower case; dataset: a name that the events of the run use; is_whole: the write is a whole rewrite.
+    """
 
     run_id: str
     dataset: Name
@@ -25,26 +31,25 @@ class CommitProof(NamedTuple):
 
 
 class CommitProofs:
-    """All proofs; a proof that a write is no whole rewrite outweighs every other one about it, so order is nothing."""
+    """All known proofs, in any order. A proof that a write is not a whole rewrite outweighs all others about it."""
 
     def __init__(self, proofs: Iterable[CommitProof] = ()):
-        """Take proofs."""
         self._by_run: dict[str, dict[Name, bool]] = {}
         for run_id, dataset, is_whole in proofs:
             known = self._by_run.setdefault(run_id, {})
             known[dataset] = known.get(dataset, True) and is_whole
 
     def __bool__(self) -> bool:
-        """Tell whether there is any."""
+        """Tell whether there is a proof."""
         return bool(self._by_run)
 
     @property
     def whole_runs(self) -> frozenset[str]:
-        """The ids of runs of which some proof says that they rewrote a dataset."""
+        """The ids of runs with a proof that they rewrote a dataset."""
         return frozenset(run_id for run_id, known in self._by_run.items() if any(known.values()))
 
     def is_whole(self, run_key: str, names: Collection[Name]) -> bool | None:
-        """Tell whether a run rewrote a dataset with these names as a whole; None if nothing proves it."""
+        """Tell whether a run rewrote the dataset with these names as a whole; None without a proof."""
         known = self._by_run.get(run_id_of(run_key).lower(), {}) if self._by_run else {}
         told = [is_whole for name, is_whole in known.items() if name in names]
         return all(told) if told else None
@@ -56,10 +61,10 @@ NO_PROOFS = CommitProofs()
 def proof_signs(
     run_facets: str | None, namespace: str | None, job: str | None, canonical: Callable[[str, str], Name]
 ) -> tuple[str, ...]:
-    """Return the signs of a run that reports proofs, from the text of its facets; namespace, job: of the run.
+    """Return the proofs that a run reports, as write signs; run_facets: the text of its facets.
 
-    Only `reconcile` proves that a write is a whole rewrite. That it is none is accepted of every job, as it makes
-    answers more cautious.
+    A proof of a whole rewrite counts only from a job of `reconcile`. All other proofs make answers more cautious, so
+    they count from every job.
     """
     if not run_facets or COMMITS not in run_facets:
         return ()
@@ -77,7 +82,7 @@ def proof_signs(
 
 
 def proofs_in(write_signs: Iterable[str]) -> Iterator[CommitProof]:
-    """Yield the proofs that signs of a run report."""
+    """Yield the proofs in the write signs of a run."""
     for sign in write_signs:
         if sign.startswith(_PROVES + _MARK):
             _, proves, run_id, namespace, name = sign.split(_MARK, 4)

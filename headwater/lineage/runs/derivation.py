@@ -1,4 +1,4 @@
-"""Parts to edges, a batch at a time: what a new event changes is worked out anew, and nothing else."""
+"""Derive lineage from facts, a batch at a time. A batch causes work only for the runs that it changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Protocol
@@ -18,52 +18,52 @@ from headwater.lineage.runs.run_derivation import Derived, RunDerivation
 from headwater.lineage.runs.run_facts import RunFacts
 
 Runs = Mapping[str, Sequence[RunFacts]]
-"""By key all that is known of each of these runs."""
+"""All stored facts of some runs, by run key."""
 
 
 class Store(SeenSchemas, Protocol):
-    """Where facts and what follows from them are kept: in memory, or in a file that outlives the process."""
+    """Storage of facts and of the lineage derived from them, in memory or in a file."""
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep facts; returns those that are new."""
+        """Store facts, and return those that are new."""
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
 
     def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the same, but of a run of many events it may be `FewFacts`."""
+        """Return the facts of these runs that are needed to derive them: `FewFacts` for a run of many events."""
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
-        """Return the runs that use one of these names, as sent, for a dataset or in a lineage facet, at such a time.
+        """Return the keys of the runs that use one of these names, as sent, for a dataset or in a lineage facet.
 
-        Those of which an event lies at each end of a span or between two events of which a span lies, and all
-        that is declared.
+        A run counts if the time from its first to its last event overlaps the span of the name. Declarations always
+        count.
         """
 
     def lends(self, dataset: Name) -> bool:
-        """Tell whether a run took columns of this dataset from the schemas of other runs."""
+        """Tell whether a run took columns of this dataset from schemas of other runs."""
 
     def new_parts(self) -> Set[Name]:
-        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
 
     def dated_anew(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
 
     def nominal(self, run_key: str) -> int | None:
-        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what these runs say, each of them once; returns the job outputs where that made a difference."""
+        """Replace the derived lineage of these runs, each given once; returns the job outputs that changed."""
 
 
 class Derivation:
-    """Keeps a store true to its facts, whatever order they come in."""
+    """Updates a store by new facts. The result does not depend on the order of the facts.
+
+    looked_at: datasets whose newest schema the last batch may have changed.
+    """
 
     def __init__(self, store: Store, contents: Contents, naming: Naming):
-        """`naming` is what the store's facts have taught so far.
-
-        looked_at: datasets that may have another newest schema since the last batch.
-        """
+        """naming: the meaning of names by the facts in the store."""
         self.naming = naming
         self.looked_at: set[Name] = set()
         self.schemas = Schemas(contents, store, naming)
@@ -73,11 +73,11 @@ class Derivation:
 
     @property
     def shapes(self) -> ShapeMemo:
-        """What is remembered of what runs say."""
+        """The cache of derived runs."""
         return self.runs.shapes
 
     def add(self, facts: Sequence[RunFacts]) -> set[JobOutput]:
-        """Take a batch; returns the job outputs that changed."""
+        """Add a batch of facts, and return the job outputs that changed."""
         self._fresh = self._store.add(facts)
         linked = (fact for fact in self._fresh if self.shapes.traits(fact).links)
         links = (link for fact in linked for link in links_of(fact))
@@ -91,7 +91,7 @@ class Derivation:
         )
 
     def _all_that_counts(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Return all facts of a run where few are given and a name in them means other datasets at other times."""
+        """Return all facts of a run if few are given and a name in them means different datasets at different times."""
         few = isinstance(facts, FewFacts)
         used = frozenset[Name]().union(*(self.shapes.traits(fact).used for fact in facts)) if few else ()
         return facts if all(map(self.naming.is_constant, used)) else self._whole(run_key, facts)
@@ -99,10 +99,10 @@ class Derivation:
     def _whole(self, run_key: str, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
         return self._store.facts([run_key])[run_key] if isinstance(facts, FewFacts) else facts
 
-    # What `concerned` asks
+    # The protocol `ChangedRuns`
 
     def changes(self, runs: Runs) -> Iterator[tuple[str, Sequence[Change]]]:
-        """Yield what runs drop and rename."""
+        """Yield (run key, what the run drops and renames) for each run that does so now, or did before."""
         for run_key, facts in runs.items():
             if any(self.shapes.traits(fact).changes for fact in facts):
                 yield run_key, sent_changes(facts)
@@ -110,7 +110,7 @@ class Derivation:
                 yield run_key, ()
 
     def writes(self, runs: Runs) -> Iterator[tuple[str, Iterable[tuple[int, Name]]]]:
-        """Yield when runs write which names."""
+        """Yield (run key, its writes) for each run that writes a name with a symlink, DROP or RENAME, or did before."""
         for run_key, facts in runs.items():
             if any(self.naming.moves(name) for fact in facts for name in self.shapes.traits(fact).written):
                 yield run_key, sent_writes(self._whole(run_key, facts))
@@ -118,11 +118,11 @@ class Derivation:
                 yield run_key, ()
 
     def with_users(self, runs: Runs, moved: Iterable[Span]) -> Runs:
-        """Return runs with those that use names."""
+        """Return runs, extended by those that use these names."""
         return self._with(runs, self._store.users(moved)) if moved else runs
 
     def see(self, runs: Runs, moved: Set[Span]) -> Runs:
-        """Take the schemas of new facts; returns runs with those whose columns they may change."""
+        """Learn the schemas of the new facts, and return runs, extended by those whose columns they may change."""
         meant = {dataset for span in moved for dataset in self.naming.datasets_in(span)}
         looked_at = self.looked_at = meant | self.naming.generations.taken_back()
         found: set[str] = set()
@@ -151,7 +151,7 @@ class Derivation:
         return self._with(runs, found)
 
     def _borrowers(self, lenders: Iterable[Span]) -> Iterable[str]:
-        """Return the runs that may have taken columns of datasets that have other ones at such times."""
+        """Return the runs that may have taken columns of these datasets from other runs, in these spans of time."""
         return self._store.users(
             lender._replace(name=name) for lender in lenders for name in self.naming.names_of(lender.name)
         )

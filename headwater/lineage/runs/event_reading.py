@@ -1,7 +1,7 @@
-"""A stored event to a part: names in canonical form, facets by their content; what recurs is worked out once.
+"""Convert a stored event into facts: canonical names, and facets as content hashes. Recurring shapes are cached.
 
-Bronze has beside each event all that is read here. Rows of versions that did not keep it are read from their bodies, by
-what the parser reads them with.
+Bronze stores all that is read here in columns next to the body. Rows of older versions lack these columns, so their
+bodies are read with the code of the parser.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -54,23 +54,22 @@ from headwater.lineage.runs.write_properties import (
 from headwater.tables import COLUMN_LINEAGE, SCHEMAS
 
 SQL = "sql"
-"""The facet of a job that holds its statement."""
-
-"""The facet of an input or output that says which part of the dataset is meant."""
+"""The job facet that contains the SQL of a run."""
 
 
 CanonicalJob = Callable[[Name, Iterable[Name]], Name]
-"""From the name of a job as sent, and the names of the outputs of its event, to its canonical name."""
+"""(name of a job as sent, names of the outputs of its event) → canonical name of the job"""
 
 
 class ReadShape(Struct, frozen=True, gc=False):
-    """A shape as the rules take it.
+    """The shape of an event, as the rules use it.
 
-    places: of its inputs and outputs in turn, those that are datasets to the rules; inputs: how many of them are read.
-    uses: of these, without versions; has_run_facets: of its run, if perhaps only in the body.
-    written: names of its outputs as sent. conditional: names that may mean another dataset, depending on the event.
-    sql: hash of its job's SQL, which `statement` is; says_all: nobody asks it for columns, as every output gives the
-    inputs of each column that it lists.
+    places: indexes of the names that the rules count as datasets, in the list of inputs followed by outputs.
+    inputs: how many of `uses` are inputs; uses: the datasets at `places`, without versions.
+    has_run_facets: the run has facets, which may be stored in the body only.
+    written: names of the outputs as sent; conditional: names that mean another dataset in some events (rule 2.1).
+    sql: hash of the SQL of the job; statement: that SQL.
+    says_all: every output has the inputs of each column that it lists, so the SQL is not needed.
     """
 
     artifact: str | None
@@ -91,10 +90,10 @@ class ReadShape(Struct, frozen=True, gc=False):
     def content(
         self, sent: Sent, job: Name, properties: Iterable[str] = (), forms: Mapping[Name, Name] = MappingProxyType({})
     ) -> EventContent:
-        """Return what an event of this shape says.
+        """Return the content of an event with this shape.
 
-        job: in canonical form; properties: what those of its run show of how it writes; forms: names that mean other
-        datasets in this event.
+        job: canonical name; properties: signs in the facets of the run of how it writes; forms: names that mean other
+        datasets in this event, with these datasets.
         """
         sent_job = _sent_job(sent)
         uses = tuple(_in_event(use, forms) for use in self.uses) if forms else self.uses
@@ -123,12 +122,12 @@ class ReadShape(Struct, frozen=True, gc=False):
         return sql_signs(self.statement.query, dialect_of(self.statement.dialect, namespaces, sent.producer))
 
     def _asks_sql(self, sent: Sent) -> bool:
-        """Tell whether an event may leave open what columns are made of."""
+        """Tell whether an event may leave open where columns come from."""
         return not self.says_all or lists_some_columns(sent.producer)
 
 
 class FactsReader:
-    """Reads events into facts and keeps the contents of their schemas and lineage facets. Not thread-safe."""
+    """Converts events into facts, and stores the contents of their schemas, lineage facets and SQL. Not thread-safe."""
 
     def __init__(
         self,
@@ -138,11 +137,11 @@ class FactsReader:
         lists_all: Callable[[str], bool] = lambda _: False,
         of_events: EventRules | None = None,
     ):
-        """canonical: the form of a name (rule 2); contents: takes what is new.
+        """canonical: returns the canonical form of a name (rule 2); contents: stores new facets.
 
-        jobs: the canonical name of a job (rule 3), without it by the shipped rules; lists_all: tells of a producer
-        whether its lists of columns are complete (rule 12.6); of_events: rules for names with conditions on the event,
-        without them the shipped ones.
+        jobs: returns the canonical name of a job (rule 3), by default with the shipped rules.
+        lists_all: returns whether the lists of columns of a producer are complete (rule 12.6).
+        of_events: rules for names with conditions on the event, by default the shipped ones.
         """
         self._of_events = of_events or default_rules().of_events
         self._lists_all = lists_all
@@ -155,7 +154,7 @@ class FactsReader:
         self._known_contents: Weighed[Hashable, EventContent] = Weighed()
 
     def read(self, event_id: str, received_us: int, body: str) -> RunFacts:
-        """Read an event from its body; raises InvalidEvent if the body is no event, which bronze never holds."""
+        """Read an event from its body, which must be valid, as in bronze; otherwise raises InvalidEvent."""
         event = self.read_body(body)
         return self.fact(event_id, received_us, event, self.learn(event.said, event.contents))
 
@@ -164,11 +163,14 @@ class FactsReader:
         return self._bodies.read(body.encode())
 
     def known(self, shape: str) -> ReadShape | None:
-        """Return a shape that was learnt."""
+        """Return the shape with this hash if it is in the cache."""
         return self._shapes.get(shape)
 
     def learn(self, shape: EventShape, contents: Iterable[Content] = ()) -> ReadShape:
-        """Learn a shape; contents: its schema and lineage facets, unless all that it names are held already."""
+        """Add a shape to the cache and return it.
+
+        contents: the facets that it refers to, unless they are stored already.
+        """
         found = self._shapes.get(shape.shape)
         if found is not None:
             return found
@@ -196,13 +198,13 @@ class FactsReader:
         return self._shapes.keep(shape.shape, said, 10 * len(uses))
 
     def forget(self) -> None:
-        """Learn every shape anew from now on."""
+        """Clear the caches."""
         self._shapes.clear()
         self._uses.clear()
         self._known_contents.clear()
 
     def fact(self, event_id: str, received_us: int, sent: Sent, said: ReadShape) -> RunFacts:
-        """Put an event together."""
+        """Return the facts of an event."""
         signs = properties_signs(sent.run_facets)
         if self._lists_all(sent.producer):
             signs = (*signs, LISTS_ALL)
@@ -229,7 +231,7 @@ class FactsReader:
         )
 
     def _conditional(self, uses: Sequence[DatasetUse], declared: Iterable[tuple[str, str]]) -> set[Name]:
-        """Return the names in an event, those of its lineage included, that rules with conditions concern."""
+        """Return the names in an event, those of its lineage included, to which rules with conditions apply."""
         names = {use.name for use in uses} | {use.previous for use in uses if use.previous}
         names |= {link.name for use in uses for link in use.symlinks}
         told = [content for use in uses for content in (use.lineage, use.declared)]
@@ -240,7 +242,7 @@ class FactsReader:
         return {name for name in names if self._of_events.concern(name)}
 
     def _forms(self, said: ReadShape, producer: str, job_namespace: str) -> dict[Name, Name]:
-        """Return the names that mean other datasets in an event, with those."""
+        """Map each name that means another dataset in an event to that dataset."""
         forms = ((name, self._of_events.form(name, producer, job_namespace)) for name in said.conditional)
         return {name: form for name, form in forms if form != name}
 
@@ -263,7 +265,7 @@ class FactsReader:
         return facet.content_hash if self._contents.sql(facet.content_hash).query else None
 
     def _says_all(self, outputs: Sequence[DatasetUse], listed: Set[Name]) -> bool:
-        """Tell whether there are outputs and each gives the inputs of every column that it lists, from listed ones."""
+        """Tell whether there are outputs, and each has listed datasets as inputs for every column that it lists."""
         told = [
             bool(use.lineage and use.schema)
             and names_all(
@@ -275,7 +277,7 @@ class FactsReader:
         return bool(told) and all(told) and all(name in listed for name in named if name)
 
     def _declared(self, shape: EventShape) -> Iterator[tuple[str, str]]:
-        """Yield by whom a `lineage` facet is, run or job, and its hash."""
+        """Yield (`run` or `job`, hash) for each `lineage` facet of the run and the job."""
         for layer, told in (("run", shape.run_lineage), ("job", shape.job_lineage)):
             content_hash = self._lineage(told)
             if content_hash is not None:
@@ -308,7 +310,7 @@ class FactsReader:
         )
 
     def _is_part(self, of: UsedDataset, name: Name) -> bool:
-        """Tell whether the rules for names removed the last folder or pattern of a name, its end, or a date in it."""
+        """Tell whether the rules for names removed the last folder, a pattern, a date or the end of a name."""
         folder = of.name.rstrip("/").rpartition("/")[0]
         if folder.strip("/") and self._canonical(of.namespace, folder) == name:
             return True
@@ -316,14 +318,14 @@ class FactsReader:
 
     @staticmethod
     def _as_written(use: DatasetUse, of: UsedDataset) -> DatasetUse:
-        """Note that a run wrote a part of an output; a part that is dropped or renamed ends no generation (rule 10)."""
+        """Mark an output that is a part of a dataset. To drop or rename a part ends no generation (rule 10.1)."""
         is_part = SUBSET in of.counted or any(facet.name == SUBSET and not facet.deleted for facet in of.facets)
         use = structs.replace(use, is_part=True) if is_part and not use.is_part else use
         ends = use.is_part and use.lifecycle in ("DROP", "RENAME")
         return structs.replace(use, lifecycle=None, previous=None) if ends else use
 
     def _as_read(self, use: DatasetUse, of: UsedDataset) -> DatasetUse:
-        """Note the columns that select rows; leave out the schema of a metadata table, which has the table's name."""
+        """Record the columns that select rows (rule 4.11), and drop the schema of a metadata table (rule 11.4)."""
         filters = {each.removeprefix(FILTERED) for each in of.counted if each.startswith(FILTERED)}
         filters |= folder_columns(of.name) - folder_columns(use.name.name)
         if filters:
@@ -334,7 +336,7 @@ class FactsReader:
         return use
 
     def _schema(self, content_hash: str | None) -> str | None:
-        """Return a hash; none where the facet says nothing, so that it cannot displace one that does."""
+        """Return the hash of a schema facet, None if the facet is empty, so that it does not replace a full one."""
         return content_hash if not content_hash or self._contents.schema(content_hash) else None
 
     def _lineage(self, content_hash: str | None) -> str | None:
@@ -351,12 +353,12 @@ class FactsReader:
 
 
 def facts_reader(names: NameRules, contents: Contents) -> FactsReader:
-    """Return a reader by rules for names."""
+    """Return a reader that applies these rules for names."""
     return FactsReader(names.canonical, contents, names.job, names.lists_all, names.of_events)
 
 
 def _in_event(use: DatasetUse, forms: Mapping[Name, Name]) -> DatasetUse:
-    """Return a dataset by the name that it has in an event."""
+    """Return a dataset with the names that rules with conditions give it in an event."""
     return structs.replace(
         use,
         name=forms.get(use.name, use.name),
@@ -366,7 +368,7 @@ def _in_event(use: DatasetUse, forms: Mapping[Name, Name]) -> DatasetUse:
 
 
 def _holds(contents: Contents, read: Callable[[str], object], content: Content) -> bool:
-    """Tell whether contents hold a facet as what it is: one that says nothing is equal as schema and as lineage."""
+    """Tell whether a facet is stored as its kind. An empty facet has the same hash as a schema and as lineage."""
     try:
         return content.content_hash in contents and read(content.content_hash) is not None
     except KeyError:
@@ -378,7 +380,7 @@ def _sent_job(sent: Sent) -> Name:
 
 
 def _versions(said: ReadShape, sent: Sequence[str | None]) -> dict[int, str]:
-    """Return the versions that one event says of the mentions of its shape."""
+    """Return the dataset versions of one event, by the index of the dataset in the shape."""
     return {at: text for at, place in enumerate(said.places) if (text := sent[place]) is not None}
 
 
@@ -388,7 +390,7 @@ def _run_of(run_id: str | None, namespace: str | None, name: str | None) -> str 
 
 
 def _key(sent: Sent, said: EventContent) -> str:
-    """Return the run's key; for declarations the layer that a newer one replaces."""
+    """Return the key of the run. For declarations, it is the key under which a newer one replaces an older one."""
     if said.kind == "RUN":
         return run_key(sent.run_id or "", _sent_job(sent))
     if said.kind == "JOB":
@@ -398,7 +400,7 @@ def _key(sent: Sent, said: EventContent) -> str:
 
 
 def _job_type(shape: EventShape) -> tuple[str | None, bool]:
-    """Return how a job processes, None where it does not say, and whether each event is a whole snapshot."""
+    """Return the processing type of a job, None without `jobType`, and whether each event is a complete snapshot."""
     if not any(facet.name == "jobType" for facet in shape.job_facets):
         return None, False
     processing = (shape.processing_type or "").upper()

@@ -1,4 +1,4 @@
-"""Rule 3, part of: a statement belongs to an application, that to a task, that to a DAG; how jobs fold into those."""
+"""Rules 3.2 to 3.4: the levels of jobs (statement, application, task, DAG), and how jobs fold into their ancestors."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 from headwater.lineage.names.dataset_name import Name
 
 Granularity = Literal["statement", "job", "application", "task", "dag"]
-"""From the finest to the coarsest."""
+"""The levels of jobs, from fine to coarse."""
 
 _LEVELS = get_args(Granularity)
 _SAID: dict[str, Granularity] = {
@@ -17,23 +17,23 @@ _SAID: dict[str, Granularity] = {
     "TASK": "task",
     "DAG": "dag",
 }
-"""By `jobType.jobType`, as Spark, dbt, Flink and Airflow say it."""
+"""The level of a job by the `jobType.jobType` that Spark, dbt, Flink and Airflow send."""
 
 _ABOVE: dict[Granularity, Granularity] = {
     "statement": "application", "job": "task", "application": "task", "task": "dag", "dag": "dag",
 }  # fmt: skip
 _HIGHEST = 32
-"""Ancestors that are looked at."""
+"""The maximum number of ancestors that are followed."""
 
 Fold = Callable[[Name], Name]
-"""From the key of a job to the key of the job that stands for it."""
+"""(key of a job) → key of the job that represents it"""
 
 
 class Started(NamedTuple):
-    """What is known of a job beside its lineage, by its newest run.
+    """The position of a job in the hierarchy, by its newest run.
 
-    kind: its `jobType.jobType`, empty where it says none; parent: the job of the run that it is part of; root: the
-    first of that chain where it is neither the parent nor the job itself.
+    kind: its `jobType.jobType`, empty without one; parent: the job of the parent run; root: the job of the root run,
+    None if that is the parent or the job itself.
     """
 
     kind: str = ""
@@ -42,21 +42,21 @@ class Started(NamedTuple):
 
 
 class Ancestor(NamedTuple):
-    """A job, or one that it is part of."""
+    """A job, or one of its ancestors, with its level."""
 
     job: Name
     level: Granularity
 
 
 def as_it_is(job: Name) -> Name:
-    """Fold nothing."""
+    """Return the job itself: no folding."""
     return job
 
 
 def ancestors(job: Name, started: Callable[[Name], Started]) -> list[Ancestor]:
-    """Return a job and what it is part of, the nearest first.
+    """Return a job and its ancestors, the nearest first.
 
-    What says nothing of itself is one level above what it started; a root that is known by its name alone is a DAG.
+    A job without a known type is one level above the job that it started. A root that no parent leads to is a DAG.
     """
     found = [Ancestor(job, _said(started(job)) or "statement")]
     root = None
@@ -72,7 +72,7 @@ def ancestors(job: Name, started: Callable[[Name], Started]) -> list[Ancestor]:
 
 
 def folding(granularity: Granularity, started: Callable[[Name], Started]) -> Fold:
-    """Return what folds jobs: into the nearest ancestor of a level, else into the highest that is below it."""
+    """Return the function that folds a job into its nearest ancestor of a level, else into the highest one below it."""
     asked = _LEVELS.index(granularity)
 
     @cache

@@ -1,4 +1,4 @@
-"""A run of many events in those that suffice, while every name in them means one dataset at any time."""
+"""Reduce the facts of a run with many events to those that decide, if each name in them always means one dataset."""
 
 from collections.abc import Hashable, Iterable
 
@@ -6,30 +6,29 @@ from headwater.lineage.runs.newest_first import Order
 from headwater.lineage.runs.run_facts import TERMINAL, EventContent, RunFacts
 
 MANY = 100
-"""Events of a run from which on it is kept so, and not read and folded anew with each batch."""
+"""The number of events from which on a run is stored in this form, so that a batch does not merge all of them."""
 
 
 class FewFacts(list[RunFacts]):
-    """Of a run of many events those that suffice; see `LongRun`."""
+    """The deciding facts of a run with many events; see `LongRun`."""
 
 
 class LongRun:
-    """The facts of one run, taken one by one.
+    """Selects the deciding facts of one run, one fact at a time.
 
-    Of events that say the same, the newest has the last word whatever came between; of the others their times alone
-    count, so the first, and those of least and greatest time, stand for all (rules 1 and 6). What adds up, or ends a
-    dataset or an attempt, is kept each time it was said: `lineage` facets, DROP, RENAME, START, COMPLETE.
+    Of events with equal content, the newest decides. Of the others only the times count. So the first and the last in
+    order (rule 1.3), and the earliest and the latest in time, represent all of them. Some events are all kept, because
+    they add up or end a dataset or an attempt: those with `lineage` facets, DROP, RENAME, START, or a terminal type.
     """
 
     def __init__(self, facts: Iterable[RunFacts]):
-        """Take the facts that there are."""
         self._ends: dict[Hashable, tuple[RunFacts, ...]] = {}
         self._each: dict[str, RunFacts] = {}
         for fact in facts:
             self.add(fact)
 
     def add(self, fact: RunFacts) -> None:
-        """Take one more; one that was taken before makes no difference."""
+        """Add a fact. Repeated facts make no difference."""
         if fact.type in _ATTEMPT or not _says_it_once(fact.content):
             self._each[fact.event_id] = fact
             return
@@ -41,13 +40,13 @@ class LongRun:
         )  # fmt: skip
 
     def facts(self) -> FewFacts:
-        """Return those that suffice, each once."""
+        """Return the deciding facts, each once."""
         ends = {fact.event_id: fact for found in self._ends.values() for fact in found}
         return FewFacts([*ends.values(), *self._each.values()])
 
 
 def _says_it_once(content: EventContent) -> bool:
-    """Tell whether saying it again says nothing more."""
+    """Tell whether a repetition of this content adds nothing."""
     uses = (*content.inputs, *content.outputs)
     return not content.declared and all(use.declared is None and use.lifecycle not in _ENDS for use in uses)
 

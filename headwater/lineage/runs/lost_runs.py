@@ -1,19 +1,18 @@
-"""Rule 1.9: batch runs that report no end are lost after a while, or ended with what they are part of."""
+"""Rule 1.9: batch runs without a terminal event become LOST after a time, or ENDED with their parent or root run."""
 
 from collections.abc import Iterable
 from datetime import timedelta
 
 LOST_AFTER = timedelta(hours=24)
-"""Silence behind a run's newest event (rule 1's order) that makes it lost."""
+"""The time after the newest event of a run (in the order of rule 1.3) after which the run is lost."""
 LOST_AFTER_US = LOST_AFTER // timedelta(microseconds=1)
 
 
 def lost_sql(last_us: str, now_us: str, table: str | None = None) -> str:
-    """Return the condition, for SQLite and Spark, over columns `state` and `processing` of a run.
+    """Return the SQL condition, for SQLite and Spark, that a run is lost. It uses its columns `state` and `processing`.
 
-    last_us, now_us: expressions in microseconds. table: qualifies both columns, for a query that joins tables which
-    also have a column of that name. Runs of STREAMING and SERVICE jobs have no end to wait for, and many
-    say nothing between beginning and end: silence proves nothing of them.
+    last_us, now_us: SQL expressions in microseconds. table: qualifies both columns if the query joins other tables.
+    Runs of STREAMING and SERVICE jobs are never lost, because many send no event between start and end.
     """
     silence = f"{last_us} < {now_us} - {LOST_AFTER_US}"
     of_run = f"{table}." if table else ""
@@ -21,16 +20,16 @@ def lost_sql(last_us: str, now_us: str, table: str | None = None) -> str:
 
 
 def is_lost(*, has_ended: bool, is_streaming: bool, last_us: int, now_us: int) -> bool:
-    """Tell the same of one run; times in microseconds."""
+    """Tell whether a run is lost; times in microseconds."""
     return not (has_ended or is_streaming) and last_us < now_us - LOST_AFTER_US
 
 
 ENDED = "ENDED"
-"""The state of a batch run that reports no end although its parent or its root run ended: it ended with them."""
+"""The state of a batch run without a terminal event whose parent or root run has ended."""
 
 
 def ended_sql(run: str, above: str) -> str:
-    """Return the condition, for SQLite and Spark, that a run ended with a run that is its parent or its root.
+    """Return the SQL condition, for SQLite and Spark, that a run ended with its parent or its root run.
 
     run, above: names of tables with the columns `ended_us`, and `time_us` of the newest event.
     """
@@ -38,5 +37,5 @@ def ended_sql(run: str, above: str) -> str:
 
 
 def has_ended(*, is_open: bool, is_streaming: bool, last_us: int, ends_us: Iterable[int | None]) -> bool:
-    """Tell the same of one run; ends_us: of its parent and its root run."""
+    """Tell whether a run ended with its parent or its root run, whose ends are in `ends_us`; times in microseconds."""
     return is_open and not is_streaming and any(end_us is not None and end_us >= last_us for end_us in ends_us)

@@ -1,4 +1,4 @@
-"""A store in memory: for a moment in the past, for two files side by side, for tests."""
+"""A store in memory: for questions about the past, for comparing two files, and for tests."""
 
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -16,10 +16,9 @@ from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class MemoryStore:
-    """Everything in dictionaries; see `derivation.Store`."""
+    """Stores everything in dictionaries; see `derivation.Store`."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
         self.runs: dict[str, Run] = {}
         self.candidates: dict[JobOutput, dict[str, Candidate[OutputLineage]]] = defaultdict(dict)
         self._facts: dict[str, dict[str, RunFacts]] = defaultdict(dict)
@@ -32,7 +31,7 @@ class MemoryStore:
         self._nominal = NominalTimes(lambda key: [*self._facts.get(key, {}).values()])
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep facts; returns those that are new."""
+        """Store facts, and return those that are new."""
         fresh = []
         for fact in facts:
             known = self._facts[fact.run_key]
@@ -45,15 +44,15 @@ class MemoryStore:
         return fresh
 
     def dated_anew(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        """Return the runs of earlier batches whose period (rule 6.1) the last `add` may have changed."""
         return self._nominal.dated_anew() & self.runs.keys()
 
     def nominal(self, run_key: str) -> int | None:
-        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
         return self._nominal.of(run_key)
 
     def new_parts(self) -> Set[Name]:
-        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        """Return the names of datasets whose parts were mentioned for the first time in the last `add`."""
         return self._new_parts
 
     def is_parted(self, name: Name) -> bool:
@@ -65,15 +64,15 @@ class MemoryStore:
         return {key: list(self._facts[key].values()) for key in run_keys}
 
     def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the same: it is read once."""
+        """Return the same as `facts`: this store keeps all facts of a run."""
         return self.facts(run_keys)
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
-        """Return the runs that use one of these names at such a time, and what is declared."""
+        """Return the keys of the runs that use one of these names in its span, and of declarations that use it."""
         return {key for span in spans for key in self._users.get(span.name, ()) if self._is_in(span, self.runs[key])}
 
     def names(self) -> Set[Name]:
-        """Return the names, as sent, that runs and declarations use."""
+        """Return all names, as sent, that runs and declarations use."""
         return self._users.keys()
 
     @staticmethod
@@ -81,11 +80,11 @@ class MemoryStore:
         return run.kind != "RUN" or (run.started_us <= span.until_us and run.last_us >= span.since_us)
 
     def lends(self, dataset: Name) -> bool:
-        """Tell whether a run took columns of this dataset from other runs."""
+        """Tell whether a run took columns of this dataset from schemas of other runs."""
         return dataset in self._lenders
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the job outputs where that made a difference."""
+        """Replace the derived lineage of these runs; returns the job outputs that changed."""
         return {job_output for one in derived for job_output in self._put(one)}
 
     def _put(self, derived: Derived) -> set[JobOutput]:
@@ -107,14 +106,14 @@ class MemoryStore:
         }
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
-        """Keep mentions of schemas."""
+        """Store mentions of schemas."""
         history = self._seen[name]
         for seen in uses:
             if history[bisect_left(history, seen) :][:1] != [seen]:
                 insort(history, seen)
 
     def keep_whole(self, names: Iterable[Name]) -> None:
-        """Do nothing: every mention is kept."""
+        """Do nothing: this store keeps every mention."""
 
     def newest_first(self, span: Span) -> Iterable[SeenSchema]:
         """Return the schemas mentioned under a name in a span of time, newest first."""

@@ -1,4 +1,4 @@
-"""Rule 1: the facts of a run, in any order and number, as one run."""
+"""Rule 1: merge the facts of a run, in any order and number, into one run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -23,13 +23,14 @@ from headwater.lineage.runs.run_facts import (
 )
 
 Declared = tuple[str, int]
-"""A `lineage` facet: its content hash, the time of its event."""
+"""A `lineage` facet: (content hash, time of its event in us)."""
 
 
 class ScriptDataset(NamedTuple):
     """A dataset of a run that has SQL.
 
-    schema: hash of what the run says of its columns; names: by which the run's events know it, symlinks too.
+    schema: hash of the columns that the run lists for it; names: all names that its events use for it, symlinks
+    included.
     """
 
     dataset: Name
@@ -40,7 +41,7 @@ class ScriptDataset(NamedTuple):
 
 
 class Script(NamedTuple):
-    """The SQL of a run: the hash of its facet, who sent it, and the datasets that it may be about."""
+    """The SQL of a run: the hash of its facet, the producer, and the datasets that it may use."""
 
     sql: str
     producer: str
@@ -48,11 +49,12 @@ class Script(NamedTuple):
 
 
 class RunDataset(Struct, gc=False):
-    """A dataset as a whole run mentions it; `lineage_us` is the time of the event that its lineage came with.
+    """A dataset of a run, merged from all its events.
 
-    replaced: (hash, time) of other lineage that events of the run report of it, which newer lineage replaces.
-    aliases: other names by which the run's events know it, symlinks included.
-    metadata: columns of metadata tables that the run reads under its name.
+    lineage_us: time of the event with its newest `columnLineage`.
+    replaced: (hash, time) of older `columnLineage` that newer events of the run replaced.
+    aliases: other names that the events of the run use for it, symlinks included.
+    metadata: columns of metadata tables that the run reads under its name (rule 11.4).
     """
 
     name: Name
@@ -71,23 +73,23 @@ class RunDataset(Struct, gc=False):
 
     @property
     def names(self) -> frozenset[Name]:
-        """All names by which the run's events know it."""
+        """All names that the events of the run use for it."""
         return self.aliases | {self.name.plain}
 
 
 class Run(Struct):
-    """A run as its events say together.
+    """A run, merged from all its events; times in microseconds since 1970-01-01 UTC.
 
-    started_us, last_us: of its first and its last event.
+    started_us, last_us: times of its first and its last event.
     state, ended_us: of its newest attempt; completed: some attempt of it is COMPLETE.
-    time_us: what it is ordered by: its end, or its newest event with lineage where it has no end to wait for.
+    time_us: the time of rule 6.1: its end, or its newest event with lineage if it is not a batch run.
     inputs, outputs, declared: by the events up to the end of its newest COMPLETE attempt, if there is one.
-    outputs: without those that it drops; drops: whether there are such.
-    declared: (hash, time) of the `lineage` facets of run and job, all that ever came.
-    newest: what orders runs of equal time.
-    script: its SQL, where an event leaves open what columns of an output are made of.
+    outputs: without those that it drops; drops: it drops some.
+    declared: (hash, time) of all `lineage` facets of run and job.
+    newest: orders runs of equal time.
+    script: its SQL, if an event leaves open where columns of an output come from.
     write_signs: what its events show of how it writes; failed: its newest COMPLETE attempt has a FAIL, too.
-    job: in canonical form; sent_job: as its newest event names it, None where that is the same.
+    job: canonical name; sent_job: name in its newest event, None if that is the same.
     forms: names that mean other datasets in its events (rule 2.1).
     """
 
@@ -118,17 +120,17 @@ class Run(Struct):
 
     @property
     def speaker(self) -> Speaker:
-        """Whose mentions its own are."""
+        """The context in which the names in its events are resolved."""
         return Speaker(self.key, self.kind != "RUN", self.started_us, self.forms)
 
     @property
     def makes_edges(self) -> bool:
-        """Rule 6: batch runs once they are COMPLETE, others from their first event on; declarations always."""
+        """Rule 1.12: batch runs make edges once they are COMPLETE; other runs and declarations always do."""
         return self.kind != "RUN" or self.processing != "BATCH" or self.completed
 
 
 def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
-    """Merge the facts of one run, at least one; the order and repetition of facts make no difference."""
+    """Merge the facts of one run, at least one. Their order and repetition make no difference."""
     ordered = in_order(facts)
     newest, said = ordered[-1], [fact.content for fact in ordered]
     processing = newest_of(said, "processing") or "BATCH"
@@ -170,16 +172,17 @@ def fold(facts: Iterable[RunFacts], naming: Naming) -> Run:
 
 
 def later_attempts(facts: Iterable[RunFacts]) -> Sequence[RunFacts]:
-    """Return the events of a batch run behind its newest COMPLETE attempt; none where no attempt is COMPLETE."""
+    """Return the events of a batch run after its newest COMPLETE attempt; empty if no attempt is COMPLETE."""
     ordered, processing = _ordered(facts)
     counted = _counted(ordered, processing)
     return ordered[len(counted.facts) :] if counted.completed else ()
 
 
 class _Counted(NamedTuple):
-    """The events of a run that report what it reads and writes.
+    """The events of a run that decide what it reads and writes (rule 1.8).
 
-    completed: the end of its newest COMPLETE attempt, failed: that has a FAIL, too; end: of its newest attempt.
+    completed: the end of its newest COMPLETE attempt; failed: that attempt has a FAIL, too.
+    end: the end of its newest attempt.
     """
 
     facts: Sequence[RunFacts]
@@ -189,7 +192,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(ordered: Sequence[RunFacts], processing: str) -> _Counted:
-    """Leave out the attempts of a batch run behind its newest COMPLETE one: they take nothing of it back."""
+    """Leave out the attempts of a batch run after its newest COMPLETE one, which take nothing back."""
     is_batch = ordered[-1].kind == "RUN" and processing == "BATCH"
     attempts = attempts_of(ordered) if is_batch else [ordered]
     ends = [end_of(attempt) for attempt in attempts]
@@ -207,7 +210,7 @@ def _script(
     inputs: Mapping[Name, RunDataset],
     outputs: Mapping[Name, RunDataset],
 ) -> Script | None:
-    """Return the SQL of a run, with the datasets that it may be about and what its events call these."""
+    """Return the SQL of a run, with the datasets that it may use and their names in the events."""
     sql = newest_of([fact.content for fact in ordered], "sql")
     content = ordered[-1].content
     if not sql or not outputs or content.kind != "RUN" or is_statement_half(content.job):
@@ -238,7 +241,7 @@ def _schema(name: Name, datasets: Mapping[Name, RunDataset]) -> str | None:
 
 
 def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
-    """Return what a run drops and renames by the names as sent, oldest first; nothing unless it is COMPLETE."""
+    """Return what a run drops and renames, by names as sent, oldest first; empty unless it is COMPLETE."""
     found: list[tuple[Any, Change]] = []
     counted = _counted(*_ordered(facts))
     for fact in counted.facts if counted.completed else ():
@@ -251,9 +254,9 @@ def sent_changes(facts: Iterable[RunFacts]) -> list[Change]:
 
 
 def sent_writes(facts: Iterable[RunFacts]) -> Iterator[tuple[int, Name]]:
-    """Yield (time, name as sent) of the outputs of a run, other than those it drops last, or renames.
+    """Yield (time, name as sent) of the outputs of a run, without those that it finally drops, or renames.
 
-    A run or attempt that did not complete may have written them, too.
+    A run or attempt that did not complete counts as well, because it may have written them.
     """
     ordered, processing = _ordered(facts)
     if ordered[-1].kind == "RUN":
@@ -273,21 +276,24 @@ def _sent_writes(facts: Sequence[RunFacts], processing: str, *, completed: bool)
 
 
 def _ordered(facts: Iterable[RunFacts]) -> tuple[list[RunFacts], str]:
-    """Return the facts of a run in order, and how it processes."""
+    """Return the facts of a run in order, and its processing type."""
     ordered = in_order(facts)
     return ordered, newest_of([fact.content for fact in ordered], "processing") or "BATCH"
 
 
 def in_order(facts: Iterable[RunFacts]) -> list[RunFacts]:
-    """Return what counts of the facts of one run, each once, the newest last."""
+    """Return the deciding facts of one run, each once, the newest last.
+
+    All events of a run count, the newest JobEvent, and the newest value of each facet of DatasetEvents (rule 6.5).
+    """
     ordered = sorted({fact.event_id: fact for fact in facts}.values(), key=attrgetter("order"))
     if ordered[-1].kind == "DATASET":
         return [_with_facets(ordered)]
-    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # a JobEvent replaces the one before
+    return ordered if ordered[-1].kind == "RUN" else ordered[-1:]  # the newest JobEvent replaces all older ones
 
 
 def _with_facets(ordered: Sequence[RunFacts]) -> RunFacts:
-    """Return the newest of some DatasetEvents with the newest value of each facet that lineage needs."""
+    """Return the newest of several DatasetEvents, with the newest value of each facet that lineage uses."""
     newest, uses = ordered[-1], [use for fact in ordered for use in fact.content.outputs]
     if len(ordered) == 1 or not newest.content.outputs:
         return newest
@@ -300,7 +306,7 @@ def _with_facets(ordered: Sequence[RunFacts]) -> RunFacts:
 
 
 def _speaking(ordered: Sequence[RunFacts], processing: str) -> Sequence[RunFacts]:
-    """Return the events that say what a run reads and writes."""
+    """Return the events that describe what a run reads and writes (rule 1.11)."""
     return _snapshot(ordered) if processing != "BATCH" and any(fact.content.snapshot for fact in ordered) else ordered
 
 
@@ -316,7 +322,10 @@ def _carries(fact: RunFacts) -> bool:
 
 
 def _snapshot(ordered: Sequence[RunFacts]) -> Sequence[RunFacts]:
-    """Return the one event that says all: the newest with lineage, else with inputs and outputs, else with either."""
+    """Return the one event that describes a run with complete snapshots (rule 1.11).
+
+    It is the newest event with lineage, else with inputs and outputs, else with either.
+    """
     whole, part = (lambda fact: bool(fact.inputs and fact.outputs)), (lambda fact: bool(fact.inputs or fact.outputs))
     for says in (_carries, whole, part):
         found = [fact for fact in ordered if says(fact)]
@@ -342,14 +351,14 @@ def _declared(ordered: Sequence[RunFacts]) -> tuple[Declared, ...]:
 
 
 def _accumulated(before: tuple[Declared, ...], content_hash: str, time_us: int) -> tuple[Declared, ...]:
-    """Add up `lineage` facets of one entity; a deletion ends what was said before."""
+    """Add a `lineage` facet of one entity to those before it; a deletion removes them."""
     if content_hash == DELETED:
         return ()
     return before if (content_hash, time_us) in before else (*before, (content_hash, time_us))
 
 
 Meant = tuple[Name, DatasetUse, int]
-"""The dataset that a mention means, and the time of its event (us)."""
+"""(dataset that a mention means, mention, time of its event in us)"""
 
 
 def _inputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
@@ -359,7 +368,7 @@ def _inputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterat
 
 
 def _outputs(ordered: Sequence[RunFacts], who: Speaker, naming: Naming) -> Iterator[Meant]:
-    """Yield the outputs; whatever is said of what is dropped last is about what the DROP ends."""
+    """Yield the outputs. If the last report of an output is DROP, all its mentions mean the dropped generation."""
     told = [(naming.bound(each.name, fact.time_us), each, fact.time_us) for fact in ordered for each in fact.outputs]
     lifecycles = {location: each.lifecycle for location, each, _ in told if each.lifecycle}
     for location, each, time_us in told:
@@ -379,11 +388,11 @@ def _datasets(meant: Iterable[Meant]) -> dict[Name, RunDataset]:
 
 
 def _add(dataset: RunDataset, use: DatasetUse, time_us: int) -> None:
-    """Let a facet's newest value win; facts come in order."""
+    """Update a dataset by a newer mention; the newest value of each facet counts."""
     if use.schema is not None:
         dataset.schema = use.schema
     if use.lineage is not None:
-        if dataset.lineage and dataset.lineage != use.lineage:  # neither None nor `DELETED`, which is empty
+        if dataset.lineage and dataset.lineage != use.lineage:  # true for neither None nor `DELETED`, which is empty
             dataset.replaced = (*dataset.replaced, (dataset.lineage, dataset.lineage_us))
         dataset.lineage, dataset.lineage_us = use.lineage, time_us
     if use.declared is not None:

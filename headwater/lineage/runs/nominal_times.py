@@ -1,4 +1,4 @@
-"""Rule 6.1: the nominal time of a run, or that of a run above it."""
+"""Rule 6.1: the nominal time of a run, its own or that of a run above it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,19 +8,19 @@ from headwater.lineage.runs.run_facts import RunFacts
 
 
 class Above:
-    """The parent and the root of each run, by all that is known of its events."""
+    """The parent and the root of each run, by all events stored so far."""
 
     def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
-        """facts_of: returns all events of a run, none of one that sent none."""
+        """facts_of: returns all events of a run, an empty list for a run that sent none."""
         self._facts_of = facts_of
         self._known: dict[str, tuple[str | None, str | None]] = {}
 
     def forget(self) -> None:
-        """Forget what was known before more events came."""
+        """Clear the cache before new events count."""
         self._known.clear()
 
     def of(self, run_key: str) -> Iterator[str]:
-        """Yield the run itself, the runs above it from the nearest on, and at last its root."""
+        """Yield the run itself, its parents from the nearest on, and then its root."""
         key: str | None = run_key
         seen: dict[str, None] = {}
         while key is not None and key not in seen:
@@ -40,17 +40,17 @@ class Above:
 
 
 class NominalTimes:
-    """Nominal times of runs in memory, and which runs are directly below which."""
+    """The nominal times of runs in memory, and the parents of runs."""
 
     def __init__(self, facts_of: Callable[[str], Sequence[RunFacts]]):
-        """facts_of: as of `Above`."""
+        """facts_of: as for `Above`."""
         self._above = Above(facts_of)
         self._times: dict[str, int] = {}
         self._below: dict[str, set[str]] = defaultdict(set)
         self._changed: set[str] = set()
 
     def add(self, facts: Sequence[RunFacts]) -> None:
-        """Take new events, which are among those of `facts_of` by now."""
+        """Add new events. `facts_of` must already return them."""
         self._above.forget()
         self._changed.clear()
         for fact in facts:
@@ -65,18 +65,18 @@ class NominalTimes:
             self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
 
     def of(self, run_key: str) -> int | None:
-        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        """Return the nominal time (us) of a run, else of its nearest parent that has one, else of its root."""
         if not self._times:
             return None
         return next((self._times[key] for key in self._above.of(run_key) if key in self._times), None)
 
     def dated_anew(self) -> set[str]:
-        """Return the runs below those whose nominal time or parent the last `add` may have changed."""
+        """Return all runs below those whose nominal time or parent the last `add` may have changed."""
         return everything_below(self._changed, lambda keys: (each for key in keys for each in self._below.get(key, ())))
 
 
 def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
-    """Return the nominal time of each run that has one: the latest in its events."""
+    """Return the nominal time (us) of each run that has one, the latest in its events."""
     found: dict[str, int] = {}
     for fact in facts:
         if fact.nominal_us is not None:
@@ -85,7 +85,7 @@ def latest(facts: Iterable[RunFacts]) -> Mapping[str, int]:
 
 
 def everything_below(keys: Iterable[str], below: Callable[[Iterable[str]], Iterable[str]]) -> set[str]:
-    """Return the runs below some runs; below: returns those directly below any of some runs."""
+    """Return all runs below some runs; below: returns those directly below any of some runs."""
     found: set[str] = set()
     front = set(keys)
     while front:

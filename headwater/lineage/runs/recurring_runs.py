@@ -1,7 +1,7 @@
-"""What runs of one job say again and again, worked out once.
+"""A cache for runs of a job that report the same again.
 
-The key is what the events of a run say, in their order; where no name in it ever means something else, nothing is
-decoded, folded or derived.
+Its key is the content of the events of a run, in order. If each name in them always means one dataset, a cached run is
+neither decoded nor merged nor derived again.
 """
 
 from collections import defaultdict
@@ -23,11 +23,11 @@ from headwater.lineage.runs.weighed import Weighed
 
 _KEEP = 20_000
 _EVENTS = 16
-"""Events of a run up to which it is looked up whole: a stream that sends a thousand updates never recurs."""
+"""The maximum number of events of a cached run. A stream that sends a thousand updates never recurs."""
 
 
 class RecurringCandidate(NamedTuple):
-    """A `Candidate` without what differs from run to run."""
+    """A `Candidate` without the fields that differ from run to run."""
 
     job_output: JobOutput
     weight: int
@@ -37,9 +37,9 @@ class RecurringCandidate(NamedTuple):
 
 
 class RunShape(Struct, eq=False):
-    """What runs come to whose events say the same.
+    """The result of deriving a run, shared by all runs whose events have the same content.
 
-    run: the first of them, its datasets of no version; ended: place of the event that ends it, -1 where none does.
+    run: the first of these runs, its datasets without versions; ended: index of its terminal event, -1 without one.
     """
 
     run: Run
@@ -49,10 +49,11 @@ class RunShape(Struct, eq=False):
 
 
 class ContentTraits(Struct, eq=False):
-    """What follows from an event's content alone.
+    """The properties of an event that follow from its content alone.
 
-    number: stands for it; used: names in it, also those in lineage facets; written: names of what it writes; links: it
-    has symlinks; tagged: it has tags facets; changes: it may drop or rename; spellings: `sent_spellings`.
+    number: identifies the content; used: all names in it, those in lineage facets included; written: names of its
+    outputs.
+    links: it has symlinks; tagged: it has tags facets; changes: it may drop or rename; spellings: see `sent_spellings`.
     """
 
     number: int
@@ -65,10 +66,9 @@ class ContentTraits(Struct, eq=False):
 
 
 class ShapeMemo:
-    """Remembers runs by what their events say; `lookups` and `hits` count those that were asked for and known."""
+    """Caches derived runs by the content of their events. `lookups` and `hits` count its use."""
 
     def __init__(self, contents: Contents, naming: Naming):
-        """Remember nothing yet."""
         self._contents = contents
         self._naming = naming
         self._known_contents: dict[EventContent, ContentTraits] = {}
@@ -79,7 +79,7 @@ class ShapeMemo:
         self.lookups = self.hits = 0
 
     def traits(self, fact: RunFacts) -> ContentTraits:
-        """Return what follows from what an event says."""
+        """Return the properties of the content of an event."""
         found = self._known_contents.get(fact.content)
         if found is None:
             if len(self._known_contents) > _KEEP:
@@ -89,9 +89,9 @@ class ShapeMemo:
         return found
 
     def key(self, ordered: Sequence[RunFacts]) -> tuple[int, ...] | None:
-        """Return what makes two runs alike: which of their events ends them, what these say in order.
+        """Return the cache key of a run: the index of its terminal event, and the content of its events in order.
 
-        None for what is declared, for a run of several attempts, and for one of too many events.
+        The key is None for declarations, for runs of several attempts, and for runs of too many events.
         """
         if len(ordered) > _EVENTS or ordered[-1].kind != "RUN":
             return None
@@ -102,7 +102,7 @@ class ShapeMemo:
         return (_place(ordered, end), *[self.traits(fact).number for fact in ordered])
 
     def find(self, key: Hashable) -> RunShape | None:
-        """Return what runs of a key come to; None is the key of none."""
+        """Return the cached result for a key, None without one."""
         found = self._shapes.get(key)
         self.lookups += 1
         self.hits += found is not None
@@ -117,11 +117,11 @@ class ShapeMemo:
         *,
         borrows: bool,
     ) -> RunShape:
-        """Return what a run comes to.
+        """Return the result of deriving a run, and cache it if it can recur.
 
-        It is remembered unless its names mean different things in time, it `borrows` columns from another run's schema,
-        lines count by when they came (`lineage` facets, lineage that was replaced), or its last event says all
-        (streams): such runs hardly recur.
+        It is not cached if its names mean different datasets at different times, if it borrows columns from the schemas
+        of other runs, if lines count by their time (`lineage` facets, replaced lineage), or if the run is not a batch
+        run.
         """
         used = frozenset[Name]().union(*(self.traits(fact).used for fact in facts))
         plain = replace(run, inputs=_of_no_version(run.inputs), outputs=_of_no_version(run.outputs))
@@ -141,7 +141,7 @@ class ShapeMemo:
             self._users[name].add(key)
 
     def forget(self, names: Iterable[Name]) -> None:
-        """Forget the runs that use these names: they, or the columns behind them, mean something else."""
+        """Remove the runs that use these names, because the names or the columns of their datasets have changed."""
         for name in names:
             for key in self._users.pop(name, ()):
                 self._shapes.pop(key, None)
@@ -166,7 +166,7 @@ class ShapeMemo:
         return ContentTraits(self._count, frozenset(used), written, links, tagged, changes, spellings)
 
     def _in_facet(self, content_hash: str | None) -> frozenset[Name]:
-        """Return the names in a lineage facet."""
+        """Return the names of datasets in a lineage facet."""
         if content_hash is None or content_hash in NO_COLUMN_LINEAGE:
             return frozenset()
         found = self._facets.get(content_hash)

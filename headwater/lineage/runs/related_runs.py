@@ -1,4 +1,4 @@
-"""What runs report that belong to a run: those below it in the chain of parents, those of its execution (rule 4)."""
+"""Rule 4.7: what other runs report that can explain a run: those below it, and those of its execution."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,10 @@ from headwater.lineage.runs.merged_run import Run
 
 
 class RelatedRunsInMemory:
-    """See `edge_sets.RelatedRuns`; made of all runs at once."""
+    """Implements `edge_sets.RelatedRuns` for a list of all runs."""
 
     def __init__(self, runs: Iterable[Run], candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]]):
-        """Take every run, and what it says."""
+        """candidates: the derived lineage of all runs."""
         self._children: dict[str, list[str]] = defaultdict(list)
         self._executions: dict[str, list[str]] = defaultdict(list)
         self._reports: dict[str, list[OutputLineage]] = defaultdict(list)
@@ -47,7 +47,7 @@ class RelatedRunsInMemory:
 
 
 def reported(contents: Iterable[OutputLineage]) -> Reported:
-    """Return what contributions with column lineage report together."""
+    """Return the datasets that this column lineage covers, and the outputs that it leads to."""
     covered: set[Name] = set()
     carried: set[Name] = set()
     for lineage in contents:

@@ -1,4 +1,4 @@
-"""The facts of one run to what it says; what runs say again is worked out once."""
+"""Derive the lineage of one run from its facts. Runs that report the same again come from a cache."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
@@ -26,10 +26,11 @@ Said = Mapping[JobOutput, Candidate[OutputLineage]]
 
 
 class Derived(NamedTuple):
-    """What follows from the facts of one run; used: names as sent, for datasets or in lineage facets.
+    """The result of deriving one run.
 
-    alike: the same object for runs that say the same of the same datasets, but for their versions. lenders: datasets
-    whose columns it takes from other runs; another schema of these, at its time, may change what it says.
+    used: names as sent, for datasets or in lineage facets.
+    alike: the same object for runs that report the same about the same datasets, except for versions.
+    lenders: datasets whose columns it takes from other runs. Another schema of these at its time may change the result.
     """
 
     run: Run
@@ -40,16 +41,18 @@ class Derived(NamedTuple):
 
 
 class RunDerivation:
-    """Derives runs one at a time; shapes: what it remembers, to be told when names or columns mean something else."""
+    """Derives runs one at a time.
+
+    shapes: its cache. Callers must remove entries whose names or columns have changed their meaning.
+    """
 
     def __init__(self, rules: EdgeRules):
-        """Remember nothing yet."""
         self.shapes = ShapeMemo(rules.contents, rules.naming)
         self._lenders: set[Name] = set()
         self._rules = rules._replace(schema_at=partial(self._lent, rules.schema_at))
 
     def derive(self, facts: Sequence[RunFacts], nominal_us: int | None = None) -> Derived:
-        """Take all facts of a run, at least one; nominal_us: its nominal time, or that of a run above it."""
+        """Derive a run from all its facts, at least one; nominal_us: its nominal time, or that of a run above it."""
         ordered = in_order(facts)
         key = self.shapes.key(ordered)
         shape = self.shapes.find(key)
@@ -61,7 +64,7 @@ class RunDerivation:
             self._lenders.clear()
             run = fold(facts, self._rules.naming)
             candidates = _recurring(run, self._rules)
-            if events := later_attempts(facts):  # then it is no run that recurs
+            if events := later_attempts(facts):  # such a run is not cached
                 attempt = fold(events, self._rules.naming)
                 later = _said(attempt, _recurring(attempt, self._rules), nominal_us)
             shape = self.shapes.keep(key, facts, run, candidates, borrows=bool(self._lenders))
@@ -69,12 +72,12 @@ class RunDerivation:
         return Derived(run, {**_said(run, shape.candidates, nominal_us), **later}, shape.used, shape, lenders)
 
     def _lent(self, schema_at: SchemaAt, dataset: Name, time_us: int) -> str | None:
-        """Answer by the rules, and note whose schema was asked for."""
+        """Return the schema by the rules, and record its dataset as a lender."""
         self._lenders.add(dataset)
         return schema_at(dataset, time_us)
 
     def _like(self, shape: RunShape, ordered: Sequence[RunFacts]) -> Run:
-        """Return what `fold` returns of a batch run whose events say what those of another said."""
+        """Return what `fold` returns for a batch run whose events have the same content as those of a cached run."""
         newest, times = ordered[-1], [fact.time_us for fact in ordered]
         end = ordered[shape.ended] if shape.ended >= 0 else None
         return replace(
@@ -94,7 +97,7 @@ class RunDerivation:
     def _dated(
         self, datasets: dict[Name, RunDataset], uses: Iterable[tuple[RunFacts, DatasetUse]]
     ) -> dict[Name, RunDataset]:
-        """Say of datasets which versions they are, and when their lineage came."""
+        """Set the versions of datasets and the times of their lineage."""
         told = [(fact, each) for fact, each in uses if each.lineage is not None or each.version]
         found = dict(datasets) if told else datasets
         for fact, each in told:
@@ -106,7 +109,7 @@ class RunDerivation:
 
 
 def job_output_of(run: Run, found: OutputLineage) -> JobOutput:
-    """Return where what a run says counts: with its job, or in the layer of what is declared."""
+    """Return the job output of a run: with its job, or for a DatasetEvent with its producer."""
     if run.kind == "RUN":
         return JobOutput(ATTEMPTED if found.attempt else "observed", run.job_key, found.output)
     return JobOutput("declared", run.job_key if run.kind == "JOB" else Name("", run.producer), found.output)
@@ -122,7 +125,7 @@ def _said(run: Run, candidates: Iterable[RecurringCandidate], nominal_us: int | 
 
 
 def recurring_candidate(run: Run, found: OutputLineage) -> RecurringCandidate:
-    """Return what a run says of one of its outputs, without what differs from run to run."""
+    """Return what a run reports about one of its outputs, without the fields that differ from run to run."""
     return RecurringCandidate(
         job_output_of(run, found), weight_of(found), found.rows_confirmed, _write_kind(run, found), found
     )
@@ -157,7 +160,7 @@ def _candidate(run: Run, candidate: RecurringCandidate, nominal_us: int | None) 
 
 
 def weight_of(found: OutputLineage) -> int:
-    """Return how much a run says of an output: see `Candidate`."""
+    """Return how much a run reports about an output; see `Candidate.weight`."""
     if found.attempt:
         return OPAQUE
     if found.carries:

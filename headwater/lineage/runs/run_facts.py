@@ -1,4 +1,4 @@
-"""What one event adds to what is known: a run is the set of its facts, so order and repetition make no difference."""
+"""The facts of one event. A run is the set of its facts, so their order and repetition make no difference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,20 +11,20 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import Order
 
 DELETED = ""
-"""Stands for a facet that was removed by `_deleted`."""
+"""Stands for a facet that `_deleted` removed."""
 
 NO_COLUMN_LINEAGE = frozenset({None, DELETED})
 
 
 class Symlink(NamedTuple):
-    """Another name of a dataset; `location` where it is the dataset's physical place."""
+    """Another name of a dataset; `location`: it is the physical location of the dataset (type LOCATION)."""
 
     name: Name
     location: bool
 
 
 class Tag(NamedTuple):
-    """A tag on a dataset, or on one of its columns."""
+    """A tag of a dataset, or of one of its columns."""
 
     column: str | None
     key: str
@@ -34,15 +34,15 @@ class Tag(NamedTuple):
 class DatasetUse(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
     """A dataset in one event.
 
-    schema, lineage: content hashes, None where the facet is absent or (lineage) holds no edge, `DELETED` where removed.
-    declared: hash of its own `lineage` facet.
-    tags: None where there is no tags facet.
+    schema, lineage: content hashes; None without the facet or (lineage) without an edge, `DELETED` if it was removed.
+    declared: hash of the `lineage` facet of the dataset.
+    tags: None without a tags facet.
     previous: the name before a RENAME, in canonical form.
     rows_confirmed: output statistics or a version prove that rows were written.
-    version: what its producer calls this state of the dataset.
+    version: the producer's version of the state of the dataset.
     is_part: the rules for names removed a folder or pattern from the name, or the output has a `subset` facet.
-    filters: of an input, the columns by which a `subset` facet or the folders of its name select rows.
-    metadata: of an input that is a metadata table under the name of its table, the columns that it lists.
+    filters: columns of an input by which a `subset` facet or the folders of its name select rows (rule 4.11).
+    metadata: columns of an input that is a metadata table under the name of its table (rule 11.4).
     """
 
     name: Name
@@ -65,15 +65,16 @@ Forms = tuple[tuple[Name, Name], ...]
 
 
 class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=True):
-    """What an event says, but for when, by which run and of which versions: a job that recurs says it a million times.
+    """The part of an event that recurs: all that the rules use, except times, run, parent and versions.
 
-    processing: BATCH, STREAMING or SERVICE; None where the event does not say.
+    processing: BATCH, STREAMING or SERVICE; None if the event does not report it.
     inputs, outputs: without versions.
-    declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as written.
-    sql: hash of the job's `sql` facet, None without one, `DELETED` where it was removed.
+    declared: (`run` or `job`, hash of its `lineage` facet); leads_to: the datasets that these name as targets.
+    sql: hash of the job's `sql` facet, None without one, `DELETED` if it was removed.
     write_signs: what SQL, properties and facets show of how the run writes (`write_kinds`), sorted.
-    job: in canonical form (rule 3); sent_job: as sent, None where that is the same.
-    forms: names that mean another dataset in this event (rule 2.1), each with that one's; inputs and outputs have it.
+    job: canonical name (rule 3); sent_job: name as sent, None if that is the same.
+    forms: (name, dataset) for each name that means another dataset in this event (rule 2.1). Inputs and outputs already
+    have the name of that dataset.
     """
 
     kind: str
@@ -94,13 +95,13 @@ class EventContent(Struct, frozen=True, gc=False, array_like=True, cache_hash=Tr
 
 
 class RunFacts(Struct, frozen=True, gc=False, array_like=True):
-    """One event, as far as lineage asks; times are microseconds since 1970-01-01 UTC.
+    """All that the rules use of one event; times in microseconds since 1970-01-01 UTC.
 
-    order: its place among the events of one run, and wherever the newest is wanted.
-    run_key: of the run; of a declaration (JobEvent, DatasetEvent) the key of its layer.
+    order: sort key of the event (rule 1.3).
+    run_key: key of the run, or the key that successive declarations (JobEvent, DatasetEvent) share.
     execution: root run of its `parent` facet, else the parent; None without that facet.
-    parent: the parent run itself, likewise.
-    versions: of datasets, by their place among inputs, then outputs.
+    parent: the parent run; None without that facet.
+    versions: dataset versions, by index in the list of inputs followed by outputs.
     nominal_us: end of its `nominalTime`, else its start.
     """
 
@@ -115,12 +116,12 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def event_id(self) -> str:
-        """Which event it is."""
+        """The id of the event."""
         return self.order.event_id
 
     @property
     def time_us(self) -> int:
-        """When the event happened."""
+        """The time of the event (rule 1.1)."""
         return self.order.time_us
 
     @property
@@ -130,27 +131,27 @@ class RunFacts(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def type(self) -> str:
-        """START, COMPLETE …; OTHER where the event has none."""
+        """START, COMPLETE and so on; OTHER if the event has no type."""
         return self.content.type
 
     @property
     def inputs(self) -> Sequence[DatasetUse]:
-        """What it reads, versions included."""
+        """The datasets that it reads, with versions."""
         return _of_version(self.content.inputs, self.versions, 0)
 
     @property
     def outputs(self) -> Sequence[DatasetUse]:
-        """What it writes, versions included."""
+        """The datasets that it writes, with versions."""
         return _of_version(self.content.outputs, self.versions, len(self.content.inputs))
 
 
 def without_sql(facts: Iterable[RunFacts]) -> list[RunFacts]:
-    """Return facts as if no job had sent its SQL."""
+    """Return facts without the SQL of jobs."""
     return [replace(fact, content=replace(fact.content, sql=None)) if fact.content.sql else fact for fact in facts]
 
 
 def names_of_parts(facts: Iterable[RunFacts]) -> set[Name]:
-    """Return the names, as sent, of datasets of which an event mentions a part, or writes partitions."""
+    """Return the names, as sent, of datasets whose parts an event mentions, or whose partitions it writes."""
     found: set[Name] = set()
     for fact in facts:
         found.update(use.name for use in (*fact.inputs, *fact.outputs) if use.is_part)
@@ -166,19 +167,19 @@ def _of_version(uses: Sequence[DatasetUse], versions: Mapping[int, str], first: 
 
 
 def end_of(facts: Iterable[RunFacts]) -> RunFacts | None:
-    """Rule 1: the newest terminal event of a run; at one instant FAIL before ABORT before COMPLETE."""
+    """Return the newest terminal event, None without one. At the same instant, FAIL ranks before ABORT (rule 1.9)."""
     ends = [fact for fact in facts if fact.type in TERMINAL]
     return max(ends, key=lambda fact: (*fact.order[:2], TERMINAL.index(fact.type)), default=None)
 
 
 def attempts_of(ordered: Sequence[RunFacts]) -> list[Sequence[RunFacts]]:
-    """Rule 1: split the events of a run, oldest first, where a START is later than an end before it."""
+    """Split the events of a run, oldest first, into attempts (rule 1.8)."""
     begins = [0, *later_begins((fact.type, fact.time_us) for fact in ordered)]
     return [ordered[begin:end] for begin, end in zip(begins, [*begins[1:], len(ordered)], strict=True)]
 
 
 def later_begins(events: Iterable[tuple[str | None, int]]) -> list[int]:
-    """Return the places of the events with which later attempts of a run begin; events: type and time, in order."""
+    """Return the indexes of the events that begin the second and later attempts; events: (type, time), in order."""
     found, ended_us = list[int](), None
     for place, (kind, time_us) in enumerate(events):
         if kind == "START" and ended_us is not None and time_us > ended_us:
@@ -190,7 +191,7 @@ def later_begins(events: Iterable[tuple[str | None, int]]) -> list[int]:
 
 
 def duration_us(started_us: int | None, ended_us: int | None) -> int | None:
-    """Return how long a run took; None if it has not ended, or if none of its events is earlier than its end.
+    """Return the duration of a run; None if it has not ended, or if no event is earlier than its end (rule 1.13).
 
     Some producers send only the end, and a START from a clock that is ahead may come after it.
     """
@@ -198,4 +199,4 @@ def duration_us(started_us: int | None, ended_us: int | None) -> int | None:
 
 
 TERMINAL = ("COMPLETE", "ABORT", "FAIL")
-"""From the weakest to the strongest at one instant."""
+"""The terminal types, in ascending rank at the same instant."""

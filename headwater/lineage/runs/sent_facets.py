@@ -1,4 +1,4 @@
-"""The facets of one event as they were sent, each with what it is about and with what makes it the newest."""
+"""Read the facets of one event as sent, each with its entity and a key for its age."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -20,10 +20,10 @@ from headwater.lineage.runs.newest_first import order_of, order_text, placed
 Facets = dict[str, Raw]
 
 EventNames = Callable[[str, str], Canonical]
-"""Returns the form of dataset names in an event of a producer and of a job in a namespace (`NameRules.in_event`)."""
+"""(producer, namespace of the job) → function for the form of dataset names in such an event (`NameRules.in_event`)"""
 
 RUN_PLACE = 1
-"""Where the run stands among what an event is about: behind its job."""
+"""The position of the run among the entities of an event, after its job."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 
@@ -31,8 +31,8 @@ _members = msgspec.json.Decoder(dict[str, Raw])
 class SentFacet(NamedTuple):
     """A facet that is not null.
 
-    entity: run, job or dataset; name: of a run its key without a namespace, of a job the name people see, of a dataset
-    its canonical form; order: of texts of one entity and facet the greatest is the newest.
+    entity: run, job or dataset; order: a text that sorts by age (rule 1.3) among the same facet of the same entity.
+    name: the key of a run without a namespace, the name of a job that people see, or the canonical name of a dataset.
     """
 
     entity: str
@@ -44,12 +44,12 @@ class SentFacet(NamedTuple):
 
     @property
     def is_deleted(self) -> bool:
-        """Tell whether it takes back what older events said."""
+        """Tell whether it removes the older values of the facet."""
         return is_deleted(bytes(self.value))
 
 
 def read_stored(body: str) -> WireEvent:
-    """Take apart the body of one row of table `events`; raises InvalidEvent if it is no event."""
+    """Parse the body of a row of table `events`; raises InvalidEvent if it is not a valid event."""
     return read_wire_event(repair_surrogates(body.encode()))[0]
 
 
@@ -68,8 +68,8 @@ def sent_facets(
 ) -> Iterator[SentFacet]:
     """Yield the facets of an event.
 
-    names: the form of a dataset's name in an event (rule 2); jobs: the canonical name of a job (rule 3); of_runs: also
-    input and output facets of datasets, which concern one run, such as `subset`.
+    names: returns the form of dataset names in an event (rule 2); jobs: returns the canonical name of a job (rule 3).
+    of_runs: also yield input and output facets of datasets, which concern one run, such as `subset`.
     """
     sent_us, _ = parse_time(wire.eventTime)
     time_us = received_us if sent_us is None else sent_us
@@ -82,29 +82,29 @@ def sent_facets(
 
 
 def sent_datasets(wire: WireEvent) -> list[WireDataset]:
-    """Return the datasets of an event that have a name, inputs before outputs: in the order of `BodyReader`."""
+    """Return the datasets of an event that have a name, inputs before outputs, in the order of `BodyReader`."""
     declares = wire.run is UNSET and wire.job is UNSET
     raws = (*(wire.inputs or ()), *([wire.dataset] if declares else wire.outputs or ()))
     return [read[0] for raw in raws if (read := read_wire_dataset(bytes(raw)))]
 
 
 def run_facets(wire: WireEvent) -> Facets:
-    """Return the facets of an event's run by name; none where it has no run."""
+    """Return the facets of the run of an event by name, an empty mapping without a run."""
     return members(wire.run.facets) if wire.run is not UNSET else {}
 
 
 def members(raw: Raw | None) -> Facets:
-    """Return the facets of an object by name, undecoded; none for what is no object."""
+    """Return the undecoded facets of an object by name, an empty mapping if it is absent or null."""
     return _members.decode(raw) if raw and raw != NULL else {}
 
 
 def told_by_shape(
     kind: str, job: Name, order: str, shape: EventShape, canonical: Canonical, *, jobs: CanonicalJob
 ) -> Iterator[tuple[str, Name, str, Facet]]:
-    """Yield (entity, name, order, facet) of the job and the datasets of an event, in the order of `sent_facets`.
+    """Yield (entity, name, order, facet) for the job and the datasets of an event, in the order of `sent_facets`.
 
-    kind: of the event; order: its text; canonical: the form of a dataset's name in the event; jobs: the canonical name
-    of a job.
+    kind: that of the event; order: its text; canonical: returns the form of a dataset's name in the event.
+    jobs: returns the canonical name of a job.
     """
     place = 0
     if kind != "DATASET":
@@ -117,7 +117,7 @@ def told_by_shape(
 
 
 def job_of(wire: WireEvent, jobs: CanonicalJob) -> Name | None:
-    """Return the canonical name of the job of an event (rule 3); None for a DatasetEvent."""
+    """Return the canonical name of the job of an event (rule 3), None for a DatasetEvent."""
     if wire.job is UNSET:
         return None
     outputs = [read[0] for raw in wire.outputs or () if (read := read_wire_dataset(bytes(raw)))]
@@ -125,7 +125,7 @@ def job_of(wire: WireEvent, jobs: CanonicalJob) -> Name | None:
 
 
 def canonical_in(wire: WireEvent, names: EventNames, jobs: CanonicalJob) -> Canonical:
-    """Return the canonical form of dataset names in an event (rule 2.1)."""
+    """Return the function for the canonical form of dataset names in an event (rule 2.1)."""
     called = job_of(wire, jobs)
     return names(wire.producer, called.namespace if called else "")
 

@@ -1,6 +1,6 @@
-"""What is remembered by its size in edges: facets of two columns and of ten thousand are not the same to memory.
+"""A cache bounded by the number of edges in its values, because facets differ in size by a factor of thousands.
 
-The one way to remember what recurs and may be forgotten, where its keys are not texts of facets (`Memo`).
+All caches of recurring values use it, except those with texts of facets as keys (`Memo`).
 """
 
 from typing import TypeVar
@@ -9,19 +9,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MOST = 500_000
-"""Edges that one memory holds, about 50 MB."""
+"""The maximum number of edges in one cache, about 50 MB."""
 
 
 class Weighed(dict[K, V]):
-    """Remembers values until they weigh too much together, then begins anew."""
+    """A cache that is cleared when its values have too many edges in total."""
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         super().__init__()
         self._weight = 0
 
     def keep(self, key: K, value: V, edges: int) -> V:
-        """Remember a value of so many edges; returns it."""
+        """Store a value with this number of edges, and return it."""
         if self._weight > MOST:
             self.clear()
         self._weight += edges + 10
@@ -29,6 +28,6 @@ class Weighed(dict[K, V]):
         return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         super().clear()
         self._weight = 0

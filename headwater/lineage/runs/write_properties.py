@@ -1,4 +1,4 @@
-"""Read from the facets of a run how it writes, for which period, and which job it deletes."""
+"""Read from the facets of a run how it writes, its nominal time, and the job that it deletes."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,11 +19,11 @@ _WORDS = (_MODE, "materialized")
 _NOMINAL = "nominalTime"
 
 CHANGE_FACET = "headwater_change"
-"""The run facet of what people change through the API; it counts in runs of jobs of `CHANGE_NAMESPACE`."""
+"""The run facet for changes through the API. It counts only for jobs of `CHANGE_NAMESPACE`."""
 CHANGE_NAMESPACE = "headwater"
 
 READ_OF_RUNS = ("partitionOverwriteMode", "materialized", _NOMINAL, CHANGE_FACET, COMMITS)
-"""Facets of a run that this module reads contain one of these words."""
+"""Each run facet that this module reads contains at least one of these words."""
 
 _ANEW = ("table", "view")
 
@@ -41,7 +41,7 @@ _dated = json.Decoder(_Dated)
 
 
 def nominal_time(run_facets: str | None) -> int | None:
-    """Return the end, else the start, of `nominalTime` in the text of the facets of a run (us)."""
+    """Return the end, else the start, of the `nominalTime` of a run (us); run_facets: the text of its facets."""
     if not run_facets or _NOMINAL not in run_facets:
         return None
     try:
@@ -53,14 +53,14 @@ def nominal_time(run_facets: str | None) -> int | None:
 
 
 def properties_signs(run_facets: str | None) -> tuple[str, ...]:
-    """Return what the text of the facets of a run shows, sorted."""
+    """Return the write signs in the text of the facets of a run, sorted."""
     if not run_facets or not any(word in run_facets for word in _WORDS):
         return ()
     return _read(run_facets)
 
 
 def deletion_signs(run_facets: str | None) -> tuple[str, ...]:
-    """Return the sign of a run that deletes a job or a namespace (rule 6.11), from the text of its facets."""
+    """Return the write sign of a run that deletes a job or a namespace (rule 6.11), from the text of its facets."""
     if not run_facets or CHANGE_FACET not in run_facets:
         return ()
     facets = decode(run_facets.encode())

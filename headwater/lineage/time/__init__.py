@@ -1,1 +1,1 @@
-"""What counted when: validity of edges, and snapshots that questions ask."""
+"""Which lineage counts at a time: the validity of edges, and the snapshots that answer questions."""

@@ -1,4 +1,4 @@
-"""Which lineage a question looks at, and what it then sees."""
+"""The lineage that a question asks about: its time, view and origins."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,10 +10,11 @@ from headwater.lineage.time.snapshot import Snapshot, Window
 
 
 class AsOf(NamedTuple):
-    """Which lineage a question means; microseconds, None: no limit.
+    """The lineage that a question asks about; times in microseconds, None for no limit.
 
-    every: also what counts no more (`view=all`); newest: no earlier executions (`view=newest`); origins: only edges of
-    these; window_us: how long an execution counts as use after it ended, None: as the rules say.
+    every: include lineage that no longer counts (`view=all`); newest: leave out earlier executions (`view=newest`).
+    origins: only edges of these origins.
+    window_us: how long an execution counts as use after it ended (rule 6.8), None for the window of the rules.
     """
 
     as_of_us: int | None = None
@@ -25,27 +26,27 @@ class AsOf(NamedTuple):
     window_us: int | None = None
 
     def window(self, snapshot: Snapshot) -> Window:
-        """Return the window of questions about use."""
+        """Return the window for questions about use."""
         length_us = snapshot.usual_window().length_us if self.window_us is None else self.window_us
         return Window(length_us, self.as_of_us)
 
     @property
     def is_derived(self) -> bool:
-        """Tell whether lineage must be derived for it: the index holds what counts now, with what SQL says."""
+        """Whether lineage must be derived from facts. The index contains only what counts now, with inferred edges."""
         return self.as_of_us is not None or self.known_at_us is not None or self.every or not self.infers
 
     @property
     def infers(self) -> bool:
-        """Tell whether what follows from SQL is meant; without it a run is as opaque as if it had sent none."""
+        """Whether the question includes lineage inferred from SQL. Otherwise runs count as if they had sent no SQL."""
         return "inferred" in self.origins
 
     def other_origins(self, snapshot: Snapshot) -> Iterator[int]:
-        """Yield the edge sets of origins that are not meant."""
+        """Yield the edge sets of origins that the question excludes."""
         return (number for number, said in snapshot.graph.sets.items() if origin_of(*said) not in self.origins)
 
 
 class View(NamedTuple):
-    """What a question sees."""
+    """The lineage that a question sees."""
 
     snapshot: Snapshot
     counted: CountedEdges

@@ -1,4 +1,4 @@
-"""What of a graph counts: masks over edge sets, so that every view walks the same arrays."""
+"""Masks over edge sets, which determine the edges that count. All views share the arrays of one graph."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,19 +11,20 @@ from headwater.lineage.walks.followed_edges import Choices, EdgeOrder, EdgeStore
 
 @dataclass(frozen=True, eq=False)
 class CountedEdges:
-    """What of a graph counts.
+    """The edges of a graph that count in one view. Masks are indexed by edge set and contain 1 if it counts.
 
-    live: by edge set, 1 where it counts; latest: 1 where it is the newest of its job output, whatever it carries;
-    reading: 1 where it is either for its job and output over all generations together.
-    attempted: edge sets of runs that did not complete, which prove nothing and leave open what they read and write.
-    hidden: datasets that are gone, which walks go through and answers leave out; shows_gone: none is left out.
-    recent: 1 for each edge set that a run said within the window; remaining: 1 where the rows are still there, because
-    no whole rewrite began after the last of its runs had ended. Both are empty where only newest executions count.
-    last_us: by edge set, when a run last said it; up to date for those that are not `reading`.
-    newest: what newest executions say, where earlier ones count, too; else empty.
-    retired: edge sets of jobs that are retired (rule 6.11), which `live`, `latest` and `reading` leave out.
-    presume: returns those of jobs that are presumed retired (rule 6.12), which count.
-    store: keeps what walks follow, for all views of a snapshot.
+    live: it counts; latest: it is of the newest execution of its job output, whatever it carries (rule 6.4).
+    reading: it is live or latest for its job and output over all generations together (rule 7.4).
+    attempted: edge sets of runs that did not complete (rule 6.10).
+    hidden: datasets that are dropped. Walks follow edges through them, and answers leave them out.
+    shows_gone: answers leave out no dataset.
+    recent: a run reported it within the window (rule 6.8); remaining: its rows were not replaced since (rule 6.9). Both
+    masks are empty if only newest executions count.
+    last_us: by edge set, when a run last reported it; up to date for those that are not `reading`.
+    newest: it is of a newest execution; empty if earlier executions do not count.
+    retired: edge sets of retired jobs (rule 6.11). They are not in `live`, `latest` and `reading`.
+    presume: returns the edge sets of jobs that are presumed retired (rule 6.12). They count.
+    store: caches the edges that walks follow, for all views of a snapshot.
     unlisted: returns the keys of the columns of a dataset that only lineage names (rule 12.9).
     base_us: returns the time of the base list of a dataset, None without one (rule 12.7).
     named_since: returns the keys of the columns of a dataset that lineage names after a time (us).
@@ -50,7 +51,7 @@ class CountedEdges:
 
     @cached_property
     def presumed(self) -> frozenset[int]:
-        """The edge sets of jobs that are presumed retired; answers return what only these say last, and mark it."""
+        """The edge sets of jobs that are presumed retired. Answers mark what only these report, and list it last."""
         return self.presume()
 
     @cached_property
@@ -60,7 +61,7 @@ class CountedEdges:
 
     @property
     def has_earlier(self) -> bool:
-        """Whether earlier executions are asked for, too."""
+        """Whether the view can include earlier executions."""
         return bool(self.recent or self.remaining)
 
     def only_newest(self) -> "CountedEdges":
@@ -68,7 +69,7 @@ class CountedEdges:
         return replace(self, recent=b"", remaining=b"")
 
     def of_use(self) -> "CountedEdges":
-        """Return what counts for questions about use: earlier executions within the window, too."""
+        """Return the edges that count for questions about use, with earlier executions within the window (rule 6.8)."""
         return self._use
 
     @cached_property
@@ -78,7 +79,7 @@ class CountedEdges:
         return used._with(self.recent, is_read=True)
 
     def of_rows(self) -> "CountedEdges":
-        """Return what counts for questions about rows: earlier writes that no whole rewrite has replaced, too."""
+        """Return the edges that count for questions about rows, with earlier writes whose rows remain (rule 6.9)."""
         return self._rows
 
     @cached_property
@@ -86,7 +87,7 @@ class CountedEdges:
         return self._with(self.remaining, is_read=False)
 
     def of_any(self) -> "CountedEdges":
-        """Return what counts for either kind of question."""
+        """Return the edges that count for questions about use or about rows."""
         return self.of_use()._with(self.remaining, is_read=False)
 
     def _with(self, more: bytes, *, is_read: bool) -> "CountedEdges":
@@ -99,12 +100,12 @@ class CountedEdges:
         )
 
     def differs_from(self, other: "CountedEdges") -> bool:
-        """Tell whether another edge set counts, or one counts in another way, than in another view of the graph."""
+        """Tell whether other edge sets count than in another view of the graph, or in another way."""
         masks = [(view.live, view.latest, view.reading, view.attempted) for view in (self, other)]
         return masks[0] != masks[1]
 
     def without_earlier(self) -> "CountedEdges":
-        """Return what of this newest executions say."""
+        """Return the edges of this view that newest executions report."""
         return self._newest_only
 
     @cached_property
@@ -117,7 +118,7 @@ class CountedEdges:
         return replace(self, live=live, latest=latest, reading=reading)
 
     def everything(self) -> "CountedEdges":
-        """Return a view of every edge set of the graph, in which nothing is gone, `view=all`."""
+        """Return a view in which every edge set counts and no dataset is dropped (`view=all`)."""
         live = bytearray(b"\1" * len(self.live))
         for number in self.lifetimes.attempted:
             live[number] = 0
@@ -151,7 +152,7 @@ class CountedEdges:
         )
 
     def moved_on(self, nodes: Collection[int], *, forward: bool) -> set[int]:
-        """Return columns with those that hold their values after (or before) a name moved (rule 10.11)."""
+        """Return these columns, and those that hold their values after or before a name moved (rule 10.11)."""
         found, todo = set(nodes), list(nodes) if self.lifetimes.has_moves else []
         while todo:
             node = todo.pop()
@@ -163,18 +164,19 @@ class CountedEdges:
 
     @cached_property
     def order(self) -> EdgeOrder:
-        """Which of several edges is chosen."""
+        """The order in which one of several edges is chosen."""
         return EdgeOrder(self.store.graph, self.newest, self.last_us, self.presumed)
 
     def followed(self, allowed: bytes, *, forward: bool, is_reading: bool = False) -> FollowedEdges:
         """Return the edges that a walk follows.
 
-        allowed: by transformation, 1 where it may go; is_reading: those that current readers in any generation say.
+        allowed: by transformation, 1 if the walk may follow it; is_reading: follow the edges of current readers (rule
+        7.4).
         """
         key, age = (allowed, forward, is_reading), self.store.begin()
         found = self._followed.get(key)
         if found is None or found.age != age:
-            other = self._followed.get((allowed, not forward, is_reading))  # both directions have the same groups
+            other = self._followed.get((allowed, not forward, is_reading))  # both directions share their groups
             if other is not None and other.age == age:
                 choices = other.choices
             else:
@@ -188,15 +190,15 @@ class CountedEdges:
 
     @cached_property
     def unmentioned(self) -> dict[int, tuple[str, ...]]:
-        """By dataset, the columns that no current writer accounts for, as far as the surface has asked for them."""
+        """A cache for the surface: by dataset, the columns that no current writer accounts for (rule 8.2a)."""
         return {}
 
     def says(self, number: int) -> bool:
-        """Tell whether an edge set counts, if only as the newest about its output."""
+        """Tell whether an edge set counts, be it only as that of the newest execution."""
         return bool(self.live[number] or self.latest[number])
 
 
 def _either(one: bytes | bytearray, other: bytes | bytearray) -> bytearray:
-    """Return 1 where one of two masks of equal length is."""
+    """Return the union of two masks of equal length."""
     united = int.from_bytes(one, "little") | int.from_bytes(other, "little")
     return bytearray(united.to_bytes(len(one), "little"))

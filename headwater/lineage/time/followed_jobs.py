@@ -1,4 +1,4 @@
-"""Rule 4.12: what the jobs read that lineage names as sources."""
+"""Rule 4.12: follow jobs that lineage names as sources to the datasets that they read."""
 
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -10,10 +10,10 @@ from headwater.lineage.walks.column_graph import Graph
 
 
 class FollowedJobs(NamedTuple):
-    """What edge sets are made of through jobs.
+    """The datasets that feed edge sets through jobs.
 
-    through: by edge set, the datasets that its jobs read; unfollowed: edge sets with a job of which no event reports
-    what it reads.
+    through: by edge set, the datasets that its source jobs read; unfollowed: edge sets with a source job for which no
+    event reports a dataset that it reads.
     """
 
     through: dict[int, frozenset[Name]]
@@ -21,12 +21,12 @@ class FollowedJobs(NamedTuple):
 
 
 def followed_jobs(graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]) -> FollowedJobs:
-    """Follow the jobs that edge sets name as sources, also through other jobs.
+    """Follow the source jobs of all edge sets, also through other jobs.
 
-    key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job by its key, which
+    key_as_sent: returns the key of a job from its name as sent; name_of: returns the name of a job from its key, which
     may be the id of an artifact.
     """
-    if not graph.fed_by_jobs:  # nobody asks what feeds a job
+    if not graph.fed_by_jobs:  # no edge set has a job as a source
         return FollowedJobs({}, frozenset())
     jobs = _Jobs(graph, key_as_sent, name_of)
     through: dict[int, frozenset[Name]] = {}
@@ -42,7 +42,7 @@ def followed_jobs(graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Ca
 
 
 class _Jobs:
-    """What jobs read, of all their executions: rows that an older one wrote may still be there."""
+    """The datasets that jobs read in all their executions: rows that an older execution wrote may still be there."""
 
     def __init__(self, graph: Graph, key_as_sent: Callable[[Name], Name], name_of: Callable[[Name], Name]):
         self._graph = graph
@@ -59,7 +59,7 @@ class _Jobs:
                 self._feeds.setdefault(key_as_sent(feed.job), []).append(feed)
 
     def behind(self, jobs: Iterable[Name]) -> set[Name]:
-        """Return jobs with those that their own lineage names as sources."""
+        """Return jobs with all jobs that feed them, directly or through other jobs."""
         found: set[Name] = set()
         todo = list(jobs)
         while todo:
@@ -72,7 +72,7 @@ class _Jobs:
         return found
 
     def reads(self, job: Name) -> frozenset[Name]:
-        """Return the datasets that a job reads itself."""
+        """Return the datasets that a job itself reads."""
         found = self._reads.get(job)
         if found is None:
             own = chain.from_iterable(self._graph.sets[number][1].reads for number in self._of(job))
@@ -81,7 +81,7 @@ class _Jobs:
         return found
 
     def leads_to_a_dataset(self, job: Name) -> bool:
-        """Tell whether a job, or one behind it, reads a dataset."""
+        """Tell whether a job, or one that feeds it, reads a dataset."""
         return any(map(self.reads, self.behind([job])))
 
     def _of(self, job: Name) -> set[int]:

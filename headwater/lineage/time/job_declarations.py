@@ -1,4 +1,4 @@
-"""Rule 4.7: what a JobEvent explains of the runs of its job."""
+"""Rule 4.7: find out what the JobEvent of a job explains about its runs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,9 +11,10 @@ from headwater.lineage.walks.column_graph import Graph
 
 
 class Explanations(NamedTuple):
-    """What JobEvents in force explain, by edge set of an observed run: inputs, and whether all columns it leaves out.
+    """What JobEvents in force explain, by edge set of an observed run.
 
-    inputs: what is covered by a JobEvent that accounts for every column of the output.
+    inputs: the inputs covered by a JobEvent that accounts for every column of the output.
+    complete: edge sets whose unaccounted columns are all accounted for by a JobEvent.
     """
 
     inputs: dict[int, tuple[Name, ...]]
@@ -26,9 +27,10 @@ def explained_by_jobs(
     columns_of: Callable[[Name], Columns],
     name_of: Callable[[Name], Name],
 ) -> Explanations:
-    """Look at the edge sets of jobs that have a declaration, for the outputs that the declaration is about.
+    """Return what JobEvents in force explain about the observed runs of their jobs.
 
-    name_of: returns the name of a job; users declare by that, and the key of a job may be the id of an artifact.
+    in_force: returns whether a declaration is in force; columns_of: returns the columns of a dataset.
+    name_of: returns the name of a job. Users declare jobs by name, and the key of a job may be the id of an artifact.
     """
     found = Explanations({}, set())
     for number in filter(in_force, graph.declared):
@@ -56,6 +58,6 @@ def explained_by_jobs(
 
 
 def _accounted(lineage: OutputLineage) -> LineColumns:
-    """Return the columns that a declaration accounts for; `dataset` entries account for none."""
+    """Return the columns that a declaration accounts for. `dataset` entries account for none."""
     named = {edge.target for edge in lineage.edges if edge.target is not None}
     return LineColumns(named.union(lineage.bare).difference(lineage.unaccounted), frozenset(), frozenset())

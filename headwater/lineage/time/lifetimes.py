@@ -1,4 +1,4 @@
-"""Rule 10 in a graph: which datasets are gone, and which are generations of one name."""
+"""Rule 10 in a graph: which datasets are dropped, and which are generations of the same name."""
 
 from collections.abc import Sequence, Set
 
@@ -8,13 +8,12 @@ from headwater.lineage.walks.column_graph import Graph
 
 
 class Lifetimes:
-    """The generations of a graph's datasets, as they are known when it is made."""
+    """The generations of the datasets in a graph, as known when the object is created.
+
+    hidden: datasets that ended or never lived (rule 10.9); has_moves: some name has meant several locations.
+    """
 
     def __init__(self, graph: Graph, naming: Naming):
-        """Find what is gone.
-
-        hidden: datasets that ended, and those that never lived; has_moves: a name has meant several locations.
-        """
         self._graph = graph
         self._naming = naming
         self._generations = generations = naming.generations
@@ -31,13 +30,13 @@ class Lifetimes:
 
     @property
     def attempted(self) -> Set[int]:
-        """The edge sets of runs that did not complete, whether they count or not."""
+        """The edge sets of all runs that did not complete, whether they count or not."""
         return self._graph.attempted
 
     def of(self, dataset: Name) -> list[int]:
-        """Return all generations that edges mention of the names of a dataset, the newest first.
+        """Return all generations of the names of a dataset that have edges, the newest first.
 
-        Those of other locations of its names come last.
+        Those at other locations of its names come last.
         """
         graph, every = self._graph, dict[int, None]()
         for location in (dataset, *self._naming.moved.others_now(dataset.plain)):
@@ -47,17 +46,17 @@ class Lifetimes:
         return [number for number in every if graph.is_used(number)]
 
     def generations(self, dataset: Name) -> list[int]:
-        """Return the generations of a dataset that edges mention, whatever else its name has meant."""
+        """Return the generations of a dataset that have edges, without those at other locations of its names."""
         return [number for number in self.of(dataset) if self._graph.names[number].plain == dataset]
 
     def newest(self, dataset: Name) -> int | None:
-        """Return the newest generation of a name that lived."""
+        """Return the newest generation of a name that lived, else the newest one."""
         found = self.of(dataset)
         lived = (number for number in found if self._generations.lived(self._graph.names[number]))
         return next(lived, next(iter(found), None))
 
     def standing(self, dataset: Name) -> int | None:
-        """Return the newest generation of a name, None if no edge mentions it or it never lived."""
+        """Return the newest generation of a name, None if it is dropped or has no edge."""
         number = self._graph.dataset(self._generations.newest(dataset))
         return number if number is not None and self._stands(number) else None
 
@@ -65,7 +64,7 @@ class Lifetimes:
         return number not in self.hidden and self._graph.is_used(number)
 
     def others(self, number: int) -> Sequence[int]:
-        """Return the other generations of the names of a dataset that is not gone; none where nothing happened."""
+        """Return the other generations of the names of a dataset; empty if it is dropped, or never changed."""
         found = self._others.get(number)
         if found is None:
             name = self._graph.names[number].plain
@@ -76,7 +75,7 @@ class Lifetimes:
         return found
 
     def moved_on(self, number: int, *, forward: bool) -> Sequence[int]:
-        """Return the datasets that names of this one moved on to, or (backward) were at before (rule 10.11)."""
+        """Return the datasets to which names of this one moved, or (backward) from which they came (rule 10.11)."""
         if not self.has_moves or number < 0:
             return ()
         found = self._moved_on.get((number, forward))

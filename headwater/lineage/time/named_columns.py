@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
-    """Return the columns of a dataset that questions judge: those of lists, then what lineage and other locations add.
+    """Return the columns of a dataset that questions judge: those of its lists, lineage and other locations.
 
-    At each location the newest generation with a list counts, and what newer lineage names. Behind a base list, the
-    other locations add only what newer lineage names.
+    At each location, the newest generation with a list counts, and the columns that newer lineage names. After the
+    first location with a base list, the other locations add only columns that newer lineage names.
     """
     plain, generations = dataset.plain, snapshot.naming.generations
     columns, more = snapshot.shown_columns(plain), dict[str, str]()
@@ -33,7 +33,7 @@ def judged_columns(snapshot: "Snapshot", dataset: Name) -> Columns:
 
 
 def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[str]:
-    """Return the keys of the columns of a generation that lineage names after a time and after its own base list."""
+    """Return the keys of the columns of a generation that lineage names after a time (us) and after its base list."""
     named = _named(snapshot.graph, generation)
     own_us = snapshot.base_us(generation) if named else None
     since_us = base_us if own_us is None else max(base_us, own_us)
@@ -41,7 +41,7 @@ def named_since(snapshot: "Snapshot", generation: Name, base_us: int) -> list[st
 
 
 def unlisted_columns(snapshot: "Snapshot", generation: Name) -> list[str]:
-    """Return the keys of the columns of a generation that no list has and lineage names, after its base list."""
+    """Return the keys of the columns of a generation that lineage names after its base list and no list contains."""
     graph, own = snapshot.graph, snapshot.columns(generation)
     dataset = graph.dataset(generation)
     nodes = [] if dataset is None else [node for node in graph.nodes_of(dataset) if graph.keys[node] not in own.by_key]
@@ -64,5 +64,5 @@ def _naming(graph: Graph, node: int) -> set[int]:
 
 
 def _is_newer(snapshot: "Snapshot", said: set[int], base_us: int) -> bool:
-    """Tell whether lineage names a column after the base list; a declaration in force always does."""
+    """Tell whether one of these edge sets is newer than the base list, as a declaration in force always is."""
     return any(snapshot.is_in_force(number) or snapshot.seen(number).last_us > base_us for number in said)

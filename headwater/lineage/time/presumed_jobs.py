@@ -1,4 +1,4 @@
-"""Rule 6.12: the jobs that are presumed retired, because other jobs write their outputs now."""
+"""Rule 6.12: jobs that are presumed retired, because other jobs now write their outputs."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def presumed_retired(snapshot: "Snapshot", counted: "CountedEdges", since_us: int, end_us: int) -> frozenset[int]:
     """Return the edge sets of observed runs of the jobs that are presumed retired.
 
-    since_us, end_us: the window. Of jobs whose output no other job rewrites, no run is looked up.
+    since_us, end_us: start and end of the window. Runs are looked up only for jobs whose outputs other jobs rewrite.
     """
     return frozenset(
         number
@@ -25,7 +25,7 @@ def presumed_retired(snapshot: "Snapshot", counted: "CountedEdges", since_us: in
 
 
 def _replaced_jobs(snapshot: "Snapshot", since_us: int) -> set[Name]:
-    """Return the jobs that write a dataset which another job rewrites, and reported nothing about it in the window."""
+    """Return the jobs with an output that another job rewrites and that they did not report within the window."""
     graph, found = snapshot.graph, set[Name]()
     for dataset, numbers in graph.fed_by.items():
         if len(numbers) > 1 and (rewrite := snapshot.rewritten(graph.names[dataset])) is not None:
@@ -48,9 +48,9 @@ def _of_presumed(snapshot: "Snapshot", counted: "CountedEdges", job: Name, since
 
 
 def _is_replaced(snapshot: "Snapshot", counted: "CountedEdges", job: Name, seen_us: int) -> bool:
-    """Tell whether other jobs rewrote all outputs of a job after its newest event; outputs that are gone do not count.
+    """Tell whether other jobs rewrote all outputs of a job after its newest event; dropped outputs do not count.
 
-    A rewrite that began after the newest event of the job is a run of another job.
+    A rewrite that began after the newest event of the job must be a run of another job.
     """
     outputs = {snapshot.graph.sets[number][1].output for number in _observed(snapshot, job)}
     if None in outputs:

@@ -1,4 +1,4 @@
-"""What is known at one moment: the graph, what of it counts, which datasets there are, which columns they have."""
+"""The lineage at one moment: the graph, the edges that count, the datasets and their columns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -31,37 +31,41 @@ from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.followed_edges import EdgeStore
 
 Remask = Callable[[JobOutput, OutputLineage], OutputLineage]
-"""What a masking file makes of an edge set."""
+"""Applies the declared masks of a masking file to the lineage of an edge set."""
 
 
 def as_said(_: JobOutput, lineage: OutputLineage) -> OutputLineage:
-    """Leave every step as its producer says."""
+    """Return the lineage as the producer reports it."""
     return lineage
 
 
 _WINDOWS_KEPT = 4
-"""For so many windows it is kept what counts within them."""
+"""The number of windows for which results are cached."""
 
 NEVER_US = -(1 << 62)
-"""Before all times: when an edge set was said that is no earlier execution's."""
+"""Before all times: stands for "not reported by an earlier execution"."""
 
 
 class Window(NamedTuple):
-    """How long an execution counts as use after it ended, 0: only newest ones do; end_us: None for the newest event."""
+    """The window of rule 6.8; times in microseconds.
+
+    length_us: how long an execution counts as use after it ended, 0 if only newest executions count.
+    end_us: end of the window, None for the time of the newest event.
+    """
 
     length_us: int = WINDOW_US
     end_us: int | None = None
 
 
 class Seen(NamedTuple):
-    """When runs said an edge set first and last, microseconds, UTC."""
+    """The times at which runs first and last reported an edge set, in microseconds, UTC."""
 
     first_us: int
     last_us: int
 
 
 class Stats(NamedTuple):
-    """What is known of the runs behind an edge set; times of runs in microseconds, UTC."""
+    """Statistics of the runs behind an edge set; times of runs in microseconds, UTC."""
 
     runs: int
     first_us: int
@@ -70,14 +74,14 @@ class Stats(NamedTuple):
 
 
 class Snapshot(ABC):
-    """All that questions ask. What it is made of differs (facts, an index, Spark's rows), what follows does not."""
+    """The lineage that questions use. Subclasses read it from facts, from an index, or from Spark's rows."""
 
     def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
-        """Hold no edge yet; `naming` knows what names mean at that moment, `rules` how long datasets keep rows."""
+        """naming: the meaning of names at that moment; remask: applies a masking file; rules: the rules of the user."""
         self.graph = Graph()
         self.naming = naming
         self.removed_before_us: int | None = None
-        """Events that were received before this moment were removed from the lake: nothing here follows from them."""
+        """Bronze lost the events received before this time (us), so the snapshot lacks their lineage (rule 1.14)."""
         self.rules = rules
         self._remask = remask
         self._masks = (bytearray(), bytearray(), bytearray())
@@ -88,10 +92,10 @@ class Snapshot(ABC):
         self._presumed: dict[tuple[int, int], frozenset[int]] = {}
         self._display: tuple[NameRules, DisplayNames] | None = None
 
-    # What follows
+    # Derived answers
 
     def counted(self) -> CountedEdges:
-        """Return what newest executions say."""
+        """Return the edges that newest executions report."""
         if self._counted is None:
             graph = self.graph
             lifetimes = Lifetimes(graph, self.naming)
@@ -123,12 +127,12 @@ class Snapshot(ABC):
         return self._counted
 
     def counted_newest(self, window: Window) -> CountedEdges:
-        """Return what newest executions say, without jobs that are presumed retired (rule 6.12)."""
+        """Return the edges that newest executions report, without jobs that are presumed retired (rule 6.12)."""
         counted = self.counted()
         return counted.without(self._presumed_retired(counted, window))
 
     def _presumed_retired(self, counted: CountedEdges, window: Window) -> frozenset[int]:
-        """Return the edge sets of the jobs that are presumed retired; nothing is presumed without a window."""
+        """Return the edge sets of jobs that are presumed retired; empty without a window or an event."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
         since_us = self.window_start(window)
         if since_us is None or end_us is None:
@@ -149,7 +153,6 @@ class Snapshot(ABC):
         return told is not None and told[0].layer == "declared" and any(mask[number] for mask in self._masks)
 
     def _retired(self) -> frozenset[int]:
-        """Return the edge sets of the jobs that are retired."""
         retired = self.retired_jobs()
         if not retired:
             return frozenset()
@@ -166,7 +169,7 @@ class Snapshot(ABC):
         )
 
     def _masks_without(self, retired: Set[int]) -> tuple[bytearray, bytearray, bytearray]:
-        """Return how edge sets count if some do not, and note when those were said last."""
+        """Return the masks without some edge sets, and record when runs last reported these."""
         if not retired:
             return self._masks
         live, latest, reading = map(bytearray, self._masks)
@@ -177,7 +180,7 @@ class Snapshot(ABC):
         return live, latest, reading
 
     def counted_since(self, window: Window) -> CountedEdges:
-        """Return what newest executions say, and what earlier ones said: of use within a window, and of rows."""
+        """Return the edges of newest executions, with earlier ones that count for use in a window or for rows."""
         counted, since_us = self.counted(), self.window_start(window)
         key = since_us, self.newest_event_us() if self.rules.rewrites else None
         if key not in self._earlier:
@@ -196,18 +199,18 @@ class Snapshot(ABC):
         return self._earlier[key]
 
     def usual_window(self) -> Window:
-        """Return the window of questions that name no other."""
+        """Return the default window of questions."""
         return Window() if self.rules.window_us is None else Window(self.rules.window_us)
 
     def window_start(self, window: Window) -> int | None:
-        """Return when a window begins (us), None if only newest executions count; without any event it has no begin."""
+        """Return the start of a window (us), None if only newest executions count; before all times without events."""
         end_us = window.end_us if window.end_us is not None else self.newest_event_us()
         if not window.length_us:
             return None
         return NEVER_US + 1 if end_us is None else end_us - window.length_us
 
     def _recent(self, since_us: int | None, retired: Set[int]) -> bytes:
-        """Return 1 for each edge set of an observed run that ended within the window, unless its job is retired."""
+        """Return the mask of edge sets of observed runs that ended within the window, without those of retired jobs."""
         if since_us is None:
             return bytes(len(self._last_us))
         found = bytearray(at >= since_us for at in self._last_us)
@@ -216,7 +219,7 @@ class Snapshot(ABC):
         return bytes(found)
 
     def _remaining(self, counted: CountedEdges) -> bytes:
-        """Return 1 for each edge set whose output no whole rewrite has replaced since."""
+        """Return the mask of edge sets of earlier writes whose rows may still be there (rule 6.9)."""
         found, sets = bytearray(len(self._last_us)), self.graph.sets
         for number, (last_us, *says) in enumerate(zip(self._last_us, counted.live, counted.latest, strict=True)):
             if last_us != NEVER_US and not any(says) and (output := sets[number][1].output) is not None:
@@ -224,7 +227,7 @@ class Snapshot(ABC):
         return bytes(found)
 
     def rows_until(self, dataset: Name, written_us: int) -> int:
-        """Return when the rows of a write were gone (us), `EVER_US` while they may be there (rule 6.9)."""
+        """Return when the rows of a write were gone (us), `EVER_US` if they may still be there (rule 6.9)."""
         rewrite, keeps_us = self.rewritten(dataset), self.rules.keeps_us(dataset.plain)
         until_us = rewrite.ended_us if rewrite is not None and replaces(rewrite, written_us) else EVER_US
         newest_us = self.newest_event_us() if keeps_us is not None else None
@@ -233,13 +236,13 @@ class Snapshot(ABC):
         return min(until_us, written_us + keeps_us)
 
     def shown_columns(self, dataset: Name) -> Columns:
-        """Return the columns of a dataset by its newest generation that says so, else by another location's."""
+        """Return the columns of the newest generation of a dataset that has a list, else those at another location."""
         every = self.naming.meanings(dataset.plain)
         described = (columns for each in every if (columns := self.columns(each)).names)
         return next(described, None) or self.columns(dataset.plain)
 
     def is_of_readers(self, dataset: Name, key: str) -> bool:
-        """Tell whether a dataset has a base list, and only lists of readers or edges name a column (rule 12.9)."""
+        """Tell whether a dataset has a base list, and only lists of readers or edges name this column (rule 12.9)."""
         every = self.naming.meanings(dataset.plain)
         described = next((each for each in every if self.columns(each).names), None)
         if described is None or self.base_us(described) is None:
@@ -248,55 +251,55 @@ class Snapshot(ABC):
         return written is not None and key not in written
 
     def written_keys(self, _: Name) -> frozenset[str] | None:
-        """Return the keys of the columns of a dataset that others than readers list; None where that is not kept."""
+        """Return the keys of the columns of a dataset that lists of writers contain, None if this is not stored."""
         return None
 
     def resolve(self, name: Name) -> Name:
-        """Return the dataset that a canonical name means in the end, whatever its generation."""
+        """Return the dataset that a canonical name means now, without its generation."""
         return self.naming.resolve(name, EVER_US).plain
 
     def aliases(self) -> Mapping[Name, Name]:
-        """Return the names that are bound to another or were renamed, with the datasets they mean."""
+        """Map each name that is bound to another name or was renamed to the dataset that it means."""
         return {name: self.resolve(name) for name in self.naming.aliases()}
 
     def display_names(self, rules: NameRules) -> DisplayNames:
-        """Return the display names of all datasets. rules: those in force, which name workspaces, items and aliases."""
+        """Return the display names of all datasets; rules: those in force for workspaces, items and aliases."""
         if self._display is None or self._display[0] is not rules:
             self._display = rules, DisplayNames(rules.onelake_names, rules.aliases)
             self._name(self._display[1], (*self.datasets(), *self.names_in_events(), *self.naming.aliases()))
         return self._display[1]
 
     def _name(self, display: DisplayNames, names: Iterable[Name]) -> None:
-        """Let display names know names of datasets, in an order that does not depend on a set's."""
+        """Add names of datasets to display names, in sorted order, so that the result is deterministic."""
         for name in sorted({name.plain for name in names}):
             display.add(name, self.resolve(name))
 
     def stands(self, dataset: Name) -> bool:
-        """Tell whether a dataset is there: it was not dropped, or was made again."""
+        """Tell whether a dataset exists: it was not dropped, or was created again."""
         return self.naming.generations.is_there(dataset)
 
     def knows(self, dataset: Name) -> bool:
-        """Tell whether a schema or an edge is known of a dataset, or of another location of its names."""
+        """Tell whether a dataset, or another location of its names, has a schema or an edge."""
         locations = (dataset, *self.naming.moved.others_now(dataset.plain))
         return any(map(self.graph.uses, locations)) or bool(self.shown_columns(dataset).names)
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that some event names, also if no run that names it completed; none if not kept."""
+        """Return every dataset that an event names, even if no such run completed; empty if this is not stored."""
         return ()
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Tell whether some event names a dataset, also if no run that names it completed."""
+        """Tell whether an event names a dataset, even if no such run completed."""
         return dataset in self.names_in_events()
 
     def datasets(self) -> Iterable[Name]:
-        """Return every dataset that a schema or an edge is known of, be it under a name from before a rename."""
+        """Return every dataset with a schema or an edge, also under names from before a rename."""
         shown = names_shown({*self.described()}, self.naming)
         return shown.union(name for name in self.graph.generations.keys() - shown if self.graph.uses(name))
 
     def own_names(self, *, attempted: bool = False) -> set[Name]:
-        """Return every dataset under the name that it has now: `datasets` without the names from before a rename.
+        """Return every dataset with a schema or an edge, under its current name only.
 
-        attempted: also those that only runs mention which did not complete.
+        attempted: include datasets that only runs mention that did not complete.
         """
         described = {each.plain for each in self.described()}
         is_used = self.graph.mentions_any if attempted else self.graph.uses
@@ -305,7 +308,7 @@ class Snapshot(ABC):
         return found | {self.resolve(former.name) for former in left}
 
     def nesting(self) -> Iterable[Name]:
-        """Return the datasets with columns that are nested in others by their newest schema."""
+        """Return the datasets whose newest schema has nested columns."""
         return (dataset for dataset in self.described() if self.columns(dataset).nests)
 
     def _put(
@@ -317,7 +320,7 @@ class Snapshot(ABC):
         *,
         later: bool = False,
     ) -> None:
-        """Add an edge set under a number that the graph has not; last_us: when a run said it last.
+        """Add an edge set under a new number; last_us: the time at which a run last reported it.
 
         later: as in `Graph.put`.
         """
@@ -332,7 +335,7 @@ class Snapshot(ABC):
             self._last_us[number] = last_us
 
     def _count(self, number: int, *counts: int) -> None:
-        """Note how an edge set counts; as an earlier one it never does, until `_put` says when it was said."""
+        """Set the masks of an edge set. It counts as that of an earlier execution only after `_put` sets its time."""
         for mask, count in zip(self._masks, counts, strict=True):
             mask.extend(bytes(max(0, number + 1 - len(mask))))
             mask[number] = count
@@ -340,43 +343,43 @@ class Snapshot(ABC):
         self._last_us[number] = NEVER_US
         self._counted = None
 
-    # What it is made of
+    # Stored data
 
     @abstractmethod
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of the newest schema of a dataset in its generation."""
+        """Return the columns of a dataset in its generation."""
 
     @abstractmethod
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time of the base list of a dataset in its generation (rule 12.7), None without one."""
+        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
 
     @abstractmethod
     def described(self) -> Iterable[Name]:
-        """Return the datasets, each in its generation, of which a schema is known."""
+        """Return the datasets, each in its generation, that have a schema."""
 
     @abstractmethod
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
-        """Return the tags that hold, by dataset."""
+        """Return the tags in force, by dataset."""
 
     @abstractmethod
     def was_read(self, dataset: Name) -> bool:
-        """Tell whether some run, be it long ago, read a dataset to write another."""
+        """Tell whether a run, at any time, read a dataset to write another one."""
 
     @abstractmethod
     def job(self, key: Name) -> Name:
-        """Return what people call a job: where it is known by an artifact's id, the name it has at that moment."""
+        """Return the name of a job from its key. For the id of an artifact, it is the name that the job has then."""
 
     @abstractmethod
     def stats(self, number: int) -> Stats:
-        """Return what is known of the runs behind an edge set."""
+        """Return statistics of the runs behind an edge set."""
 
     @abstractmethod
     def seen(self, number: int) -> Seen:
-        """Return when runs said an edge set."""
+        """Return the times at which runs reported an edge set."""
 
     @abstractmethod
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of a generation of a dataset that began last."""
+        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
 
     @abstractmethod
     def retired_jobs(self) -> RetiredJobs:
@@ -384,42 +387,42 @@ class Snapshot(ABC):
 
     @abstractmethod
     def job_seen_us(self, job: Name) -> int:
-        """Return the time of the newest event of a job, as far as that is known."""
+        """Return the time (us) of the newest known event of a job."""
 
     def run_times_us(self, _: Name) -> Iterable[int]:
-        """Return the time of the newest event of each run of a job; none where runs are not kept."""
+        """Return the time (us) of the newest event of each run of a job; empty if runs are not stored."""
         return ()
 
     @abstractmethod
     def newest_event_us(self) -> int | None:
-        """Return the time of the newest event that is not ahead of its receipt, None without any."""
+        """Return the time (us) of the newest event that is not ahead of its receipt, None without events."""
 
     @abstractmethod
     def newest_run(self, number: int) -> str | None:
-        """Return the newest run behind an edge set."""
+        """Return the key of the newest run behind an edge set."""
 
     @abstractmethod
     def has_ended(self, run: str) -> bool:
-        """Tell whether a run that reports no end ended with its parent or its root run."""
+        """Tell whether a run without a terminal event ended with its parent or its root run (rule 1.9)."""
 
     @abstractmethod
     def applications(self, number: int) -> Set[str]:
-        """Return the parent runs of the runs behind an edge set, as far as these are of its job's newest execution.
+        """Return the parents of the runs behind an edge set that belong to the newest execution of its job.
 
-        For a statement of Spark that is its application. Runs without a `parent` facet belong to none.
+        For a statement of Spark, the parent is its application. Runs without a `parent` facet have none.
         """
 
     def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
-        """Yield those of some edge sets that an application says."""
+        """Yield those of some edge sets that runs of an application report."""
         return (number for number in among if application in self.applications(number))
 
     @abstractmethod
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time."""
+        """Yield the edge sets whose newest run is older than a time (us)."""
 
 
 def names_shown(described: Set[Name], naming: Naming) -> set[Name]:
-    """Return the names under which datasets with a schema are shown: their own, and those from before a rename."""
+    """Return the names of datasets with a schema: their current names, and those from before a rename."""
     generations = naming.generations
     renamed = (name for name in generations.renamed if not described.isdisjoint(generations.meanings(name)))
     return {*(each.plain for each in described), *renamed}

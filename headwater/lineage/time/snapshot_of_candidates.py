@@ -1,4 +1,4 @@
-"""A snapshot that counts candidates itself: of the past, of files, of Spark's rows."""
+"""A snapshot that decides itself which candidates count: for the past, for files and for Spark's rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -18,17 +18,17 @@ from headwater.lineage.time.whole_rewrites import WholeRewrite, newest_rewrite
 
 
 class SnapshotOfCandidates(Snapshot):
-    """Everything in dictionaries; whoever makes it fills them and lets it `take` the candidates."""
+    """A snapshot with all data in dictionaries. The creator fills them and calls `take` for each output.
+
+    schemas: columns by dataset in its generation; base_times: times (us) of their base lists.
+    ever_read: datasets that a run read to write another one.
+    jobs: names of jobs whose key is the id of an artifact; parents: parent runs by run.
+    ended: runs that ended with their application; newest_us: time of the newest event that is not ahead of its receipt.
+    retired: jobs that were deleted or declared as retired.
+    spellings: spelling of columns that schemas do not list, by key, for each dataset without its generation.
+    """
 
     def __init__(self, naming: Naming, remask: Remask, rules: UserRules = NO_RULES):
-        """Hold nothing yet.
-
-        schemas: columns by dataset in its generation; base_times: of their base lists, us;
-        ever_read: datasets that a run read to write another; jobs: what people call those that are known by an
-        artifact's id; parents: parent runs by run; ended: runs that ended with their application;
-        newest_us: time of the newest event that is not ahead of its receipt; retired: what was deleted or declared;
-        spellings: of columns that schemas do not list, by dataset without its generation and by key.
-        """
         super().__init__(naming, remask, rules)
         self.schemas: dict[Name, Columns] = {}
         self.base_times: dict[Name, int] = {}
@@ -45,7 +45,7 @@ class SnapshotOfCandidates(Snapshot):
         self._rewrites: dict[Name, WholeRewrite] = {}
 
     def take(self, candidates: Candidates[OutputLineage], relations: RelatedRuns) -> None:
-        """Count the candidates about one output, in all its generations."""
+        """Add the candidates of one output, in all its generations, as edge sets."""
         self._candidates.update(candidates)
         for job_output, edge_sets in outcome(candidates, lambda lineage: lineage, relations).items():
             same = defaultdict[OutputLineage, list[Candidate[OutputLineage]]](list)
@@ -53,7 +53,7 @@ class SnapshotOfCandidates(Snapshot):
                 same[candidate.lineage].append(candidate)
             for edge_set in edge_sets:
                 if job_output.layer != "observed" and not (edge_set.live or edge_set.latest or edge_set.reading):
-                    continue  # what was declared before is replaced
+                    continue  # a newer declaration has replaced it
                 self._add(job_output, edge_set, same[edge_set.lineage])
         for output in {job_output.output for job_output in candidates}:
             of_it = ((by, each) for by, own in candidates.items() if by.output == output for each in own)
@@ -61,61 +61,61 @@ class SnapshotOfCandidates(Snapshot):
                 self._rewrites[output] = rewrite
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of the newest schema of a dataset in its generation."""
+        """Return the columns of a dataset in its generation."""
         found, spellings = self.schemas.get(dataset, NO_COLUMNS), self.spellings.get(dataset.plain)
         return found.with_unlisted(spellings) if spellings else found
 
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time of the base list of a dataset in its generation, None without one."""
+        """Return the time (us) of the base list of a dataset in its generation, None without one (rule 12.7)."""
         return self.base_times.get(dataset)
 
     def described(self) -> Iterable[Name]:
-        """Return the datasets, each in its generation, of which a schema is known."""
+        """Return the datasets, each in its generation, that have a schema."""
         return self.schemas
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
-        """Return the tags that hold, by dataset."""
+        """Return the tags in force, by dataset."""
         return self.tagged
 
     def was_read(self, dataset: Name) -> bool:
-        """Tell whether some run, be it long ago, read a dataset to write another."""
+        """Tell whether a run, at any time, read a dataset to write another one."""
         return dataset.plain in self.ever_read
 
     def job(self, key: Name) -> Name:
-        """Return what people call a job."""
+        """Return the name of a job from its key."""
         return self.jobs.get(key, key)
 
     def stats(self, number: int) -> Stats:
-        """Return what is known of the runs behind an edge set."""
+        """Return statistics of the runs behind an edge set."""
         candidates = self._behind[number]
         times = [candidate.time_us for candidate in candidates]
         return Stats(len(candidates), min(times), max(times), any(candidate.rows_confirmed for candidate in candidates))
 
     def newest_run(self, number: int) -> str | None:
-        """Return the newest run behind an edge set."""
+        """Return the key of the newest run behind an edge set."""
         return max(self._behind[number], key=newness).run_key
 
     def has_ended(self, run: str) -> bool:
-        """Tell whether a run that reports no end ended with its parent or its root run, as far as that is known."""
+        """Tell whether a run without a terminal event is known to have ended with its parent or its root run."""
         return run in self.ended
 
     def applications(self, number: int) -> Set[str]:
-        """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
+        """Return the parents of the runs behind an edge set that belong to the newest execution of its job."""
         newest = max(self._candidates[self.graph.sets[number][0]], key=newness).execution
         runs = (candidate.run_key for candidate in self._behind[number] if candidate.execution == newest)
         return {self.parents[run] for run in runs if run in self.parents}
 
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time."""
+        """Yield the edge sets whose newest run is older than a time (us)."""
         return (number for number in self.graph.sets if self.seen(number).last_us < time_us)
 
     def seen(self, number: int) -> Seen:
-        """Return when runs said an edge set."""
+        """Return the times at which runs reported an edge set."""
         times = [candidate.time_us for candidate in self._behind[number]]
         return Seen(min(times), max(times))
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of a generation of a dataset that began last."""
+        """Return the whole rewrite of this generation of a dataset that began last, None without one."""
         return self._rewrites.get(dataset)
 
     def retired_jobs(self) -> RetiredJobs:
@@ -123,12 +123,12 @@ class SnapshotOfCandidates(Snapshot):
         return self.retired
 
     def job_seen_us(self, job: Name) -> int:
-        """Return the time of the newest event of the runs of a job that read or write."""
+        """Return the time (us) of the newest event of the runs of a job that read or write."""
         own = (candidates for job_output, candidates in self._candidates.items() if job_output.job == job)
         return max(candidate.last_us for candidates in own for candidate in candidates)
 
     def newest_event_us(self) -> int | None:
-        """Return the time of the newest event that is not ahead of its receipt."""
+        """Return the time (us) of the newest event that is not ahead of its receipt."""
         return self.newest_us
 
     def _add(
@@ -142,7 +142,7 @@ class SnapshotOfCandidates(Snapshot):
 def counted_rewrites(
     candidates: Candidates[OutputLineage], *, by_parts: bool
 ) -> dict[JobOutput, list[Candidate[OutputLineage]]]:
-    """Return candidates of which only whole rewrites say that they rewrite."""
+    """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
     return {
         job_output: [each._replace(rewrites=int(rewrites(each.rewrites, by_parts=by_parts))) for each in own]
         for job_output, own in candidates.items()

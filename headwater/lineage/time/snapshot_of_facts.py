@@ -1,4 +1,4 @@
-"""A snapshot that is derived from events in one go: of the past, of a file, of a test."""
+"""A snapshot that is derived from facts at once: for the past, for a file, for a test."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from headwater.lineage.time.snapshot_of_candidates import SnapshotOfCandidates
 
 
 class SnapshotOfFacts(SnapshotOfCandidates):
-    """What follows from the facts of some events, as if there were no others."""
+    """The lineage that follows from the facts of some events, as if there were no others."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         *,
         until_us: int | None = None,
     ):
-        """Derive everything; `contents` holds what the facts refer to, `rules` declare how jobs write.
+        """contents: the facets that the facts refer to; rules: declare, among others, how jobs write.
 
-        until_us: the moment that is asked for, None for the newest event.
+        until_us: the time that the question asks about, None for that of the newest event.
         """
         self.store, naming = MemoryStore(), Naming()
         super().__init__(naming, remask, rules)
@@ -81,7 +81,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
             self.ever_read.update(name.plain for each in lineage for name in others_read(each))
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
-        """Return the keys of the columns of a dataset with a base list that others than readers list."""
+        """Return the keys of the columns of a dataset with a base list that lists of writers contain."""
         return self._written.get(dataset)
 
     def _has_ended(self, run: Run) -> bool:
@@ -96,7 +96,7 @@ class SnapshotOfFacts(SnapshotOfCandidates):
     def _counted_rewrites(
         self, candidates: Candidates[OutputLineage], rules: UserRules, *, by_parts: bool
     ) -> Candidates[OutputLineage]:
-        """Return candidates of which only whole rewrites say that they rewrite."""
+        """Return candidates in which `rewrites` is 1 for whole rewrites and 0 for all other writes (rule 6.7)."""
 
         def counts(job_output: JobOutput, each: Candidate[OutputLineage]) -> int:
             producer = self.store.runs[each.run_key].producer
@@ -113,11 +113,11 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         }
 
     def job_seen_us(self, job: Name) -> int:
-        """Return the time of the newest event of a job."""
+        """Return the time (us) of the newest event of a job."""
         return max(run.last_us for run in self._runs_by_job[job])
 
     def run_times_us(self, job: Name) -> Iterable[int]:
-        """Return the time of the newest event of each run of a job."""
+        """Return the time (us) of the newest event of each run of a job."""
         return [run.last_us for run in self._runs_by_job[job] if run.kind == "RUN"]
 
     @cached_property
@@ -128,18 +128,18 @@ class SnapshotOfFacts(SnapshotOfCandidates):
         return found
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that some event names, also if no run that names it completed."""
+        """Return every dataset that an event names, even if no such run completed."""
         return {self.resolve(name) for name in self.store.names()}
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Tell whether some event names a dataset, also if no run that names it completed."""
+        """Tell whether an event names a dataset, even if no such run completed."""
         return not self.store.names().isdisjoint(self.naming.names_of(dataset))
 
 
 def by_output(
     candidates: Mapping[JobOutput, Mapping[str, Candidate[OutputLineage]]],
 ) -> dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]]:
-    """Sort candidates by the dataset they are about, its generations together."""
+    """Group candidates by the dataset that they write, with all its generations together."""
     found: dict[Name | None, dict[JobOutput, list[Candidate[OutputLineage]]]] = {}
     for job_output, by_run in candidates.items():
         if by_run:

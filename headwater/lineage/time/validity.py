@@ -1,4 +1,4 @@
-"""Since when and until when an edge counted: the candidates of one job output, one moment after the other."""
+"""The periods in which edges counted, computed from the candidates of one job output in order of time."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -10,9 +10,10 @@ K = TypeVar("K")
 
 
 class ValidityInterval(NamedTuple, Generic[K]):
-    """A time in which an edge counted without a break: from `since_us` on, up to but not at `until_us`.
+    """A period in which an edge counted without a break, from `since_us` to before `until_us`.
 
-    until_us: None while it counts; runs: how many said so in that time; rows_confirmed: one of them surely wrote.
+    until_us: None if it still counts; runs: number of runs that reported it in that period.
+    rows_confirmed: at least one of them is known to have written rows.
     """
 
     edge: K
@@ -24,9 +25,9 @@ class ValidityInterval(NamedTuple, Generic[K]):
 
 
 class ValidityHistory(Generic[K]):
-    """The edges of one job and one output in time, by candidates from old to new; see `current_candidates.standing`.
+    """The intervals of all edges of one job and output, from old to new; see `current_candidates.standing`.
 
-    A run counts from its own time on with what is known of it today.
+    A run counts from its own time on, with all that is known about it today.
     """
 
     def __init__(
@@ -35,9 +36,9 @@ class ValidityHistory(Generic[K]):
         candidates: Iterable[Candidate[Sequence[K]]] = (),
         intervals: Iterable[ValidityInterval[K]] = (),
     ):
-        """Go on behind `candidates`, at least those that count and those of executions that go on.
+        """Continue after `candidates`: at least those that count, and those of executions that may continue.
 
-        intervals: what counts then.
+        intervals: the intervals that count at that time.
         """
         self.ended: list[ValidityInterval[K]] = []
         self._observed = layer == "observed"
@@ -56,7 +57,7 @@ class ValidityHistory(Generic[K]):
         return list(self._open.values())
 
     def add(self, candidates: Iterable[Candidate[Sequence[K]]]) -> None:
-        """Take candidates of later times than all before; `lineage` of one candidate names an edge once."""
+        """Add candidates that are later than all before. The `lineage` of a candidate must name each edge once."""
         for time_us, same_time in groupby(sorted(candidates, key=_in_time), key=lambda candidate: candidate.time_us):
             before = self._counting
             fresh = list(same_time)
@@ -79,18 +80,22 @@ class ValidityHistory(Generic[K]):
 
     @property
     def _counting(self) -> set[str]:
-        """The executions that count: the current one, and the newest, whatever that carries."""
+        """The executions that count: the current one (rule 6.2) and the newest one (rule 6.4)."""
         return {self._current, self._latest} & self._candidates.keys()
 
     def _turn_to(self, candidate: Candidate[Sequence[K]]) -> None:
-        """Rule 6: an execution without column lineage replaces none that has it; a declaration always."""
+        """Add a candidate and update the current and the newest execution (rules 6.2 to 6.4).
+
+        An execution without column lineage does not replace one with column lineage. A declaration always replaces the
+        one before.
+        """
         self._candidates.setdefault(candidate.execution, []).append(candidate)
         if self._observed and self._lineage and candidate.weight == SILENT:
             return
         if not self._lineage and candidate.weight > SILENT:
             self._lineage, self._latest_rank, self._current_rank = True, None, None
         order = newness(candidate)
-        if self._latest_rank is None or order >= self._latest_rank:  # one of an older period is never the newest
+        if self._latest_rank is None or order >= self._latest_rank:  # a backfill of an older period is never the newest
             self._latest, self._latest_rank = candidate.execution, order
         rank = (candidate.weight if candidate.carries and self._observed else SILENT, order)
         if self._current_rank is None or rank >= self._current_rank:

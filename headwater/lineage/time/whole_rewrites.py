@@ -1,4 +1,4 @@
-"""Rule 6.9: when a whole rewrite began that replaced the rows of earlier writes, and the window of rule 6.8."""
+"""Rule 6.9: find the whole rewrite that replaced the rows of earlier writes. The window of rule 6.8 is here, too."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from headwater.lineage.runs.job_identity import is_statement_half
 DAY_US = 86_400_000_000
 WINDOW_DAYS = 92
 WINDOW_US = WINDOW_DAYS * DAY_US
-"""How long an execution counts as use after it ended, unless a question asks for another window."""
+"""How long an execution counts as use after it ended, unless a question gives another window."""
 
 
 class WholeRewrite(NamedTuple):
@@ -22,9 +22,9 @@ class WholeRewrite(NamedTuple):
 
 
 def newest_rewrite(candidates: Iterable[tuple[JobOutput, Candidate[Any]]]) -> WholeRewrite | None:
-    """Return the whole rewrite of a generation of a dataset that began last, None without one.
+    """Return the whole rewrite of a generation that began last, None without one.
 
-    candidates: of all jobs that write this generation.
+    candidates: those of all jobs that write this generation of a dataset.
     """
     every = list(candidates)
     last: dict[JobOutput, Candidate[Any]] = {}
@@ -40,8 +40,8 @@ def rewrite_of(
 ) -> WholeRewrite:
     """Return when a rewrite began and ended.
 
-    A statement of which only one moment is known began before its other half wrote the rows: both are one write.
-    written: what the same execution wrote into the dataset, at least.
+    If all events of a statement have the same time, it began when its other half wrote the rows: both are one write.
+    written: at least all that the same execution wrote into the dataset.
     """
     beside = (
         (by.job, other.time_us)
@@ -53,10 +53,10 @@ def rewrite_of(
 
 
 def start_of_rewrite(job: Name, started_us: int, last_us: int, beside: Iterable[tuple[Name, int]]) -> int:
-    """Return when a rewrite by a job began.
+    """Return the start (us) of a rewrite by a job.
 
-    started_us, last_us: of its run; beside: jobs and times of what the same execution wrote into the dataset up to its
-    end.
+    started_us, last_us: times of the first and last event of its run.
+    beside: (job, time) of what the same execution wrote into the dataset up to its end.
     """
     if not is_statement_half(job) or started_us != last_us:
         return started_us

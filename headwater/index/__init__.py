@@ -1,1 +1,1 @@
-"""The disposable read model that questions ask."""
+"""The index: a disposable read model of bronze that answers questions."""

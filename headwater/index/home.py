@@ -1,4 +1,4 @@
-"""Where the index lies: a file for each version of the rules, and the name of the one that questions read."""
+"""The folder of the index: a file for each version of the rules, and a pointer to the file that questions read."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,36 +15,38 @@ T = TypeVar("T")
 
 
 class Published(NamedTuple):
-    """The file that questions read, and when it was switched to (ns): a file built anew has the same name."""
+    """The file that questions read, and when they were switched to it (ns). A rebuilt file can have the same name."""
 
     path: Path
     at_ns: int
 
 
 class IndexHome:
-    """The folder of the index. One process writes it, any number reads."""
+    """The folder of the index. One process writes it, and any number of processes read it."""
 
     def __init__(self, folder: Path):
-        """Touch nothing yet."""
         self._folder = folder
         self._pointer = folder / "current"
         self._damaged = folder / "damaged"
         self._check = DamageCheck()
 
     def path_for(self, rules: NameRules) -> Path:
-        """Return the file that belongs to these rules for names and their code."""
+        """Return the file for these name rules and the current code of the rules."""
         return self._folder / f"{FORMAT}-{rules.rules_hash[:16]}.sqlite"
 
     def attempts_of(self, partition: str) -> Path:
-        """Return the file that says how often a batch of a partition was begun and not ended."""
+        """Return the file that counts the unfinished attempts at a batch of a partition."""
         return self._folder / f"attempts-{partition}.json"
 
     def begun_note(self, path: Path) -> Path:
-        """Return the file that says what the lake had forgotten when an index was begun."""
+        """Return the file that records what had been erased from the lake when an index was started."""
         return path.with_suffix(".begun")
 
     def building(self) -> Path | None:
-        """Return the file that is being built before there is one to read: the one that was written last."""
+        """Return the file that is being built before there is one to read, or None if there is no file.
+
+        If there are several, it is the one that was written last.
+        """
         found = []
         for file in self._folder.glob("*.sqlite*"):
             with suppress(FileNotFoundError):  # the writer deletes files meanwhile
@@ -54,7 +56,7 @@ class IndexHome:
         return newest[1].with_suffix(".sqlite") if newest else None
 
     def size_bytes(self) -> int:
-        """Return the bytes of all files in the folder, a copy for a snapshot included."""
+        """Return the size of all files in the folder (bytes), including a temporary copy for a snapshot."""
         size = 0
         for file in self._folder.glob("*"):
             with suppress(FileNotFoundError):  # the writer deletes files meanwhile
@@ -62,7 +64,7 @@ class IndexHome:
         return size
 
     def switch(self, path: Path) -> None:
-        """Let questions read this file from now on; the others go, whoever has one open keeps it until then."""
+        """Switch questions to this file and delete the other index files. Open connections can still read those."""
         fresh = self._pointer.with_suffix(".new")
         fresh.write_text(path.name + "\n")
         fresh.replace(self._pointer)
@@ -71,25 +73,25 @@ class IndexHome:
                 remove(other)
 
     def is_current(self, path: Path) -> bool:
-        """Tell whether questions read this file already."""
+        """Return whether questions already read this file."""
         with suppress(NotBuilt):
             return self.current().path == path
         return False
 
     def current(self) -> Published:
-        """Return the file to read; raises NotBuilt before the first is built."""
+        """Return the file that questions read. Raises NotBuilt if there is none yet."""
         try:
-            with self._pointer.open() as pointer:  # name and time of one pointer, also while it is replaced
+            with self._pointer.open() as pointer:  # one handle, so that name and time match
                 return Published(self._folder / pointer.read().strip(), os.fstat(pointer.fileno()).st_mtime_ns)
-        except (OSError, UnicodeDecodeError) as error:  # whoever writes the index switches to it again
+        except (OSError, UnicodeDecodeError) as error:  # the index's writer creates the pointer again
             raise NotBuilt from error
 
     def is_published(self) -> bool:
-        """Tell whether there is a file that questions read."""
+        """Return whether there is a file that questions read."""
         return self._pointer.exists()
 
     def opened(self, open_file: Callable[[Path], T]) -> tuple[Published, T]:
-        """Open the file to read; one that goes at that moment has a successor. Raises LakeUnavailable without any."""
+        """Open the file that questions read, and retry if it was replaced. Raises LakeUnavailable if there is none."""
         while True:
             found = self.current()
             try:
@@ -101,10 +103,11 @@ class IndexHome:
 
     @contextmanager
     def reading(self, file: Published) -> Iterator[None]:
-        """Read a file in here: what fails for its sake raises IndexUnreadable, and its writer learns of damage.
+        """Wrap reads of an index file: faults of the file raise IndexUnreadable, and its writer learns of damage.
 
-        One that was replaced meanwhile is no damage any more: whoever asks again reads its successor. A fault of ours,
-        such as a wrong statement, is raised as it is: the same question would fail again.
+        If the file was replaced meanwhile, an error is not reported as damage, because the next read uses its
+        successor. A programming error, such as a wrong SQL statement, is raised unchanged, because the same question
+        would fail again.
         """
         try:
             yield
@@ -120,7 +123,7 @@ class IndexHome:
             raise IndexUnreadable(f"The index cannot be read ({error}). Ask again in a moment.") from error
 
     def is_harmed(self, error: BaseException, path: Path) -> bool:
-        """Tell whether an error comes of a damaged file; where the error does not say so, the file is asked."""
+        """Return whether an error is caused by a damaged file. If the error is ambiguous, the file is checked."""
         return self._check.is_harmed(error, path)
 
     def _is_there(self, file: Published) -> bool:
@@ -129,17 +132,17 @@ class IndexHome:
         return False
 
     def withdraw(self, path: Path) -> None:
-        """Let no question read this file until it is switched to: it begins anew."""
+        """Prevent questions from reading this file until `switch`, because it is rebuilt from scratch."""
         if self.is_current(path):
             self._pointer.unlink()
 
     def _report_damage(self, path: Path) -> None:
-        """Ask the writer, from any process, to do away with a file that cannot be read."""
-        with suppress(OSError):  # no folder, no index: then there is nothing to mend
+        """Ask the writer to delete a file that cannot be read. Any process may call this."""
+        with suppress(OSError):  # without the folder, there is no index to repair
             self._damaged.write_text(path.name)
 
     def damaged(self) -> Path | None:
-        """Return the file that was reported to be damaged."""
+        """Return the file that was reported as damaged, or None."""
         try:
             name = self._damaged.read_bytes().strip()
         except FileNotFoundError:
@@ -147,7 +150,7 @@ class IndexHome:
         return next((file for file in self._folder.glob("*.sqlite") if file.name.encode() == name), None)
 
     def discard(self, path: Path) -> None:
-        """Delete a file, which holds nothing that bronze does not hold. Only for the writer."""
+        """Delete an index file, which can be rebuilt from bronze. Only the writer may call this."""
         self.withdraw(path)
         remove(path)
         self._damaged.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The folder of the user's rules: read again when a file changes; a broken file leaves its last good rules in force."""
+"""The folder of the user's rules. Changed files are read again, and a broken file keeps its last valid rules active."""
 
 import os
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from headwater.lineage.rules.user_rules_text import (
 
 NAMES, METADATA, JOBS = "names.yaml", "metadata.csv", "jobs.yaml"
 METADATA_TABLE = "metadata"
-"""A Delta table instead of the file, or beside it, for who already keeps one."""
+"""A Delta table that can replace or extend the file `metadata.csv`, for users who already have one."""
 _TABLE_LOG = f"{METADATA_TABLE}/_delta_log"
 READERS: dict[str, Callable[[str, str], Any]] = {
     "tags": read_tags,
@@ -38,10 +38,10 @@ _Stamp = tuple[int, int, int] | None
 
 
 class RulesFiles:
-    """The rules of one folder; no file needs to be there. Not for several threads at once."""
+    """The rules of one folder. All files are optional. Not thread-safe."""
 
     def __init__(self, folder: Path, window_us: int | None = None) -> None:
-        """Take the folder; nothing is read before `current`. window_us: as in `UserRules`."""
+        """Set the folder. `current` reads its files. window_us: as in `UserRules`."""
         self._folder = folder
         self._window_us = window_us
         self._paths = [str(folder / file) for file in (*FILES, _TABLE_LOG)]
@@ -52,11 +52,11 @@ class RulesFiles:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files as they are now: file, line, rule and what fits."""
+        """The problems in the current files: file, line, rule and what is expected."""
         return list(self._problems)
 
     def current(self) -> UserRules:
-        """Return the rules in force; files that changed are read first."""
+        """Return the active rules, after reading files that have changed."""
         stamps = [_stamp(path) for path in self._paths]
         if stamps != self._stamps:
             self._problems = []
@@ -112,7 +112,7 @@ class RulesFiles:
 
 def _stamp(path: str) -> _Stamp:
     try:
-        found = os.stat(path)  # noqa: PTH116 - every question looks at each file, and paths take as long as the look
+        found = os.stat(path)  # noqa: PTH116 - called for each file with every question, and Path.stat is slower
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,1 +1,1 @@
-"""The index as questions see it: the live graph, the past, the catalogue, search."""
+"""Read access to the index for questions: the live graph, the past, the catalog and search."""

@@ -1,4 +1,4 @@
-"""Events by the time in which they happened: where bronze has them, and how many there were."""
+"""Events by event time: their places in bronze, and how many there are."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -15,16 +15,19 @@ _BY_QUARTERS = (
 
 
 class CatalogEvents:
-    """Reads one generation of the index."""
+    """The events in one generation of the index."""
 
     def __init__(self, sql: sqlite3.Connection):
-        """Use the index's connection, at rest on one generation."""
+        """Read through the index's connection, whose read transaction must stay open."""
         self._sql = sql
 
     def of_runs(
         self, after_us: int | None, before_us: int | None, order: str, limit: int, offset: int
     ) -> tuple[list[Place], int]:
-        """List run events from a time on and before another, `asc` or `desc` by time; and count all of them."""
+        """List run events in a time range as places in bronze, and count all events in it.
+
+        after_us is included, before_us is not; None means no bound. order: `asc` or `desc`, by time.
+        """
         span = _BEGINNING if after_us is None else after_us, _END if before_us is None else before_us
         way = {"asc": "ASC", "desc": "DESC"}[order]
         rows = self._sql.execute(
@@ -36,7 +39,7 @@ class CatalogEvents:
         return rows, self._count(*span)
 
     def of_namespace(self, namespace: str, limit: int, offset: int) -> tuple[list[Place], int]:
-        """List the events of the jobs of a namespace, newest first; and count all of them."""
+        """List the events of a namespace's jobs as places in bronze, newest first, and count all of them."""
         tables = (
             "parts p JOIN runs r ON r.run = p.run JOIN names n ON n.id = r.job JOIN places s ON s.id = p.place "
             "WHERE n.namespace = ?"
@@ -49,12 +52,12 @@ class CatalogEvents:
         return rows, int(self._sql.execute(f"SELECT count(*) FROM {tables}", (namespace,)).fetchone()[0])
 
     def by_type(self, after_us: int, before_us: int) -> Iterable[tuple[str, int]]:
-        """Count events by type between two times that begin a quarter of an hour."""
+        """Count events by type between two times (us). Both must be multiples of 15 minutes."""
         query = "SELECT type, sum(events) FROM quarters WHERE quarter >= ? AND quarter < ? GROUP BY type"
         return self._sql.execute(query, (after_us // QUARTER_US, before_us // QUARTER_US))
 
     def _count(self, after_us: int, before_us: int) -> int:
-        """Count run events: whole quarters of an hour by their counters, what is left one by one."""
+        """Count run events: whole quarters of an hour from their counters, the rest one by one."""
         first, last = -(-after_us // QUARTER_US), before_us // QUARTER_US
         if last <= first:
             return self._one(_ONE_BY_ONE, after_us, before_us)

@@ -1,4 +1,4 @@
-"""What there is, a page at a time: namespaces, sources, tags, datasets, jobs; and how many there were by a time."""
+"""Pages of namespaces, sources, datasets and jobs, the list of tags, and counts up to a time."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ DATASETS = (
     "AND c.name IN (d.name, (SELECT id FROM names WHERE namespace = n.namespace AND name = '')) "
     "WHERE d.name = n.id AND d.dropped)"
 )
-"""Datasets `n` by the names they go by now, and `e`, when an event named them; no deleted one until one does again."""
+"""Selects datasets by their current names `n`, with their entities `e`, unless deleted and without a later event."""
 
 DELETED_JOBS = (
     "SELECT d.key FROM changes c CROSS JOIN jobs d ON d.shown = c.name "  # from the few changes to their jobs
@@ -43,19 +43,19 @@ DELETED_JOBS = (
     "CROSS JOIN entities s ON s.kind = 1 AND s.name = d.key "
     "WHERE c.mark = 'deleted' AND c.detail = 'NAMESPACE' AND c.time_us >= s.last_us"
 )
-"""Keys of jobs that were deleted and have not run since."""
+"""Selects the keys of jobs that were deleted and have not run since."""
 
 _NAMED_ALONE = (
     "(j.state IS NULL AND j.key = j.shown AND EXISTS (SELECT 1 FROM jobs o WHERE o.shown = j.shown AND o.key <> j.key))"
 )
-"""A job that others name as their parent, and that is known by an artifact's id itself."""
+"""Selects a job that only `parent` facets name and that has another key, an artifact id, in its own events."""
 
 HeardOf = tuple[str, str, int | None, int | None]
-"""Name of a namespace or source, a source's URI, first and last time of it (us, UTC); no times where nothing was."""
+"""Name of a namespace or source, URI of a source, first and last event time (us, UTC). Without events, no times."""
 
 
 class JobRow(NamedTuple):
-    """A job: numbers of its key, of the name people see, of its parent; the state of its newest run."""
+    """A job: the numbers of its key, its display name and its parent, and the state of its newest run."""
 
     key: int
     shown: int
@@ -66,32 +66,32 @@ class JobRow(NamedTuple):
 
 
 class CatalogLists:
-    """Lists of the present; each page comes with the length of the whole list."""
+    """Current lists. Each page comes with the length of the whole list."""
 
     def __init__(self, sql: sqlite3.Connection):
-        """Use the index's connection, at rest on one generation."""
+        """Read through the index's connection, whose read transaction must stay open."""
         self._sql = sql
 
     def namespaces(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
-        """List namespaces of jobs and datasets, and `default`, by name."""
+        """List the namespaces of jobs and datasets, and `default`, by name."""
         return self._page(_NAMESPACES, "name", (), limit, offset)
 
     def namespace(self, name: str) -> HeardOf | None:
-        """Return a namespace; None where nothing is in it, and it is not `default`."""
+        """Return a namespace, or None if it is empty and not `default`."""
         row: HeardOf | None = self._sql.execute(f"SELECT * FROM ({_NAMESPACES}) WHERE name = ?", (name,)).fetchone()
         return row
 
     def sources(self, limit: int, offset: int) -> tuple[list[HeardOf], int]:
-        """List what dataSource facets name, and for datasets without one their namespace, by name."""
+        """List data sources by name: those in `dataSource` facets, and namespaces of datasets without this facet."""
         return self._page(_SOURCES, "name", (), limit, offset)
 
     def source(self, name: str) -> HeardOf | None:
-        """Return a source."""
+        """Return a data source by its name."""
         row: HeardOf | None = self._sql.execute(f"SELECT * FROM ({_SOURCES}) WHERE name = ?", (name,)).fetchone()
         return row
 
     def tags(self) -> tuple[set[str], dict[str, str]]:
-        """Return the tags in use, and the descriptions of those that were described by hand."""
+        """Return the tags in use, and the descriptions that were added to tags through the API."""
         used = self._sql.execute(
             "SELECT name FROM tag_names UNION SELECT detail FROM changes WHERE mark = 'tag' AND value = 'true'"
         )
@@ -102,7 +102,7 @@ class CatalogLists:
         return {name for (name,) in used}, dict(described.fetchall())
 
     def datasets(self, namespace: str, limit: int, offset: int) -> tuple[list[str], int]:
-        """List the datasets of a namespace by the names they go by now; no deleted one until it is written again."""
+        """List the datasets of a namespace by their current names, without deleted ones that were not written since."""
         query = DATASETS.format(columns="n.name", where="n.namespace = ?")
         rows, total = self._page(query, "n.name", (namespace,), limit, offset)
         return [name for (name,) in rows], total
@@ -110,9 +110,9 @@ class CatalogLists:
     def jobs(
         self, namespace: str | None, states: Sequence[str], limit: int, offset: int
     ) -> tuple[list[JobRow], int]:  # fmt: skip
-        """List jobs, the one heard of last first; no deleted one until it runs again.
+        """List jobs, the one with the newest event first. A deleted job is left out until it runs again.
 
-        namespace: None for all but our own; states: of the newest run, none means any.
+        namespace: None for all except the internal one. states: allowed states of the newest run; empty for any.
         """
         where, values = ("n.namespace <> ?", [NAMESPACE]) if namespace is None else ("n.namespace = ?", [namespace])
         if states:
@@ -126,12 +126,12 @@ class CatalogLists:
         return [JobRow(*row) for row in rows], total
 
     def count(self, kind: int, before_us: int) -> int:
-        """Count the datasets or jobs that were heard of before a time."""
+        """Count the datasets or jobs whose first event is before a time (us)."""
         query = "SELECT count(*) FROM entities WHERE kind = ? AND first_us < ?"
         return int(self._sql.execute(query, (kind, before_us)).fetchone()[0])
 
     def count_sources(self, before_us: int) -> int:
-        """Count the sources that were heard of before a time."""
+        """Count the data sources whose first event is before a time (us)."""
         query = f"SELECT count(*) FROM ({_SOURCES}) WHERE first_us < ?"
         return int(self._sql.execute(query, (before_us,)).fetchone()[0])
 

@@ -1,4 +1,4 @@
-"""The runs of jobs: their states, times, datasets; of the newest ones their facets, of others where bronze has them."""
+"""Runs of jobs: states, times, datasets and facets. For older runs, the facets' places in bronze."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _RUN = (
 )
 
 _LOOKED_AT = 50
-"""Newest runs of a job that are looked at for one of a version."""
+"""How many of a job's newest runs are searched for one of a given version."""
 
 _NAMED = (
     "SELECT k.key, j.parent, 'RUNNING', 'BATCH', min(r.started_us), NULL, max(r.time_us), NULL, NULL, NULL "
@@ -22,11 +22,11 @@ _NAMED = (
     "WHERE {where} AND r.kind = 'RUN' AND r.time_us <= ? "
     "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent) GROUP BY k.key, j.parent"
 )
-"""Runs that sent no event themselves, which runs below them name as their parent: they lasted at least as these."""
+"""Selects runs without events that child runs name as their parent. Their times are those of their children."""
 
 
 class RunRow(NamedTuple):
-    """A run as the index knows it; times in microseconds, UTC. said: None if only runs below it name it."""
+    """A run in the index. Times are in microseconds, UTC. `said`: packed datasets, None if only child runs name it."""
 
     run: str
     job_key: int
@@ -40,20 +40,23 @@ class RunRow(NamedTuple):
     nominal_end_us: int | None
 
     def datasets(self) -> RunDatasets:
-        """Return what it reads and writes."""
+        """Return the datasets that the run reads and writes."""
         return said_from(self.said) if self.said is not None else RunDatasets((), (), None)
 
 
 class CatalogRuns:
-    """Reads one generation of the index, up to a moment."""
+    """Runs in one generation of the index, up to a time."""
 
     def __init__(self, sql: sqlite3.Connection, until_us: int):
-        """Use the index's connection, at rest on one generation; until_us: no newer runs are listed."""
+        """Read through the index's connection, whose read transaction must stay open.
+
+        until_us: newer runs are left out.
+        """
         self._sql = sql
         self._until = until_us
 
     def newest(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
-        """Return the newest runs of a job; of a job without any those that runs below them name."""
+        """Return the newest runs of a job. If none sent events, return those that child runs name as their parent."""
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
             "ORDER BY r.time_us DESC, k.key DESC LIMIT ? OFFSET ?",
@@ -63,7 +66,7 @@ class CatalogRuns:
         return found if found or self._has_own(job) else self._named(job, limit, offset)
 
     def newest_of_version(self, job: int, version: bytes, last_us: int) -> RunRow | None:
-        """Return the newest run that is of a version of its job, among the last `_LOOKED_AT` up to a time (us)."""
+        """Return the newest run with a given job version, among the last 50 up to a time (us)."""
         rows = self._sql.execute(
             f"{_RUN} WHERE r.job_key = ? AND r.kind = 'RUN' AND r.time_us <= ? "
             "ORDER BY r.time_us DESC, k.key DESC LIMIT ?",
@@ -76,19 +79,19 @@ class CatalogRuns:
         return self._sql.execute(query, (job, self._until)).fetchone() is not None
 
     def _named(self, job: int, limit: int, offset: int = 0) -> list[RunRow]:
-        """Return the runs of a job that only runs below them name, newest first."""
+        """Return the runs of a job that only child runs name, newest first."""
         query = f"{_NAMED.format(where='j.parent = ?')} ORDER BY max(r.time_us) DESC, k.key DESC LIMIT ? OFFSET ?"
         return [RunRow(*row) for row in self._sql.execute(query, (job, self._until, limit, offset))]
 
     def count(self, job: int) -> int:
-        """Count the runs of a job as `newest` lists them."""
+        """Count the runs of a job that `newest` lists."""
         query = "SELECT count(*) FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us <= ?"
         own = int(self._sql.execute(query, (job, self._until)).fetchone()[0])
         named = f"SELECT count(*) FROM ({_NAMED.format(where='j.parent = ?')})"
         return own or int(self._sql.execute(named, (job, self._until)).fetchone()[0])
 
     def find(self, key: str) -> RunRow | None:
-        """Return a run by its key, be it that only runs below it name it."""
+        """Return a run by its key. A run that only child runs name also counts."""
         row = self._sql.execute(f"{_RUN} WHERE k.key = ? AND r.kind = 'RUN'", (key,)).fetchone()
         if row is None:
             where = "r.parent = (SELECT id FROM run_keys WHERE key = ?) AND j.parent IS NOT NULL"
@@ -97,9 +100,9 @@ class CatalogRuns:
         return RunRow(*row) if row else None
 
     def facets(self, keys: Sequence[str]) -> dict[str, dict[str, bytes]]:
-        """Return the text of each facet of those of these runs whose facets are kept here."""
+        """Return the facet texts of those runs whose facets are in the index, by run and facet name."""
         return recent_facets(self._sql, keys)
 
     def facet_places(self, key: str, whose: int) -> set[Place]:
-        """Return where bronze has the newest of each facet of a run or, as it told them, of its job."""
+        """Return the places of the events with the newest facets of a run. whose: RUN, or JOB for its job's facets."""
         return newest_places(self._sql, key, whose)

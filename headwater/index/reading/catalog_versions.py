@@ -1,4 +1,4 @@
-"""The versions of datasets and jobs in time, also of datasets that no run is seen to write."""
+"""Versions of datasets and jobs over time, including datasets that no run writes."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _SCHEMAS = "FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kin
 
 
 class VersionRow(NamedTuple):
-    """A version of a dataset or job: what it is made of (encoded), since when, up to when, by which first run."""
+    """A version of a dataset or job: its packed value, the first and last time (us), and its first run."""
 
     version: bytes
     value: bytes
@@ -24,16 +24,19 @@ class VersionRow(NamedTuple):
 
 
 class CatalogVersions:
-    """Reads one generation of the index, up to a moment."""
+    """Versions in one generation of the index, up to a time."""
 
     def __init__(self, live: LiveGraph, until_us: int):
-        """live: at rest on one generation while this is used; until_us: what came later is left out."""
+        """Read from `live`, which must not be refreshed while this object is in use.
+
+        until_us: what came later is left out.
+        """
         self._sql, self._names = live.sql, live.names
         self._until = until_us
 
     def listed(self, kind: int, name: int, limit: int, offset: int = 0) -> list[VersionRow]:
-        """Return the versions of a dataset or job, the one that was written last first."""
-        written = "last_us" if self._until == EVER_US else f"min(last_us, {self._until})"  # an index has the first
+        """Return the versions of a dataset or job, the last written one first."""
+        written = "last_us" if self._until == EVER_US else f"min(last_us, {self._until})"  # the order of an SQL index
         rows = self._sql.execute(
             "SELECT version, value, first_us, last_us, run FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
             f"ORDER BY {written} DESC, version DESC LIMIT ? OFFSET ?",
@@ -47,15 +50,15 @@ class CatalogVersions:
         return int(self._sql.execute(query, (kind, name, self._until)).fetchone()[0])
 
     def first_written_us(self, dataset: Name) -> int | None:
-        """Return when a run was first seen to write a dataset (us), None if no run was."""
+        """Return when a run first wrote a dataset (us), or None if no run did."""
         query = "SELECT min(first_us) FROM versions WHERE kind = ? AND name = ? AND first_us <= ?"
         found = self._sql.execute(query, (DATASET, self._names.known(dataset) or 0, self._until)).fetchone()[0]
         return None if found is None else int(found)
 
     def newest(self, dataset: Name, names: Iterable[Name]) -> tuple[bytes, int | None]:
-        """Return a dataset's version and when it was last written (us).
+        """Return a dataset's newest version and when it was last written (us).
 
-        names: all that it goes by. None: no run is seen to write it, and its version is the first of `unwritten`.
+        names: all names of the dataset. The time is None if no run writes it; its version then comes from `unwritten`.
         """
         rows = self.listed(DATASET, self._names.known(dataset) or 0, 1)
         if rows:
@@ -64,7 +67,7 @@ class CatalogVersions:
         return unwritten[0].version if unwritten else undescribed(dataset), None
 
     def at(self, dataset: Name, time_us: int) -> bytes:
-        """Return the version that a dataset had at a time; of one that nobody is seen to write by its schema then."""
+        """Return the version of a dataset at a time (us). If no run writes it, the version follows from its schema."""
         asked = (DATASET, self._names.known(dataset) or 0, time_us, time_us)
         row = self._sql.execute(
             "SELECT version FROM versions WHERE kind = ? AND name = ? AND first_us <= ? "
@@ -80,9 +83,9 @@ class CatalogVersions:
         return dataset_version(dataset, schema[0] if schema else None, None, None)
 
     def unwritten(self, dataset: Name, names: Iterable[Name]) -> list[VersionRow]:
-        """Return a version for each schema of a dataset that no run is seen to write, newest first.
+        """Return a version for each schema of a dataset that no run writes, newest first.
 
-        names: all that it goes by.
+        names: all names of the dataset.
         """
         numbers = [self._names.known(each) or 0 for each in names]
         rows = self._sql.execute(
@@ -97,10 +100,10 @@ class CatalogVersions:
 
 
 def undescribed(name: Name) -> bytes:
-    """Return the version of a dataset of which a run says neither schema nor lineage nor a version of its own."""
+    """Return the version of a dataset without schema, lineage and producer's version."""
     return dataset_version(name, None, None, None)
 
 
 def undescribed_versions(name: Name, span: tuple[int, int] | None) -> list[VersionRow]:
-    """Return the version of a dataset of which nothing is said; none of one that was not there yet (no span)."""
+    """Return the single version of a dataset without any description. span: when it existed, None for no version."""
     return [VersionRow(undescribed(name), version_value(None), *span, "")] if span else []

@@ -1,7 +1,7 @@
-"""What the index knows of a stretch of time beside lineage: schemas, tags, facets, what came and was dropped.
+"""Changes in a time range other than lineage: schemas, tags, facets, new entities, drops and deletions.
 
-All of it is looked up by what was said within the stretch, so that its cost is that of what changed, and of one pass
-over the tables of mentions.
+The queries start from what events within the range report. Their cost is that of the changes plus one scan of the
+tables of mentions.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,18 +26,18 @@ from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import Order
 
 _LOOKED_AT = 200
-"""Runs that ended at or after an event, and are looked at for whether it is theirs."""
+"""How many runs that ended at or after an event are searched for the event's run."""
 
 
 class Stretch(NamedTuple):
-    """From behind one moment up to another, in us, UTC."""
+    """A time range in microseconds, UTC. The start is excluded, the end included."""
 
     since_us: int
     until_us: int
 
 
 class ListsBetween(NamedTuple):
-    """The lists that make up the columns of a dataset at both ends of a stretch; names: as sent."""
+    """The column lists of a dataset at the start and the end of a time range. names: as sent."""
 
     dataset: Name
     names: set[Name]
@@ -46,7 +46,7 @@ class ListsBetween(NamedTuple):
 
 
 class TagsBetween(NamedTuple):
-    """The newest tags facets under the names of a dataset at both ends."""
+    """The newest `tags` facets of a dataset at the start and the end of a time range."""
 
     dataset: Name
     before: list[TagsFacet]
@@ -54,7 +54,7 @@ class TagsBetween(NamedTuple):
 
 
 class DescribedColumn(NamedTuple):
-    """A column as a list describes it, and the list."""
+    """A column's type and description, and the column list that contains them."""
 
     type: str | None
     description: str | None
@@ -62,7 +62,7 @@ class DescribedColumn(NamedTuple):
 
 
 class FacetBetween(NamedTuple):
-    """A facet of something at both ends, as text; time_us: when what holds after was first said."""
+    """The text of a facet at the start and the end of a time range. time_us: when the new text was first sent."""
 
     name: Name
     facet: str
@@ -72,16 +72,17 @@ class FacetBetween(NamedTuple):
 
 
 RunAndJob = tuple[str, Name]
-"""Keys of a run and of its job."""
+"""The key of a run and the key of its job."""
 
 
 class ChangeHistory:
-    """Reads one generation of the index."""
+    """Changes in a time range, from one generation of the index."""
 
     def __init__(self, live: LiveGraph, since_us: int, until_us: int, of: Touched | None = None):
-        """live: at rest on one generation while this is used; from behind one moment up to another, in us, UTC.
+        """Read from `live`, which must not be refreshed while this object is in use.
 
-        of: whose schemas, tags, facets and first mentions alone are read, by the numbers of names; None: everybody's.
+        since_us, until_us: the range in us, UTC; the start is excluded, the end included. of: read schemas, tags,
+        facets and first mentions of these datasets and jobs only; None for all.
         """
         self._live, self._sql, self._names = live, live.sql, live.names
         self._between = Stretch(since_us, until_us)
@@ -90,7 +91,7 @@ class ChangeHistory:
         self._columns: dict[str, Sequence[tuple[str, str | None, str | None]]] = {}
 
     def schemas(self) -> Iterator[ListsBetween]:
-        """Yield the datasets whose columns other lists make up than at the beginning."""
+        """Yield the datasets whose column lists differ between the start and the end."""
         known: tuple[dict[Name, KnownLists], ...] = ({}, {})
         names: dict[Name, set[Name]] = {}
         these, only = self._narrowed(DATASET, 3)
@@ -109,7 +110,7 @@ class ChangeHistory:
                 yield ListsBetween(plain, own, before, after)
 
     def mentioned(self) -> set[Name]:
-        """Return the datasets of which events of the stretch list columns."""
+        """Return the datasets for which events in the range list columns."""
         these, only = self._narrowed(DATASET, 3)
         query = f"SELECT DISTINCT name FROM seen WHERE time_us > ?1 AND time_us <= ?2{only}"
         names = [self._names.name(number) for (number,) in self._sql.execute(query, (*self._between, *these))]
@@ -122,12 +123,12 @@ class ChangeHistory:
         return known[dataset]
 
     def _newest(self, known: Mapping[Name, KnownLists], dataset: Name) -> Sequence[SeenSchema]:
-        """Return the lists of the newest generation that has some."""
+        """Return the column lists of the newest generation that has any."""
         every = self._live.naming.generations.meanings(dataset)
         return next((known[each].lists for each in every if each in known), [])
 
     def described_columns(self, names: Iterable[Name], lists: Sequence[SeenSchema]) -> dict[str, DescribedColumn]:
-        """Return the columns that lists make up, each as the first list that has it describes it."""
+        """Return the columns of some lists, each with the description from the first list that contains it."""
         names = sorted(names)
         columns = joined_columns([self._live.contents.schema(seen.schema) for seen in lists])
         found = {".".join(path): DescribedColumn(None, None, None) for path in columns}
@@ -138,7 +139,7 @@ class ChangeHistory:
         return {column: each if each.by else each._replace(by=lists[0]) for column, each in found.items()}
 
     def _described(self, names: Iterable[Name], schema: str) -> Sequence[tuple[str, str | None, str | None]]:
-        """Return columns, their types and descriptions; of one schema all who mention it say nearly the same."""
+        """Return (column, type, description) of a schema, from one text: texts of one schema hardly differ."""
         if schema not in self._columns:
             text = self.schema_text(names, schema)
             facet: Any = decode(text.encode()) if text else None
@@ -147,7 +148,7 @@ class ChangeHistory:
         return self._columns[schema]
 
     def schema_text(self, names: Iterable[Name], schema: str) -> str:
-        """Return a text of a schema that was mentioned under one of these names; empty where it is kept no more."""
+        """Return a text of a schema that was sent under one of these names, or "" if it is no longer stored."""
         query = (
             "SELECT s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set "
             "WHERE d.kind = ? AND d.name = ? AND s.schema = ? LIMIT 1"
@@ -157,7 +158,7 @@ class ChangeHistory:
         return self._live.facet_text(dict(set_from(value))["schema"]) if value else ""
 
     def tags(self) -> Iterator[TagsBetween]:
-        """Yield the datasets under whose names another tags facet came."""
+        """Yield the datasets that got another `tags` facet."""
         these, only = self._narrowed(DATASET, 3)
         query = f"SELECT DISTINCT name, time_us FROM tags WHERE time_us > ?1 AND time_us <= ?2{only}"
         rows = self._sql.execute(query, (*self._between, *these)).fetchall()
@@ -169,9 +170,10 @@ class ChangeHistory:
             yield TagsBetween(dataset, was, now)
 
     def facets(self, kind: int, wanted: Collection[str]) -> Iterator[FacetBetween]:
-        """Yield facets of datasets, by their names as sent, or of jobs, that are others than at the beginning.
+        """Yield the facets that differ between the start and the end of the range.
 
-        What was first said before and came back since counts as having been there all the time.
+        They are facets of datasets, by names as sent, or of jobs, by display names. A facet text that was first sent
+        before the range and sent again in it counts as unchanged.
         """
         these, only = self._narrowed(kind, 4)
         fresh = f"SELECT name FROM described WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
@@ -196,7 +198,7 @@ class ChangeHistory:
                 yield FacetBetween(self._names.name(name), facet, *texts, after[1])
 
     def first_heard(self, kind: int) -> Iterator[tuple[Name, int]]:
-        """Yield datasets, by their names as sent, and keys of jobs that were not heard of before; and when."""
+        """Yield the datasets (by names as sent) or jobs (by keys) whose first event is in the range, with its time."""
         these, only = self._narrowed(kind, 4)
         query = f"SELECT name, first_us FROM entities WHERE kind = ?1 AND first_us > ?2 AND first_us <= ?3{only}"
         rows = self._sql.execute(query, (kind, *self._between, *these))
@@ -204,14 +206,15 @@ class ChangeHistory:
         return ((name, at_us) for name, at_us in named if kind != JOB or name.namespace != NAMESPACE)
 
     def heard_before(self, names: Iterable[Name]) -> bool:
-        """Tell whether a dataset was heard of by one of its names before the stretch."""
+        """Return whether one of a dataset's names was in an event before the range."""
         asked = [(DATASET, self._number(name), self._between.since_us) for name in names]
         query = "SELECT 1 FROM {} WHERE kind = ? AND name = ? AND first_us <= ? LIMIT 1"
-        queries = [query.format(table) for table in ("entities", "described")]  # declared anew, it is entered anew
+        # `entities` may lack an earlier declaration that a newer one has replaced
+        queries = [query.format(table) for table in ("entities", "described")]
         return any(self._sql.execute(query, each).fetchone() for each in asked for query in queries)
 
     def dropped(self) -> Iterator[tuple[Name, Name | None, int, str]]:
-        """Yield what was dropped or renamed, to what, when, and by which run."""
+        """Yield drops and renames as (dataset, new name or None, time, run key)."""
         rows = self._sql.execute(
             "SELECT location, renamed, time_us, run FROM lives WHERE NOT written AND time_us > ? AND time_us <= ?",
             self._between,
@@ -220,7 +223,7 @@ class ChangeHistory:
             yield self._names.name(location), self._names.name(renamed) if renamed else None, at_us, run
 
     def deleted_jobs(self) -> Iterator[tuple[Name, int]]:
-        """Yield the jobs that were deleted by hand and have not run since, and when."""
+        """Yield the jobs that were deleted through the API and have not run since, with the time of deletion."""
         rows = self._sql.execute(
             "SELECT c.name, c.time_us FROM changes c JOIN jobs j ON j.shown = c.name "
             "JOIN entities e ON e.kind = ? AND e.name = j.key "
@@ -231,7 +234,7 @@ class ChangeHistory:
         return ((self._names.name(number), at_us) for number, at_us in rows)
 
     def run_of(self, order: Order) -> RunAndJob | None:
-        """Return key and job of the run that an event is of, None where more ended since than are looked at."""
+        """Return the run of an event, or None if it is not among the first 200 runs that ended since the event."""
         return self._run(
             f"SELECT run FROM runs WHERE time_us >= ?1 ORDER BY time_us LIMIT {_LOOKED_AT}",
             "JOIN parts p ON p.run = r.run AND p.event = ?2",
@@ -239,11 +242,11 @@ class ChangeHistory:
         )
 
     def run_of_job(self, job: Name, at_us: int) -> RunAndJob | None:
-        """Return the run of a job that was under way at a time."""
+        """Return the run of a job that was in progress at a time (us)."""
         return self._under_way(self._number(job), at_us)
 
     def run_at(self, names: Iterable[Name], at_us: int) -> RunAndJob | None:
-        """Return a run that was under way at a time and uses one of these names."""
+        """Return a run that was in progress at a time (us) and uses one of these names."""
         query = f"SELECT job_key FROM uses WHERE name = ? LIMIT {_LOOKED_AT}"
         rows = [row for name in names for row in self._sql.execute(query, (self._number(name),)).fetchall()]
         return next((found for (job,) in rows if (found := self._under_way(job, at_us))), None)
@@ -253,7 +256,7 @@ class ChangeHistory:
         return self._run(f"SELECT run FROM ({next_ones}) WHERE started_us <= ?1", "", (at_us, job))
 
     def run(self, key: str) -> RunAndJob | None:
-        """Return a run by its key."""
+        """Return a run by its key, with its job."""
         return self._run("SELECT id AS run FROM run_keys WHERE key = ?1", "", (key,))
 
     def _run(self, query: str, joined: str, values: tuple[object, ...]) -> RunAndJob | None:
@@ -265,7 +268,10 @@ class ChangeHistory:
         return (row[0], self._names.name(row[1])) if row else None
 
     def _narrowed(self, kind: int, at: int) -> tuple[tuple[str, ...], str]:
-        """Return the value of a parameter that is the `at`th, and the condition by which names are among it."""
+        """Return the parameter and the SQL condition that restrict a query to `of`.
+
+        at: the number of the parameter in the query.
+        """
         if self._of is None:
             return (), ""
         numbers = self._of.jobs if kind == JOB else self._of.datasets

@@ -1,4 +1,4 @@
-"""What was said of one dataset, one mention after the other: schemas, tags, owners, names; from the index's file."""
+"""The history of one dataset's schemas, tags, owners and names, mention by mention."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,11 +16,11 @@ from headwater.lineage.rules.tags import TagsFacet, tagged
 from headwater.lineage.runs.newest_first import NEWNESS, Order, newest_first
 
 LOOKED_AT = 5_000
-"""Newest mentions of a dataset that are looked at, of each kind."""
+"""How many of a dataset's newest mentions of each kind are read."""
 
 
 class Renamed(NamedTuple):
-    """What a dataset was renamed to, when (us, UTC), and by which run."""
+    """The new name of a dataset, when it was renamed (us, UTC), and by which run."""
 
     to: Name
     time_us: int
@@ -28,7 +28,7 @@ class Renamed(NamedTuple):
 
 
 class ListsSince(NamedTuple):
-    """The lists that make up the columns of a dataset, the base list first, and the mention that made it so."""
+    """The column lists of a dataset, the base list first, and the mention since which they apply."""
 
     since: SeenSchema
     lists: Sequence[SeenSchema]
@@ -36,16 +36,16 @@ class ListsSince(NamedTuple):
 
 
 class ContractHistory:
-    """Reads one generation of the index, up to a moment (us, UTC)."""
+    """The history of a dataset up to a time (us, UTC), from one generation of the index."""
 
     def __init__(self, live: LiveGraph, dataset: Name, until_us: int):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._dataset, self._until = live, live.sql, dataset, until_us
         self.names = live.naming.names_of(dataset)
         self._numbers = sorted(number for name in self.names if (number := live.names.known(name)) is not None)
 
     def lists(self) -> list[ListsSince]:
-        """Return the lists that made up the columns, one change after the other, the newest first."""
+        """Return the column lists after each change, newest first."""
         query = (
             f"SELECT name, {', '.join(SeenSchema._fields)} FROM seen WHERE name IN ({marks(self._numbers)}) "
             f"AND time_us <= ? ORDER BY {newest_first(SeenSchema._fields)} LIMIT {LOOKED_AT}"
@@ -65,7 +65,7 @@ class ContractHistory:
         return found[::-1]
 
     def tags(self) -> Iterator[list[TagsFacet]]:
-        """Yield by producer its newest tags facets, the newest first."""
+        """Yield the newest `tags` facets of each producer, newest first."""
         query = (
             f"SELECT name, producer, {', '.join(NEWNESS)}, value FROM tags WHERE name IN ({marks(self._numbers)}) "
             f"AND time_us <= ? ORDER BY producer, {newest_first()} LIMIT {LOOKED_AT}"
@@ -79,7 +79,7 @@ class ContractHistory:
             yield [each for each in facets if self._dataset in tagged(each.name, each.order.time_us, self._live.naming)]
 
     def facet_since_us(self, facet: str) -> int | None:
-        """Return when the newest text of a facet was first said, None where it never was."""
+        """Return when the newest text of a facet was first sent (us), or None if the facet was never sent."""
         query = (
             f"SELECT d.first_us, s.value FROM described d JOIN facet_sets s ON s.id = d.facet_set WHERE d.kind = ? "
             f"AND d.name IN ({marks(self._numbers)}) AND d.first_us <= ? ORDER BY d.event_order DESC LIMIT {LOOKED_AT}"
@@ -90,7 +90,7 @@ class ContractHistory:
         return min((first_us for first_us, text in told if text == told[0][1]), default=None)
 
     def renamed(self) -> Renamed | None:
-        """Return what the dataset was renamed to, when, and by which run; None: it was not, or was written since."""
+        """Return the last rename of the dataset, or None if there is none or the dataset was written again since."""
         number = self._live.names.known(self._dataset) or 0
         found = self._sql.execute(
             "SELECT renamed, time_us, run FROM lives r WHERE location = ?1 AND renamed AND time_us <= ?2 "

@@ -1,4 +1,4 @@
-"""Which runs read a dataset, and when, from the index's file; also those that only looked and wrote nothing."""
+"""Which runs read a dataset and when, including runs that wrote nothing."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Set
@@ -18,10 +18,10 @@ _NEWEST = (
 
 
 class DatasetReaders:
-    """Reads one generation of the index."""
+    """The readers of a dataset in one generation of the index."""
 
     def __init__(self, live: LiveGraph, dataset: Name):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._sql: sqlite3.Connection = live.sql
         self._live = live
         named = (live.names.known(name) for name in live.naming.names_of(dataset))
@@ -29,22 +29,22 @@ class DatasetReaders:
         self._reads = lru_cache(maxsize=10_000)(lambda said: _inputs(said) & self._numbers)
 
     def jobs(self) -> list[int]:
-        """Return the numbers of the keys of the jobs that ever read or wrote it."""
+        """Return the key numbers of the jobs that have ever read or written the dataset."""
         numbers = sorted(self._numbers)
         query = f"SELECT DISTINCT job_key FROM uses WHERE name IN ({marks(numbers)}) ORDER BY job_key"
         return [job for (job,) in self._sql.execute(query, numbers)]
 
     def job(self, number: int) -> Name:
-        """Return what people call a job."""
+        """Return the display name of a job. number: of its key."""
         return self._live.job(self._live.names.name(number))
 
     def times(self, job: int, since_us: int, until_us: int) -> Iterator[int]:
-        """Yield the times (us, UTC) of the runs of a job that read it."""
+        """Yield the times (us, UTC) of a job's runs that read the dataset."""
         query = "SELECT said, time_us FROM runs WHERE job_key = ? AND kind = 'RUN' AND time_us BETWEEN ? AND ?"
         return (time_us for said, time_us in self._sql.execute(query, (job, since_us, until_us)) if self._reads(said))
 
     def facets(self, job: int) -> Iterable[dict[str, object]]:
-        """Return the facets of a job's newest runs and of what these are part of, as far as they are here."""
+        """Return the facets of a job's newest runs and of their executions, decoded, if the index still has them."""
         keys = dict.fromkeys(key for row in self._sql.execute(_NEWEST, (job,)) for key in row)
         found = recent_facets(self._sql, list(keys))
         return [{name: decode(text) for name, text in facets.items()} for facets in found.values()]

@@ -1,4 +1,4 @@
-"""How datasets and jobs describe themselves: of every facet the newest, now or up to a moment."""
+"""The newest facets of datasets and jobs, now or up to a time."""
 
 from collections.abc import Container, Iterable, Sequence
 
@@ -13,30 +13,30 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.newest_first import time_of, until_text
 
 SETS = 1_000
-"""Newest sets of facets that are looked at for what held in the past."""
+"""How many of the newest facet sets are read to find the facets at a time in the past."""
 
 set_from = msgpack.Decoder(list[tuple[str, int]]).decode
 
 _Newest = dict[str, tuple[str, str | int]]
-"""Facet → what makes it the newest, its text or the number of that."""
+"""Facet name → (order of its newest event, its text or the number of its text)."""
 
 
 class Described:
-    """Reads facets from the index's file. A facet whose newest value is `_deleted` is none."""
+    """Reads facets from the index file. A facet whose newest value is `_deleted` is left out."""
 
     def __init__(self, live: LiveGraph):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live = live
         self._sql = live.sql
 
     def of_job(self, job: Name) -> dict[str, str]:
-        """Return the newest text of each facet of a job, by the name people see."""
+        """Return the newest text of each facet of a job. job: its display name."""
         return self._shown({facet: (order, value) for _, facet, order, value in self._newest((JOB,), job, None)})
 
     def of_dataset(self, dataset: Name, only: str | None = None, without: Container[str] = ()) -> dict[str, str]:
-        """Return the newest text of each facet (or of one) of a dataset; its own come before what was counted at it.
+        """Return the newest text of each facet of a dataset. Its own facets override input facets of the same name.
 
-        without: facets that are not wanted, and not read.
+        only: return just this facet. without: facets to leave out.
         """
         names, naming = self._live.naming.names_of(dataset), self._live.naming
         found: dict[int, _Newest] = {DATASET: {}, COUNTED: {}}
@@ -52,9 +52,10 @@ class Described:
     def until(
         self, time_us: int, kind: int, names: Iterable[Name], only: str | None = None, without: Container[str] = ()
     ) -> dict[str, str]:
-        """Return the same as of a moment.
+        """Return the newest text of each facet at a time (us).
 
-        A set of facets that was sent before and after it counts as sent at it: when in between is not kept.
+        If a set of facets was sent before and after that time, it counts as sent at that time, because the index stores
+        only its first and last time.
         """
         sets: list[tuple[str, bytes, bytes]] = []
         for name in names:
@@ -75,7 +76,7 @@ class Described:
         return self._shown(found)
 
     def _newest(self, kinds: Sequence[int], name: Name, only: str | None) -> list[tuple[int, str, str, str | int]]:
-        """Return (kind, facet, order, its text or the number of that) of what is the newest under one name."""
+        """Return (kind, facet, order, text or number of the text) of the newest facets under one name."""
         return self._sql.execute(
             f"SELECT kind, facet, event_order, value FROM newest_facets WHERE kind IN ({marks(kinds)}) AND name = ? "
             "AND facet = coalesce(?, facet) ORDER BY kind, facet",
@@ -83,9 +84,10 @@ class Described:
         ).fetchall()
 
     def _schema(self, dataset: Name, names: Iterable[Name]) -> dict[str, str]:
-        """Return the columns as rule 12 has them, as a facet; texts of one list differ in who sent it alone.
+        """Return the columns as a `schema` facet according to rule 12.
 
-        It is that of the newest generation that says one, as in `Snapshot.shown_columns`.
+        It is the schema of the newest generation that has one, as in `Snapshot.shown_columns`. If several texts have
+        the same columns, any of them will do.
         """
         every = self._live.naming.generations.meanings(dataset.plain)
         joined = next((found for each in every if (found := self._live.schema(each))), None)
@@ -106,7 +108,7 @@ class Described:
         return self._live.facet_text(dict(set_from(max(sets)[2]))["schema"]) if sets else None
 
     def _shown(self, found: _Newest) -> dict[str, str]:
-        """Return the texts of facets but for those that are `_deleted`."""
+        """Return the texts of facets, except `_deleted` ones."""
         texts = {
             facet: value if isinstance(value, str) else self._live.facet_text(value)
             for facet, (_, value) in found.items()

@@ -1,4 +1,4 @@
-"""Reads what just happened from the index's file, as events that people and programs understand."""
+"""Read recent changes from the index file and return them as events for people and programs."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from headwater.lineage.runs.job_identity import job_key
 
 AT_ONCE = 500
 _SHOWN = 100
-"""Most edges that one batch tells of for one job and dataset."""
+"""How many edges of one job and dataset the events of one batch contain at most."""
 
 _FEED = "SELECT id, generation, kind, number, value FROM feed WHERE id > ? AND id <= ?"
 _GROUP = (
@@ -26,11 +26,11 @@ _GROUP = (
     "JOIN edges v ON v.edge_set = e.number JOIN names j ON j.id = g.job JOIN names o ON o.id = g.output "
     "WHERE e.number = ?"
 )
-"""Of an edge set without an output there is no row, nor an edge to tell of."""
+"""Selects the job, output and edges of an edge set. Without an output there is no row."""
 
 
 class Happened(NamedTuple):
-    """Something that happened; id: of the place in the feed behind it."""
+    """A recent change. id: the place in the feed after it."""
 
     id: str
     kind: str
@@ -38,7 +38,7 @@ class Happened(NamedTuple):
 
 
 class FeedPlace(NamedTuple):
-    """A place in the feed of one file of the index."""
+    """A place in the feed of one index file."""
 
     file: int
     number: int
@@ -48,20 +48,19 @@ class FeedPlace(NamedTuple):
 
 
 class FeedReader:
-    """Follows the feed beside its writer. Not for several threads at once."""
+    """Follows the feed while its writer may be running. Not thread-safe."""
 
     def __init__(self, home: IndexHome):
-        """Open nothing yet."""
         self._home = home
         self._opened: tuple[Published, sqlite3.Connection] | None = None
 
     def newest(self) -> FeedPlace:
-        """Return the end of the feed; raises LakeUnavailable while there is no index that can be read."""
+        """Return the end of the feed. Raises LakeUnavailable if no index can be read."""
         with self._file() as (sql, file):
             return FeedPlace(file, sql.execute("SELECT coalesce(max(id), 0) FROM feed").fetchone()[0])
 
     def find(self, text: str) -> FeedPlace | None:
-        """Return the place of an id, None where the feed does not go back so far, or never had it."""
+        """Return the place of an id, or None if the feed does not contain it or no longer contains it."""
         file, _, number = text.partition("-")
         if not (file.isascii() and file.isdigit() and number.isascii() and number.isdigit() and len(text) < 40):
             return None
@@ -71,9 +70,10 @@ class FeedReader:
         return place if place.file == current and oldest - 1 <= place.number <= newest else None
 
     def read(self, after: FeedPlace, until: FeedPlace | None = None) -> tuple[list[Happened], FeedPlace]:
-        """Return what happened since, whole batches, and the place behind it; of another file, from its beginning.
+        """Return the changes after a place in whole batches, and the place after them.
 
-        until: a place of the same file, not to be passed.
+        If the index file was replaced, the feed is read from its start. until: a place of the same file at which to
+        stop.
         """
         last = until.number if until else 1 << 62
         with self._file() as (sql, file):
@@ -88,7 +88,7 @@ class FeedReader:
         return found, FeedPlace(file, rows[-1][0] if rows else until.number if until else number)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the index file."""
         if self._opened is not None:
             self._opened[1].close()
         self._opened = None
@@ -108,7 +108,7 @@ class FeedReader:
 
 
 def _batches(sql: sqlite3.Connection, number: int, last: int) -> list[Any]:
-    """Read the rows behind a place, the last batch whole."""
+    """Read the rows after a place. The last batch is complete."""
     rows = sql.execute(f"{_FEED} ORDER BY id LIMIT ?", (number, last, AT_ONCE)).fetchall()
     if len(rows) == AT_ONCE:
         rows += sql.execute(f"{_FEED} AND generation = ? ORDER BY id", (rows[-1][0], last, rows[-1][1])).fetchall()
@@ -145,7 +145,10 @@ def _run(sql: sqlite3.Connection, run: str, state: str) -> dict[str, Any] | None
 
 
 def _edges(sql: sqlite3.Connection, changed: Iterable[tuple[int, bool]]) -> Iterator[dict[str, Any]]:
-    """Yield the edges between datasets that a batch made or ended; those that only moved to another run are neither."""
+    """Yield the edges between datasets that a batch added or ended.
+
+    Edges that only moved to another run are left out.
+    """
     lines: dict[tuple[Name, Name], tuple[dict[Name, int], dict[Name, int]]] = {}
     lists = InputLists(sql)
     for number, live in changed:

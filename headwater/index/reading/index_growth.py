@@ -1,4 +1,4 @@
-"""How large the index is on its disk, and how fast it grows."""
+"""The size of the index on its disk and its growth."""
 
 import sqlite3
 from contextlib import closing, suppress
@@ -11,26 +11,26 @@ from headwater.index.stored.database import open_for_reading
 
 _DAY_US = 86_400_000_000
 _LONGEST_US = 7 * _DAY_US
-"""The rate is that of the last seven days, or of all days if there are fewer."""
+"""The growth rate is that of the last seven days, or of the whole history if that is shorter."""
 _LEAST_US = 3_600_000_000
-"""Shorter periods tell no rate."""
+"""The shortest history from which a rate is computed."""
 
 
 class IndexGrowth(NamedTuple):
-    """Bytes of all files of the index, and bytes that it grows by in a day; None if that is not known."""
+    """The size of all index files (bytes) and their growth (bytes per day), None if it is unknown."""
 
     bytes: int
     bytes_per_day: float | None
 
     def days_until(self, size: float) -> float | None:
-        """Return the days until the index has this size (bytes); None if it does not grow or the rate is unknown."""
+        """Return the days until the index has a size (bytes), or None if it does not grow or the rate is unknown."""
         return max(0.0, size - self.bytes) / self.bytes_per_day if self.bytes_per_day else None
 
 
 def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> IndexGrowth:
     """Measure the index that questions read.
 
-    The rate is the size per event times the events that were received lately. with_rate: reads one row for each event.
+    The growth rate is the size per event times the rate of received events. with_rate: reads one row for each event.
     """
     size = home.size_bytes()
     if not with_rate:
@@ -44,7 +44,7 @@ def index_growth(home: IndexHome, now_us: int, *, with_rate: bool = True) -> Ind
 
 
 def _counted(path: Path, since_us: int) -> tuple[int, int, int]:
-    """Return how many events the file holds, how many were received since then, and when the first was (us)."""
+    """Return the number of events in the file, the number received since then, and the first time of receipt (us)."""
     with closing(open_for_reading(path)) as sql:
         count, lately, oldest_us = sql.execute(
             "SELECT count(*), coalesce(sum(received_us >= ?), 0), coalesce(min(received_us), 0) FROM parts", [since_us]

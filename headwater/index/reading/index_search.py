@@ -1,4 +1,4 @@
-"""Search as you type in the index that questions read: things by parts of their names, also misspelt ones."""
+"""Search as you type: jobs, datasets, columns, tags and aliases by parts of their names, tolerating typos."""
 
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -16,27 +16,27 @@ MAX_TEXT = 200
 
 
 class Hits(NamedTuple):
-    """What is called so, best first; cut: there may be more."""
+    """Search hits, best first. cut: there may be more."""
 
     hits: list[SearchHit]
     cut: bool
 
 
 class Search:
-    """Searches the index that questions read, beside its writer; one search at a time."""
+    """Searches the index that questions read while its writer may be running. Runs one search at a time."""
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
-        """Open nothing yet. rules: whose aliases are found, too."""
+        """rules: search also finds their aliases."""
         self._home = home
         self._rules = rules
         self._lock = threading.Lock()
         self._opened: tuple[Published, SearchFile] | None = None
 
     def find(self, text: str, *, kinds: Sequence[str] = (), named: Collection[Name] = ()) -> Hits:
-        """Return what is called so, best first: by match, by how many jobs use it, by when it was last used.
+        """Return the hits for a text, ordered by match, then by the number of jobs that use them, then by last use.
 
-        kinds: only these; none means all. named: datasets that the whole text names.
-        Raises WrongQuestion, or LakeUnavailable while there is no index.
+        kinds: return only these kinds; empty for all. named: datasets that the whole text names. Raises WrongQuestion,
+        or LakeUnavailable if there is no index.
         """
         terms = _terms(text)
         wanted = _wanted(kinds)
@@ -56,7 +56,7 @@ class Search:
         return Hits(sorted(hits, key=lambda hit: hit[:7]), cut)
 
     def close(self) -> None:
-        """Close the index's file."""
+        """Close the index file."""
         with self._lock:
             self._close()
 
@@ -91,13 +91,13 @@ def _terms(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without backticks, which quote names in SQL; a text of them alone is left as it is."""
+    """Return a text without backticks, which quote names in SQL. A text of backticks only does not change."""
     plain = text.replace("\0", " ")
     return plain.replace("`", "") if plain.replace("`", "").strip() else plain
 
 
 def _is_text(term: str) -> bool:
-    """Tell whether a term can be asked for: half a surrogate pair is no text."""
+    """Return whether a term is valid text: SQLite rejects half a surrogate pair."""
     return term.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in term)
 
 

@@ -1,4 +1,4 @@
-"""What runs report that belong to a run, from the index's file; see `edge_sets.RelatedRuns`."""
+"""The reports of related runs, read from the index file; see `edge_sets.RelatedRuns`."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -19,20 +19,19 @@ _BESIDE = "SELECT DISTINCT edge_set FROM votes WHERE execution = ? AND weight >=
 
 
 class SqliteRelatedRuns:
-    """Looks runs up as they are asked for; keeps what edge sets report, which never changes."""
+    """The `edge_sets.RelatedRuns` of an index file. It caches what edge sets report, because edge sets never change."""
 
     def __init__(self, connection: sqlite3.Connection, edge_sets: EdgeSetTable):
-        """Use the index's connection."""
         self._sql = connection
         self._edge_sets = edge_sets
         self._reports: Weighed[int, Reported] = Weighed()
 
     def below(self, run_key: str) -> Reported:
-        """Return what the runs below a run report; runs and executions by number, as `VOTE` has them."""
+        """Return what the runs below a run report. run_key: the number of the run."""
         return self._together(number for (number,) in self._sql.execute(_BELOW, (run_key, INFERRED)))
 
     def beside(self, execution: str) -> Reported:
-        """Return what the runs of an execution report."""
+        """Return what the runs of an execution report. execution: its number."""
         return self._together(number for (number,) in self._sql.execute(_BESIDE, (execution, INFERRED)))
 
     def _together(self, numbers: Iterable[int]) -> Reported:

@@ -1,4 +1,4 @@
-"""Who started a job, by its newest run, from the index's file."""
+"""The parent and root of jobs, from their newest runs."""
 
 from functools import cache
 from typing import Any
@@ -20,15 +20,15 @@ _NEWEST = (
 
 
 class JobAncestry:
-    """Reads one generation of the index; keep it for one answer."""
+    """The ancestry of jobs in one generation of the index. Results are cached, so use one instance per answer."""
 
     def __init__(self, live: LiveGraph):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._sql, self._names = live.sql, live.names
         self.started = cache(self._started)
 
     def orchestrated(self) -> list[Name]:
-        """Return the jobs that call themselves a task or a DAG: these alone wait for each other."""
+        """Return the jobs of type TASK or DAG. Only these can depend on each other through control flow."""
         rows = self._sql.execute(
             "SELECT j.key FROM newest_facets f JOIN facet_texts t ON t.id = f.value JOIN jobs j ON j.shown = f.name "
             "WHERE f.kind = ? AND f.facet = 'jobType' AND (t.value LIKE '%\"TASK\"%' OR t.value LIKE '%\"DAG\"%')",
@@ -37,7 +37,7 @@ class JobAncestry:
         return sorted(self._names.name(key) for (key,) in rows)
 
     def named(self, namespace: str | None, name: str) -> list[Name]:
-        """Return the jobs that people see under a name, in one namespace or in any."""
+        """Return the keys of the jobs with this display name, in one namespace or in all (None)."""
         where, values = ("AND n.namespace = ?", (name, namespace)) if namespace is not None else ("", (name,))
         rows = self._sql.execute(
             f"SELECT j.key FROM names n JOIN jobs j ON j.shown = n.id WHERE n.name = ? {where}", values
@@ -45,12 +45,15 @@ class JobAncestry:
         return sorted(self._names.name(key) for (key,) in rows)
 
     def facet(self, job: Name, facet: str) -> Any:
-        """Return a facet of a job's newest run, decoded; None where it has none, or it is older than what is here."""
+        """Return a decoded facet of a job's newest run, or None if the run or the index does not have it."""
         row = self._sql.execute(_NEWEST, (self._number(job),)).fetchone()
         return self._facet(row[1], facet) if row else None
 
     def _started(self, job: Name) -> Started:
-        """Return what is known of a job by its key; a parent that never reported goes by the name others gave it."""
+        """Return the type, parent and root of a job by its key.
+
+        A parent without events has the name from `parent` facets.
+        """
         shown, named = self._sql.execute(
             "SELECT shown, parent FROM jobs WHERE key = ?", (self._number(job),)
         ).fetchone() or (0, None)
@@ -73,7 +76,7 @@ class JobAncestry:
         return text_at(decode(row[0].encode()), "jobType") or "" if row else ""
 
     def _root(self, run: str) -> Name | None:
-        """Return the name that the newest run gives its root; older runs' facets are not here."""
+        """Return the name of a run's root job from its `parent` facet, or None if the index no longer has the facet."""
         told = parent_of(recent_facets(self._sql, [run]).get(run, {}))
         facet = decode(told) if told else None
         namespace, name = (text_at(facet, "root", "job", word) for word in ("namespace", "name"))

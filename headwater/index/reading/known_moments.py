@@ -1,4 +1,4 @@
-"""When something was: the newest run of a job that ended well, the first that is known of a version of code, a run."""
+"""Resolve named moments to times: a job's last successful run, a deployment, the start or end of a run."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _SHOWN = 5
 def last_green_us(live: LiveGraph, job: str) -> int:
     """Return when the newest COMPLETE attempt of a job ended (us). job: a name, or `namespace/name`.
 
-    Raises NotKnown where there is none, WrongQuestion for a name of several jobs.
+    Raises NotKnown if there is none, WrongQuestion if several jobs have the name.
     """
     keys = _jobs(live, job)
     query = "SELECT max(time_us) FROM runs WHERE job_key = ? AND kind = 'RUN' AND completed"
@@ -29,23 +29,24 @@ def last_green_us(live: LiveGraph, job: str) -> int:
 
 
 def before_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the moment before a run began (us); raises NotKnown, or WrongQuestion for an id of several."""
+    """Return the microsecond before a run began. Raises NotKnown, or WrongQuestion if several runs have the id."""
     key = RunHistory(live).key(run_id)
     query = "SELECT r.started_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0]) - 1
 
 
 def after_run_us(live: LiveGraph, run_id: str) -> int:
-    """Return the moment of a run's newest event (us); raises NotKnown, or WrongQuestion for an id of several."""
+    """Return the time of a run's newest event (us). Raises NotKnown, or WrongQuestion if several runs have the id."""
     key = RunHistory(live).key(run_id)
     query = "SELECT r.time_us FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
     return int(live.sql.execute(query, (key,)).fetchone()[0])
 
 
 def before_deploy_us(live: LiveGraph, version: str) -> int:
-    """Return the moment before a version of code was first reported by a job (us), of no version: the newest.
+    """Return the microsecond before a job first reported a version of its code.
 
-    version: the beginning of what a job's `sourceCodeLocation` calls version or tag. Raises NotKnown.
+    version: the start of a version or tag in `sourceCodeLocation` facets; empty for the newest version. Raises
+    NotKnown.
     """
     first: dict[str, int] = {}
     for text, at_us in _versions(live):

@@ -1,4 +1,4 @@
-"""Pages of all runs, from the index's file: by state, job and time, sorted by what a list shows."""
+"""Pages of all runs, filtered by state, job and time, and sorted by any displayed field."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from headwater.lineage.runs.lost_runs import lost_sql
 from headwater.paging import ListOrder, ListPage, ResultPage
 
 LOST = "LOST"
-"""Asked for as a state: no end is known, and nothing was heard for long."""
+"""A state to filter by: runs without a terminal event that have sent no event for long (rule 1.9)."""
 
 _NOTHING = -(1 << 62)
 _ORDER = ListOrder[str](
@@ -35,7 +35,10 @@ _HAVING = (
 
 
 class RunsAsked(NamedTuple):
-    """Which runs; state: as runs have it, or LOST; since_us, until_us: of the newest event, until without its end."""
+    """A filter for runs. state: a state of runs, or LOST.
+
+    since_us, until_us: range of the newest event; the end is excluded.
+    """
 
     namespace: str | None
     job: str | None
@@ -45,7 +48,7 @@ class RunsAsked(NamedTuple):
 
 
 class ListedRun(NamedTuple):
-    """A run; time_us: of what was heard of it last. Times in us, UTC."""
+    """A run in a list. time_us: time of its newest event. Times are in microseconds, UTC."""
 
     key: str
     job: Name
@@ -57,7 +60,7 @@ class ListedRun(NamedTuple):
 
 
 def listed_runs(live: LiveGraph, asked: RunsAsked, page: ListPage, now_us: int) -> ResultPage[ListedRun]:
-    """Return a page of runs; raises WrongQuestion for a sort or a cursor of none."""
+    """Return a page of runs. Raises WrongQuestion if the sort order or the cursor is invalid."""
     order = _ORDER.page_order(page)
     live.sql.create_function("folded", 1, str.casefold, deterministic=True)
     where, values = _conditions(asked, page.folded, now_us)

@@ -1,4 +1,4 @@
-"""All datasets and all jobs with what lists of them show, read from the index's file, then what events change."""
+"""All datasets and jobs with the fields that lists display, updated incrementally from events."""
 
 from collections.abc import Callable, Collection
 from functools import lru_cache
@@ -37,7 +37,7 @@ _MARKED = "SELECT name, detail FROM changes WHERE mark = 'tag' AND value = 'true
 
 
 class ListedJob(NamedTuple):
-    """A job: what sends its events, its last run and when that was heard of; times in us, UTC."""
+    """A job in a list. integration: what sends its events. heard_us: newest event of its last run. Times in us, UTC."""
 
     name: Name
     owners: tuple[str, ...]
@@ -53,7 +53,7 @@ class ListedJob(NamedTuple):
 
 
 class ListedDataset(NamedTuple):
-    """A dataset: when it was written last and by which job; columns: how many, None where nobody says."""
+    """A dataset in a list. job: the job that last wrote it. columns: their number, None if it is unknown."""
 
     name: Name
     owners: tuple[str, ...]
@@ -65,7 +65,7 @@ class ListedDataset(NamedTuple):
 
 
 class _ReadThings:
-    """What was read: jobs by their keys, datasets by their numbers; of which generation of the index."""
+    """The loaded rows: jobs by their keys, datasets by their numbers, and the generation of the index."""
 
     def __init__(self, rules_hash: str = "") -> None:
         self.generation = 0
@@ -75,25 +75,25 @@ class _ReadThings:
         self.written_by: dict[Name, set[int]] = {}
 
     def put(self, number: int, dataset: ListedDataset, job: Name | None) -> None:
-        """Take a dataset, which the job of this key wrote last."""
+        """Add a dataset. job: the key of the job that last wrote it."""
         self.datasets[number] = dataset
         if job is not None:
             self.written_by.setdefault(job, set()).add(number)
 
 
 class ListedThings:
-    """Reads one generation of the index; what was read is kept, and what events were about since is read anew."""
+    """The lists in one generation of the index. Rows are cached, and only those that events affected are read again."""
 
     def __init__(self, live: LiveGraph, rules: UserRules):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._rules = live, live.sql, rules
 
     def jobs(self) -> list[ListedJob]:
-        """Return every job but our own and those that were deleted."""
+        """Return all jobs except internal and deleted ones."""
         return self._live.remembered("jobs", lambda: list(self._known().jobs.values()))
 
     def datasets(self) -> list[ListedDataset]:
-        """Return every dataset by the name it goes by now; no deleted one until it is written again."""
+        """Return all datasets by their current names. Deleted ones are left out until they are written again."""
         key = ("datasets", self._rules.rules_hash)
         return self._live.remembered(key, lambda: list(self._known().datasets.values()))
 
@@ -113,7 +113,10 @@ class ListedThings:
         return known
 
     def _read_jobs(self, known: _ReadThings, keys: Collection[int] | None) -> list[Name]:
-        """Read jobs by the numbers of their keys, None: all; what is told of a name goes for all jobs that have it."""
+        """Read jobs by key number, None for all.
+
+        Jobs with the same display name are read together, because they share facets.
+        """
         names, sql = self._live.names, self._sql
         numbers = None if keys is None else [key for (key,) in sql.execute(_OF_ONE_NAME, (one_value(keys),))]
         where, these = (_ALL, None) if numbers is None else (f"j.key {_THESE}", one_value(numbers))
@@ -132,7 +135,7 @@ class ListedThings:
         return gone
 
     def _read_datasets(self, known: _ReadThings, numbers: Collection[int] | None) -> None:
-        """Read datasets by the numbers of their names, None: all."""
+        """Read datasets by name number, None for all."""
         live = self._live
         where, these = ("true", None) if numbers is None else (f"n.id {_THESE}", one_value(numbers))
         rows = self._sql.execute(DATASETS.format(columns="n.id, e.last_us", where=where), (these,) if these else ())
@@ -149,7 +152,7 @@ class ListedThings:
             known.put(number, ListedDataset(name, *told, seen_us, written_us, job), key)
 
     def _meant_by(self, sent: Collection[int]) -> set[int]:
-        """Return the numbers of datasets that are meant by names as sent, and of these."""
+        """Return the numbers of the datasets that some names as sent mean, and of the names themselves."""
         names = self._live.names
         found = {self._meant(names.name(number)) for number in sent}
         return {number for name in found if (number := names.known(name)) is not None} | {
@@ -163,7 +166,7 @@ class ListedThings:
         return {names.known(each) or 0 for name in every for each in (name, *names.generations(name))}
 
     def _written(self, sent: Collection[int] | None) -> dict[Name, tuple[int, Name]]:
-        """Return when each dataset was last written, and by the job of which key."""
+        """Return when each dataset was last written, and the key of the job that wrote it."""
         found: dict[Name, tuple[int, Name]] = {}
         where, these = (_ALL, None) if sent is None else (f"g.output {_THESE}", one_value(sent))
         for output, job, last_us in self._sql.execute(_WRITTEN.format(where), (these,)):
@@ -172,7 +175,7 @@ class ListedThings:
         return found
 
     def _facets(self, kind: int, facet: str, read: Callable[[str], T], of: Collection[int] | None) -> dict[Name, T]:
-        """Return what the newest text of a facet says of what has it, by the name it goes by now; of: None for all."""
+        """Return a value read from the newest text of a facet, by current name. of: name numbers, None for all."""
         found, names = {}, self._live.names
         where, these = (_ALL, None) if of is None else (f"name {_THESE}", one_value(of))
         for number, value in self._sql.execute(_FACETS.format(where), (these, kind, facet)):
@@ -181,7 +184,7 @@ class ListedThings:
         return found
 
     def _tags(self, sent: Collection[int] | None) -> dict[Name, set[str]]:
-        """Return the tags of datasets and of their columns: by facets, by hand, by the tags file."""
+        """Return the tags of datasets and their columns: from facets, from the API and from the tags file."""
         found, live, rules = self._marked(), self._live, self._rules
         some = None if sent is None else {live.names.name(number).plain for number in sent}
         for dataset, tags in (live.tags() if some is None else live.tags_of(some)).items():
@@ -204,11 +207,11 @@ class ListedThings:
 
 
 def _read(text: str) -> Any:
-    """Return the value of a facet, None of one that was taken back."""
+    """Return the value of a facet, or None if it was deleted."""
     return None if "_deleted" in text and is_deleted(text.encode()) else decode(text.encode())
 
 
-@lru_cache(maxsize=10_000)  # few texts are shared by many
+@lru_cache(maxsize=10_000)  # many datasets share few texts
 def _owners(text: str) -> tuple[str, ...]:
     return _each(_read(text), "owners", "name")
 

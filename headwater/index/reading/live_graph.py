@@ -1,4 +1,4 @@
-"""The index as questions see it: the graph of what counts, kept up with its writer, one generation at a time."""
+"""The current index for questions: a graph of the edge sets that count, updated one generation at a time."""
 
 import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -47,7 +47,7 @@ from headwater.resources import close_on_error
 T = TypeVar("T")
 
 _NEWEST_RUN = newest_first(("v.time_us", "k.key"))
-"""ORDER BY of runs or candidates `v` and the keys `k` of runs, newest first."""
+"""ORDER BY for runs or candidates `v` with run keys `k`, newest first."""
 
 _WRITE = (
     "SELECT v.grp, v.started_us, v.last_us, v.time_us, v.execution, g.layer, g.job, v.rewrites, r.producer, k.key FROM "
@@ -57,34 +57,34 @@ _WRITES_OF_RUNS = (
     f"{_WRITE}json_each(?) p CROSS JOIN run_keys k ON k.key = p.value CROSS JOIN votes v ON v.run = k.id "
     "CROSS JOIN groups g ON g.id = v.grp CROSS JOIN runs r ON r.run = v.run"
 )
-"""Writes, of all runs, and of those whose keys are in a JSON list."""
+"""SELECTs of writes: of all runs, and of the runs whose keys are in a JSON list."""
 
 _SEEN = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ?"
-"""The mentions of lists of columns under a name."""
+"""Selects the column lists that were mentioned under a name."""
 
 _ROW = 5
-"""Edges that a row of a list weighs as much as: 100,000 rows are kept."""
+"""The weight of a list row in edges, so that the cache holds 100,000 rows."""
 
 _TIMES_KEPT = 100_000
-"""Edge sets of which it is kept when runs said them, about 25 MB."""
+"""How many edge sets' times are cached, about 25 MB."""
 
 _NO_REWRITES = (None, None)
-"""Of a dataset: the last whole rewrite where it is not written by parts, and the last that is one in any case."""
+"""The value for a dataset without whole rewrites: (last if it is not written by parts, last in any case)."""
 
 _EDGE = 100
-"""Characters of a text that weigh as much as an edge."""
+"""How many characters of a text weigh as much as an edge."""
 
 
 class LiveGraph(Snapshot):
-    """A graph of the edge sets that count, and the newest schemas; `refresh` brings both up to date."""
+    """A graph of the edge sets that count, and the newest schemas. `refresh` updates both."""
 
     def __init__(self, path: Path, remask: Remask, rules: UserRules = NO_RULES):
-        """Read all that counts; raises LakeUnavailable while there is no index."""
+        """Read all edge sets that count. Raises LakeUnavailable if there is no index."""
         self.path, self._rules = path, rules
         check_pages(path)
         with close_on_error(open_for_reading(path)) as self.sql:
             self._begin(remask)
-        gc.freeze()  # the graph stays: no request waits until the collector has looked at all of it
+        gc.freeze()  # the graph is long-lived: garbage collection must not scan it during a request
 
     def _begin(self, remask: Remask) -> None:
         self.names = NameNumbers(self.sql)
@@ -112,7 +112,10 @@ class LiveGraph(Snapshot):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take what the writer has committed since; until `rest` all that is read belongs to that one generation."""
+        """Load what the writer has committed since the last call.
+
+        Until `rest`, all queries see this one generation.
+        """
         self.rest()
         self.sql.execute("BEGIN")
         version = self.sql.execute("PRAGMA data_version").fetchone()[0]
@@ -131,12 +134,12 @@ class LiveGraph(Snapshot):
         self.generation, self._seen = newest, version
 
     def rest(self) -> None:
-        """Let go of the generation that was read, so that the writer can tidy up behind it."""
+        """End the read transaction, so that the writer can reuse the pages of older generations."""
         if self.sql.in_transaction:
             self.sql.execute("COMMIT")
 
     def columns(self, dataset: Name) -> Columns:
-        """Return the columns of the newest schema of a dataset in its generation."""
+        """Return the columns of a dataset's newest schema, in one generation of the dataset."""
         schema = self._schemas.get(dataset)
         found = self._columns.get(schema)
         if found is None:
@@ -151,7 +154,7 @@ class LiveGraph(Snapshot):
         return found
 
     def base_us(self, dataset: Name) -> int | None:
-        """Return the time of the base list of a dataset in its generation, None without one."""
+        """Return the time of a dataset generation's base column list (us), or None without one."""
         return self.remembered(("base list", dataset), lambda: self._base_us(dataset))
 
     def _base_us(self, dataset: Name) -> int | None:
@@ -159,7 +162,7 @@ class LiveGraph(Snapshot):
         return base.time_us if base else None
 
     def written_keys(self, dataset: Name) -> frozenset[str] | None:
-        """Return the keys of the columns of a dataset that others than readers list."""
+        """Return the keys of a dataset's columns, except those that only readers list."""
         return self.remembered(("written", dataset), lambda: self._written_keys(dataset))
 
     def _written_keys(self, dataset: Name) -> frozenset[str]:
@@ -178,15 +181,15 @@ class LiveGraph(Snapshot):
         return lists
 
     def described(self) -> Iterable[Name]:
-        """Return the datasets, each in its generation, of which a schema is known."""
+        """Return the dataset generations with a known schema."""
         return (dataset for dataset, schema in self._schemas.items() if schema)
 
     def nesting(self) -> Iterable[Name]:
-        """Return the datasets with columns that are nested in others by their newest schema."""
+        """Return the datasets whose newest schema has nested columns."""
         return self._nests
 
     def names_in_events(self) -> Iterable[Name]:
-        """Return every dataset that some event names, also if no run that names it completed."""
+        """Return every dataset that an event names, even if no run that names it completed."""
         return self.remembered("names in events", self._names_in_events)
 
     def _names_in_events(self) -> frozenset[Name]:
@@ -194,13 +197,13 @@ class LiveGraph(Snapshot):
         return frozenset(self.resolve(self.names.name(number)) for (number,) in rows)
 
     def is_in_events(self, dataset: Name) -> bool:
-        """Tell whether some event names a dataset, also if no run that names it completed."""
+        """Return whether an event names a dataset, even if no run that names it completed."""
         query = "SELECT 1 FROM entities WHERE kind = ? AND name = ?"
         numbers = (self.names.known(name) or 0 for name in self.naming.names_of(dataset))
         return any(self.sql.execute(query, (DATASET, number)).fetchone() for number in numbers)
 
     def display_names(self, rules: NameRules) -> DisplayNames:
-        """Return the display names of all datasets; new names are added to those of the generation before."""
+        """Return the display names of all datasets. A new generation of the index adds only its new names."""
         at = self.generation, self.moved, len(self.graph.names)
         if self._display is None or self._display[0] is not rules or self._named[1] != self.moved:
             self._display, self._named, self._unnamed = None, at, set()
@@ -214,17 +217,20 @@ class LiveGraph(Snapshot):
         return self._display[1]
 
     def schema(self, dataset: Name) -> str | None:
-        """Return the content hash of a dataset's newest schema."""
+        """Return the content hash of a dataset's newest schema, or None."""
         return self._schemas.get(dataset)
 
     def tags(self) -> Mapping[Name, Sequence[Tag]]:
-        """Return the tags that hold now, by dataset."""
+        """Return the current tags by dataset."""
         if self._tags is None:
             self._tags = newest_tags(TagTable(self.sql, self.names).facets(), self.naming)
         return self._tags
 
     def tags_of(self, datasets: Collection[Name]) -> Mapping[Name, Sequence[Tag]]:
-        """Return the same of a few datasets: of each name that alone means one, only the newest facets are read."""
+        """Return the current tags of a few datasets.
+
+        If a dataset has only one name, only the newest facets under that name are read.
+        """
         table, found = TagTable(self.sql, self.names), {}
         for dataset in datasets:
             names = sorted(self.naming.names_of(dataset))
@@ -235,7 +241,7 @@ class LiveGraph(Snapshot):
         return found
 
     def job(self, key: Name) -> Name:
-        """Return what people call a job: where it is known by an artifact's id, the name it has now."""
+        """Return the display name of a job, which is its current name if the key is an artifact id."""
         found = self._jobs.get(key)
         if found is None:
             query = (
@@ -247,16 +253,16 @@ class LiveGraph(Snapshot):
         return found
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made of this generation; it is made once."""
+        """Return a cached value of this generation. make: called if there is none."""
         if key not in self._remembered:
             self._remembered[key] = make()
         found: T = self._remembered[key]
         return found
 
     def listed(self, key: Hashable, make: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """Return a list that is worked out whole for a page of it; kept for the next pages of this generation.
+        """Return a complete list, from which a caller takes a page; cached for the next pages of this generation.
 
-        One that is too long for memory is worked out for each page.
+        A list that is too long for the cache is computed for each page.
         """
         found = self._lists.get(key)
         if found is None:
@@ -266,20 +272,23 @@ class LiveGraph(Snapshot):
         return found
 
     def brought_up(self, key: Hashable, make: Callable[[], T], *, anew: bool = False) -> T:
-        """Return what is kept from generation to generation; who made it brings it up to date (`touched_since`)."""
+        """Return a value that is cached across generations. The caller updates it, for example with `touched_since`.
+
+        If `anew` is set, `make` creates a new value in any case.
+        """
         if anew or key not in self._brought_up:
             self._brought_up[key] = make()
         found: T = self._brought_up[key]
         return found
 
     def forget(self) -> None:
-        """Forget what was made of this generation."""
+        """Clear the caches of this generation."""
         self._remembered.clear()
         self._seen_times.clear()
         self._lists.clear()
 
     def facet_text(self, number: int) -> str:
-        """Return the text of a facet, which never changes; what was read lately is kept."""
+        """Return the text of a facet by its number. Texts never change, so recent ones are cached."""
         found = self._texts.get(number)
         if found is None:
             text: str = self.sql.execute("SELECT value FROM facet_texts WHERE id = ?", (number,)).fetchone()[0]
@@ -287,7 +296,7 @@ class LiveGraph(Snapshot):
         return found
 
     def newest_run(self, number: int) -> str | None:
-        """Return the newest run behind an edge set."""
+        """Return the key of the newest run that reports an edge set."""
         query = (
             "SELECT k.key FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
@@ -296,17 +305,17 @@ class LiveGraph(Snapshot):
         return row[0] if row else None
 
     def has_ended(self, run: str) -> bool:
-        """Tell whether a run that reports no end ended with its parent or its root run."""
+        """Return whether a run without its own end has ended with its parent or root run (rule 1.9)."""
         query = "SELECT r.state FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
         row = self.sql.execute(query, (run,)).fetchone()
         return row is not None and row[0] == ENDED
 
     def applications(self, number: int) -> Set[str]:
-        """Return the parent runs of the runs behind an edge set that are of its job's newest execution."""
+        """Return the parents of those runs in the job's newest execution that report an edge set."""
         return self.remembered(("applications", number), lambda: self._applications(number))
 
     def _applications(self, number: int) -> Set[str]:
-        weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # all candidates that count have it
+        weight = OPAQUE if self.graph.sets[number][1].output is None else SILENT  # of all candidates that count
         newest = self.sql.execute(
             "SELECT v.execution, v.grp FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = "
             f"(SELECT grp FROM edge_sets WHERE number = ?) AND v.weight = ? ORDER BY {NEWEST_CANDIDATE} LIMIT 1",
@@ -319,7 +328,7 @@ class LiveGraph(Snapshot):
         return {key for (key,) in self.sql.execute(query, (*newest, number))} if newest else frozenset()
 
     def in_application(self, application: str, among: Set[int]) -> Iterator[int]:
-        """Yield those of some edge sets that an application says."""
+        """Filter edge sets by number to those that runs of an application report."""
         query = (
             "SELECT DISTINCT v.edge_set FROM run_keys k CROSS JOIN runs r ON r.parent = k.id "
             "CROSS JOIN votes v ON v.run = r.run WHERE k.key = ?"
@@ -328,19 +337,19 @@ class LiveGraph(Snapshot):
         return super().in_application(application, said.intersection(among))
 
     def older_than(self, time_us: int) -> Iterator[int]:
-        """Yield the edge sets whose newest run is older than a time."""
+        """Yield the edge sets whose newest run is older than a time (us)."""
         rows = self.sql.execute("SELECT number FROM edge_sets WHERE last_us < ?", (time_us,))
         return (number for (number,) in rows if number in self.graph.sets)
 
     def stats(self, number: int) -> Stats:
-        """Return what is known of the runs behind an edge set."""
+        """Return the number of runs that report an edge set, their first and last time, and whether they wrote rows."""
         query = "SELECT runs, first_us, last_us FROM edge_sets WHERE number = ?"
         rows_confirmed = "SELECT 1 FROM votes WHERE edge_set = ? AND landed LIMIT 1"
         runs, first_us, last_us = self.sql.execute(query, (number,)).fetchone()
         return Stats(runs, first_us, last_us, bool(self.sql.execute(rows_confirmed, (number,)).fetchone()))
 
     def seen(self, number: int) -> Seen:
-        """Return when runs said an edge set."""
+        """Return when runs first and last reported an edge set."""
         found = self._seen_times.get(number)
         if found is None:
             row = self.sql.execute("SELECT first_us, last_us FROM edge_sets WHERE number = ?", (number,)).fetchone()
@@ -350,7 +359,7 @@ class LiveGraph(Snapshot):
         return found
 
     def rewritten(self, dataset: Name) -> WholeRewrite | None:
-        """Return the whole rewrite of a generation of a dataset that began last."""
+        """Return the whole rewrite of a dataset generation that began last, or None."""
         if self._rules.declares_writes(dataset) or self._proofs(dataset):
             return self.remembered(("decided rewrite", dataset), lambda: self._decided_rewrite(dataset))
         every, whole = self._rewrites.get(dataset, _NO_REWRITES)
@@ -359,7 +368,7 @@ class LiveGraph(Snapshot):
         return whole
 
     def rewrite_source(self, dataset: Name, run_key: str) -> RewriteSource | None:
-        """Return how it is known that a run replaced all rows of a dataset; None if it did not."""
+        """Return how Headwater knows that a run replaced all rows of a dataset, or None if it did not."""
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
         names = self.naming.names_of(dataset.plain)
         rows = self.sql.execute(
@@ -384,22 +393,22 @@ class LiveGraph(Snapshot):
         return newest_retirements([*deleted, *declared_until(self._rules.names.jobs.retired, end_us)])
 
     def job_seen_us(self, job: Name) -> int:
-        """Return the time of the newest event of a job."""
+        """Return the time of a job's newest event (us), 0 if there is none."""
         query = "SELECT max(last_us) FROM runs WHERE job_key = ?"
         return int(self.sql.execute(query, (self.names.known(job) or 0,)).fetchone()[0] or 0)
 
     def run_times_us(self, job: Name) -> Iterable[int]:
-        """Return the time of the newest event of each run of a job."""
+        """Return the newest event time (us) of each run of a job."""
         query = "SELECT last_us FROM runs WHERE job_key = ? AND kind = 'RUN'"
         return [last_us for (last_us,) in self.sql.execute(query, (self.names.known(job) or 0,))]
 
     def newest_event_us(self) -> int | None:
-        """Return the time of the newest event that is not ahead of its receipt."""
+        """Return the time (us) of the newest event that is not ahead of its receipt."""
         row = self.sql.execute("SELECT time_us FROM newest_event").fetchone()
         return row[0] if row else None
 
     def _decided_rewrite(self, dataset: Name) -> WholeRewrite | None:
-        """Return the same where users declare how jobs write the dataset, or commits prove it."""
+        """Return the last rewrite of a dataset for which users declare write kinds or commits prove them."""
         by_parts, proofs = self.is_written_by_parts(dataset.plain), self._proofs(dataset)
         names, found = self.naming.names_of(dataset.plain), None
         declares = self._rules.declares_writes(dataset)
@@ -421,16 +430,16 @@ class LiveGraph(Snapshot):
         return found
 
     def _writes(self, dataset: Name, whole_runs: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
-        """Yield the writes of a dataset, those first that began last.
+        """Yield the writes of a dataset, the one that began last first.
 
-        whole_runs: ids of runs that count beside those whose events report a rewrite; None: all writes.
+        whole_runs: ids of runs that are needed in addition to those whose events report a rewrite; None for all writes.
         """
         output = self.names.known(dataset) or 0
         newest = "ORDER BY v.started_us DESC, v.time_us DESC"
         if whole_runs is None or not all(map(is_uuid, whole_runs)):
             return iter(self.sql.execute(f"{_WRITES} WHERE g.output = ? {newest}", (output,)))
         groups = self.sql.execute("SELECT id FROM groups WHERE output = ?", (output,)).fetchall()
-        reported = [  # each by an index: of thousands of rewrites mostly the last is looked at
+        reported = [  # indexed queries, because mostly only the last of thousands of rewrites is needed
             self.sql.execute(f"{_WRITES} WHERE v.grp = ? AND v.rewrites = ? {newest}", (group, kind))
             for (group,) in groups
             for kind in (UNLESS_PARTS, WHOLE)
@@ -440,7 +449,7 @@ class LiveGraph(Snapshot):
         return merge(*reported, promoted, key=itemgetter(1, 3), reverse=True)
 
     def _halves(self, dataset: Name, execution: int, until_us: int) -> list[tuple[Name, int]]:
-        """Return the jobs and times of what an execution wrote into a dataset up to a moment."""
+        """Return the job and time of each write by an execution into a dataset, up to a time (us)."""
         query = (
             "SELECT g.job, v.time_us FROM groups g JOIN votes v ON v.grp = g.id "
             "WHERE g.output = ? AND v.execution = ? AND v.time_us <= ?"
@@ -464,13 +473,13 @@ class LiveGraph(Snapshot):
         return CommitProofs(CommitProof(run_id, known[number], bool(is_whole)) for number, run_id, is_whole in rows)
 
     def is_written_by_parts(self, dataset: Name) -> bool:
-        """Tell whether some event mentions a part of a dataset, or writes its partitions."""
+        """Return whether an event mentions a part of a dataset or writes its partitions."""
         known = [number for name in self.naming.names_of(dataset) if (number := self.names.known(name)) is not None]
         query = f"SELECT 1 FROM parted WHERE name IN ({marks(known)}) LIMIT 1"
         return bool(known and self.sql.execute(query, known).fetchone())
 
     def was_read(self, dataset: Name) -> bool:
-        """Tell whether some run, be it long ago, read a dataset to write another."""
+        """Return whether any run, however old, read a dataset to write another one."""
         query = (
             "SELECT 1 FROM reads r JOIN edges v ON v.read_set = r.read_set JOIN edge_sets e ON e.number = v.edge_set "
             "WHERE r.name = ? AND e.runs > 0 LIMIT 1"
@@ -478,7 +487,7 @@ class LiveGraph(Snapshot):
         return bool(self.sql.execute(query, (self.names.known(dataset) or 0,)).fetchone())
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the index file."""
         self.sql.close()
 
     def _removed_before_us(self) -> int | None:

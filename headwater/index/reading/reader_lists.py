@@ -1,4 +1,4 @@
-"""Which columns of a dataset that no run writes its readers no longer list, from the index's file."""
+"""For datasets that no run writes: find the columns that readers no longer list."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -15,13 +15,13 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.time.whole_rewrites import WINDOW_US
 
 _RUNS = 200
-"""Newest runs of each job whose lists are looked at."""
+"""How many of each job's newest runs are read."""
 
 
 def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[UnlistedColumn]:
-    """Return the columns of a dataset that its readers no longer list (rule 12.10), by lists up to a moment (us).
+    """Return the columns of a dataset that its readers no longer list (rule 12.10), from lists up to a time (us).
 
-    live: at rest on one generation while this is used.
+    live: must not be refreshed during the call.
     """
     every = list(_mentions(live, dataset, until_us))
     if len({seen.schema for seen in every}) < 2 or _is_written(live, dataset, until_us):
@@ -42,7 +42,7 @@ def unlisted_by_readers(live: LiveGraph, dataset: Name, until_us: int) -> list[U
 
 
 def _mentions(live: LiveGraph, dataset: Name, until_us: int) -> Iterator[SeenSchema]:
-    """Yield the lists of a dataset, without those of events that are ahead of their receipt."""
+    """Yield the column lists of a dataset, except those in events that are ahead of their receipt."""
     query = f"SELECT {', '.join(SeenSchema._fields)} FROM seen WHERE name = ? AND credible AND time_us <= ?"
     for name in live.naming.names_of(dataset):
         for seen in map(seen_of, live.sql.execute(query, (live.names.known(name) or 0, until_us)).fetchall()):

@@ -1,4 +1,4 @@
-"""How runs fare: their states in time, the newest that failed, and those that never ended."""
+"""The health of runs: states over time, the newest failed runs and lost runs."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ _LOST = lost_sql("time_us", "?")
 
 
 class RunState(NamedTuple):
-    """A run to look at: its key, its job by the name people see, times in us, UTC."""
+    """A failed or lost run. job: its display name. Times are in microseconds, UTC."""
 
     run: str
     job: Name
@@ -28,7 +28,7 @@ class RunState(NamedTuple):
 
 
 def states_in_time(live: LiveGraph, since_us: int, bucket_us: int, until_us: int) -> list[tuple[str, int, int]]:
-    """Count runs by state and by the span of time in which they ended, or were heard of last."""
+    """Count runs as (state, bucket, count). A run belongs to the bucket in which it ended or sent its newest event."""
     return live.sql.execute(
         "SELECT state, (time_us - ?1) / ?2, count(*) FROM runs "
         "WHERE kind = 'RUN' AND time_us >= ?1 AND time_us < ?3 GROUP BY 1, 2",
@@ -37,13 +37,13 @@ def states_in_time(live: LiveGraph, since_us: int, bucket_us: int, until_us: int
 
 
 def failed_runs(live: LiveGraph, since_us: int, until_us: int) -> list[RunState]:
-    """Return the newest runs of a time that failed."""
+    """Return the newest failed or aborted runs in a time range."""
     query = f"{_RUNS} time_us >= ? AND time_us < ? AND state IN ('FAIL', 'ABORT') {_NEWEST}"
     return _runs(live, query, since_us, until_us)
 
 
 def lost_runs(live: LiveGraph, now_us: int) -> tuple[list[RunState], int]:
-    """Return the newest runs that never ended, and how many there are."""
+    """Return the newest lost runs (rule 1.9) and the number of all lost runs."""
     total = live.sql.execute(f"SELECT count(*) FROM runs WHERE kind = 'RUN' AND {_LOST}", (now_us,)).fetchone()[0]
     return _runs(live, f"{_RUNS} {_LOST} {_NEWEST}", now_us), total
 

@@ -1,4 +1,4 @@
-"""What runs read, wrote and said, one after the other, from the index's file."""
+"""The history of runs: what they read, wrote and reported, and which runs came before and after."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,13 +21,13 @@ from headwater.lineage.runs.merged_run import Run, fold
 
 SHOWN = 20
 _LAST = 5
-"""Events of a run that are read for what they say of tests of datasets."""
+"""How many of a run's events are read for the results of data quality tests."""
 
 LOOKED_AT = 5_000
-"""Newest runs of a job and output that are looked at."""
+"""How many of the newest runs of a job and output are read."""
 
 _NEAR = 5
-"""Runs that are named where one is not known."""
+"""How many similar runs an error message lists for an unknown run."""
 
 _VOTES = (
     f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.grp = ? "
@@ -36,7 +36,7 @@ _VOTES = (
 
 
 class RunBeside(NamedTuple):
-    """A run beside another: its key, the time of its newest event (us, UTC), its job, its state where asked for."""
+    """A run related to another one: its key, time of its newest event (us, UTC), job, and state if requested."""
 
     key: str
     time_us: int
@@ -45,7 +45,7 @@ class RunBeside(NamedTuple):
 
 
 class RunPlaces(NamedTuple):
-    """Where bronze has what a run's events say: the newest of each facet of the run, of its job, its last events."""
+    """Places in bronze: of the newest facets of a run, of the newest facets of its job, and of its last events."""
 
     run: set[Place]
     job: set[Place]
@@ -53,18 +53,19 @@ class RunPlaces(NamedTuple):
 
 
 class RunHistory:
-    """Reads one generation of the index."""
+    """The history of runs in one generation of the index."""
 
     def __init__(self, live: LiveGraph):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._names = live, live.sql, live.names
         self._lists = InputLists(live.sql)
 
     def key(self, run_id: str, *, whole: bool = False) -> str:
-        """Return the key of a run by its id, or by a beginning of the id that no other run shares.
+        """Return the key of a run by its id, or by a prefix of the id that no other run has.
 
-        whole: accept no beginning, because the answer changes the run. JSON sorts behind its beginning, so that an
-        index finds it. Raises NotKnown for a run that no event is of, WrongQuestion for an id of several.
+        whole: accept no prefix, because the answer changes the run. Raises NotKnown if no event has the id,
+        WrongQuestion if several runs have it. A key that contains the job is JSON which begins with the run id, so an
+        SQL index finds it.
         """
         begins = msgspec.json.encode([run_id]).decode()[:-1] + ","
         rows = self._sql.execute(
@@ -83,7 +84,7 @@ class RunHistory:
         return str(keys[0])
 
     def _beginning(self, run_id: str) -> list[str]:
-        """Return runs with events whose id begins so, because pages and tables show only the beginning of an id."""
+        """Return runs with events whose id starts with this text: pages and tables show only the start of an id."""
         text, is_cut = beginning(run_id)
         if not text:
             return []
@@ -100,7 +101,7 @@ class RunHistory:
         return self._live.schema(dataset)
 
     def places(self, key: str, limit: int) -> set[Place]:
-        """Return where bronze has the newest events of a run."""
+        """Return the places in bronze of a run's newest events."""
         rows = self._sql.execute(
             "SELECT s.log, s.incarnation, s.part, p.sequence FROM run_keys k JOIN parts p ON p.run = k.id "
             "JOIN places s ON s.id = p.place WHERE k.key = ? ORDER BY p.time_us DESC LIMIT ?",
@@ -109,15 +110,15 @@ class RunHistory:
         return set(rows)
 
     def run(self, key: str) -> Run:
-        """Return what the events of a run say together."""
+        """Return a run, merged from all its events."""
         facts = RunFactsTable(self._sql, RunNumbers(self._sql)).facts([key])
         return fold(next(iter(facts.values())), self._live.naming)
 
     def find(self, run_id: str) -> tuple[str, RunPlaces]:
-        """Return the key of a run, and where bronze has what its events say.
+        """Return the key of a run and the places in bronze of what its events report.
 
-        run_id: as sent; one that is no UUID and that several jobs used is the JSON `["id","namespace","job"]`.
-        Raises as `key`.
+        run_id: as sent. If it is not a UUID and several jobs used it, pass the JSON `["id","namespace","job"]`. Raises
+        the same errors as `key`.
         """
         key = self.key(run_id)
         rows = self._sql.execute(
@@ -128,7 +129,7 @@ class RunHistory:
         return key, RunPlaces(newest_places(self._sql, key, RUN), newest_places(self._sql, key, JOB), {*rows})
 
     def read_by(self, key: str) -> Iterator[Name]:
-        """Yield what a run read by its column lineage: some producers report no inputs beside it (rule 5)."""
+        """Yield the datasets that a run read according to its lineage: some producers report no inputs (rule 5)."""
         query = (
             "SELECT DISTINCT d.name FROM run_keys k JOIN votes v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set JOIN reads d ON d.read_set = e.read_set WHERE k.key = ?"
@@ -136,11 +137,11 @@ class RunHistory:
         return (self._names.name(number) for (number,) in self._sql.execute(query, (key,)))
 
     def rewrite_source(self, dataset: Name, key: str) -> RewriteSource | None:
-        """Return how it is known that a run replaced all rows of a dataset (rule 6.7); None if it did not."""
+        """Return how Headwater knows that a run replaced all rows of a dataset (rule 6.7), or None if it did not."""
         return self._live.rewrite_source(dataset, key)
 
     def unread(self, key: str) -> dict[Name, str]:
-        """Return by dataset that a run wrote why nothing, or not all, follows from its SQL."""
+        """Return, for each dataset that a run wrote, why its SQL yields no or incomplete lineage."""
         query = (
             "SELECT e.value, e.inputs FROM run_keys k JOIN votes v ON v.run = k.id "
             "JOIN edges e ON e.edge_set = v.edge_set WHERE k.key = ?"
@@ -149,7 +150,7 @@ class RunHistory:
         return {each.output.plain: each.unread for each in said if each.output and each.unread}
 
     def written_before(self, dataset: Name, time_us: int, key: str) -> RunBeside | None:
-        """Return the newest run that had written a dataset when another ended."""
+        """Return the newest other run that wrote a dataset at or before a time (us). key: the run to ignore."""
         row = self._sql.execute(
             "SELECT k.key, v.time_us, r.job FROM groups g JOIN votes v ON v.grp = g.id JOIN runs r ON r.run = v.run "
             "JOIN run_keys k ON k.id = v.run WHERE g.output = ? AND +g.layer = 'observed' AND v.time_us <= ? "
@@ -159,7 +160,7 @@ class RunHistory:
         return self._beside(*row) if row else None
 
     def read_after(self, dataset: Name, time_us: int) -> Iterator[RunBeside]:
-        """Yield runs that read a dataset from a time on, up to its next write."""
+        """Yield the runs that read a dataset between a time (us) and its next write."""
         number = self._number(dataset)
         next_write = self._sql.execute(
             "SELECT min(v.time_us) FROM groups g JOIN votes v ON v.grp = g.id "
@@ -176,7 +177,7 @@ class RunHistory:
         return (self._beside(*row) for row in rows)
 
     def children(self, key: str, limit: int) -> Iterator[RunBeside]:
-        """Yield the runs of which a run is the execution, newest first."""
+        """Yield the runs that belong to an execution, newest first. key: of the execution."""
         rows = self._sql.execute(
             "SELECT k.key, r.time_us, r.job, r.state FROM run_keys e JOIN runs r ON r.execution = e.id "
             "AND r.execution <> r.run JOIN run_keys k ON k.id = r.run WHERE e.key = ?1 "
@@ -186,9 +187,9 @@ class RunHistory:
         return (self._beside(*row) for row in rows)
 
     def candidates(self, dataset: Name) -> Iterator[tuple[str, Name, list[Candidate[Sequence[int]]]]]:
-        """Yield by layer and job the newest runs that wrote a dataset, newest first, each with its edge set's number.
+        """Yield (layer, job, candidates) of the runs that wrote a dataset, newest first, with the numbers of edge sets.
 
-        One more than `LOOKED_AT` where there are more.
+        Each list has at most one candidate more than `LOOKED_AT`, which shows that there are more.
         """
         query = "SELECT id, layer, job FROM groups WHERE output = ? AND +layer <> 'attempted'"
         for name in self._names.generations(dataset):
@@ -206,7 +207,7 @@ class RunHistory:
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])
 
     def job_of(self, key: str) -> Name | None:
-        """Return the key of a run's job."""
+        """Return the key of a run's job, or None if the run is unknown."""
         query = "SELECT r.job_key FROM run_keys k JOIN runs r ON r.run = k.id WHERE k.key = ?"
         row = self._sql.execute(query, (key,)).fetchone()
         return self._names.name(row[0]) if row else None

@@ -1,4 +1,4 @@
-"""Runs as a tree: of which run a run is part, and which are part of it, a page at a time, from the index's file."""
+"""Runs as a tree: the runs above a run, and pages of the runs below it."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _CHILDREN = (
     "UNION SELECT r.parent FROM runs r WHERE r.execution = ?1 AND r.run <> ?1 AND r.parent <> ?1 "
     "AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.run = r.parent)) "
 )
-"""The second half: runs between an execution and its parts that sent no event themselves."""
+"""Selects the children of a run. The second half adds runs without events between an execution and its parts."""
 
 _NODE = (
     "SELECT k.id, k.key, r.state, coalesce(r.started_us, (SELECT min(c.started_us) FROM runs c WHERE c.parent = k.id)) "
@@ -22,13 +22,13 @@ _NODE = (
     "WHERE c.parent = k.id LIMIT 1)) "
 )
 _HIGHEST = 32
-"""Ancestors that are looked at."""
+"""How many ancestors are read at most."""
 
 
 class TreeRun(NamedTuple):
-    """A run in the tree; job: None where nobody names it; state: None of one that sent no event; times in us, UTC.
+    """A run in the tree. job, state: None if unknown, as for a run without events. Times are in microseconds, UTC.
 
-    children: runs whose parent it is; parent, execution: numbers of runs.
+    children: the number of runs whose parent it is. parent, execution: numbers of runs.
     """
 
     number: int
@@ -43,14 +43,14 @@ class TreeRun(NamedTuple):
 
 
 class RunTree:
-    """Reads one generation of the index."""
+    """The tree of runs in one generation of the index."""
 
     def __init__(self, live: LiveGraph):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._names = live, live.sql, live.names
 
     def find(self, run_id: str) -> TreeRun:
-        """Return a run by its id, also one that only others name; raises like `RunHistory.key`."""
+        """Return a run by its id, even if only other runs name it. Raises the same errors as `RunHistory.key`."""
         try:
             key = RunHistory(self._live).key(run_id)
         except NotKnown:
@@ -63,7 +63,7 @@ class RunTree:
         return self._one("k.key = ?", key)
 
     def above(self, run: TreeRun) -> list[TreeRun]:
-        """Return what a run is part of, the nearest first, up to its execution."""
+        """Return the ancestors of a run, the nearest first, up to its execution."""
         found = [run]
         while found[-1].parent is not None and len(found) <= _HIGHEST:
             if any(each.number == found[-1].parent for each in found):
@@ -75,7 +75,7 @@ class RunTree:
         return found[1:]
 
     def below(self, run: TreeRun, limit: int, offset: int) -> list[TreeRun]:
-        """Return the runs that are part of a run, in the order in which they began."""
+        """Return a page of a run's children, ordered by their start."""
         rows = self._sql.execute(
             f"{_CHILDREN} {_NODE} FROM child JOIN run_keys k ON k.id = child.run LEFT JOIN runs r ON r.run = k.id "
             "ORDER BY began, k.key LIMIT ?2 OFFSET ?3",
@@ -84,7 +84,7 @@ class RunTree:
         return [self._read(row) for row in rows]
 
     def states(self, run: TreeRun) -> Iterator[tuple[str | None, int]]:
-        """Yield how many of the runs that are part of a run are in which state."""
+        """Yield the number of a run's children in each state."""
         query = (
             f"{_CHILDREN} SELECT r.state, count(*) FROM child LEFT JOIN runs r ON r.run = child.run GROUP BY r.state"
         )

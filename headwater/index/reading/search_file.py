@@ -1,4 +1,4 @@
-"""What search looks at in one file of the index: things by their names, words nearly typed, what names mean."""
+"""Search in one index file: names of things, similar words, and descriptions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from headwater.resources import close_on_error
 SearchKind = Literal["job", "dataset", "alias", "column", "tag"]
 KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LOOKED_AT = 60
-"""Most things of a kind that are ranked; beyond them the answer is `truncated`."""
+"""How many things of a kind are ranked. If there are more, the answer is `truncated`."""
 
 Match = Literal["exact", "prefix", "word", "part", "parent", "similar", "description"]
 MATCHES: tuple[Match, ...] = ("exact", "prefix", "word", "part", "parent")
@@ -30,13 +30,13 @@ _PARTS = re.compile(r"([^\W\d_]+)")
 _PARENT = len(MATCHES) - 1
 _CORRECTED = 8
 _FEW = 20
-"""Slips are looked for where nothing better fills a page."""
+"""Typos are considered only if there are fewer hits than this."""
 
 _SIMILAR = 10
-"""What a hit of another name than the asked one ranks below those of the asked one."""
+"""The penalty in the score of a hit for a corrected term."""
 
 _DESCRIBED = 100
-"""What a hit in a description ranks below all hits in names."""
+"""The penalty in the score of a hit in a description, so that it ranks below all hits in names."""
 
 _DESCRIPTIONS = """
 SELECT n.kind, n.name, n.facet, coalesce(t.value, n.value) AS text FROM newest_facets n
@@ -48,7 +48,7 @@ AND instr(lower(text), ?3) AND instr(text, '"description"') LIMIT ?4
 _WEIGHT = "SELECT uses, time_us FROM weights WHERE name = ? AND kind = ?"
 
 _COMPARED = 100_000
-"""Most names of a kind that are compared as a whole, where nothing else was found; each costs about 2 µs."""
+"""How many names of a kind are compared as a whole if nothing else is found. Each takes about 2 µs."""
 
 _TRIGRAM = 3
 _LAST_CHARACTER = "\U0010ffff"
@@ -63,7 +63,7 @@ WHERE coalesce(d.dropped, 0) = 0 AND t.id IN ({})
 
 
 class SearchHit(NamedTuple):
-    """Something found, in the order of the answer."""
+    """A search hit. The fields come in the order by which hits are sorted."""
 
     score: int
     kind: int
@@ -77,10 +77,10 @@ class SearchHit(NamedTuple):
 
 
 class SearchFile:
-    """One file of the index, its words and bindings in memory."""
+    """One index file, with its vocabulary and symlinks in memory."""
 
     def __init__(self, path: Path):
-        """Open the file; raises LakeUnavailable while there is no index."""
+        """Open the file. Raises LakeUnavailable if there is no index."""
         with close_on_error(open_for_reading(path)) as self.sql:
             self._names = NameNumbers(self.sql)
             self._naming = SqliteNaming(self.sql, self._names)
@@ -90,7 +90,7 @@ class SearchFile:
         self._seen = -1
 
     def find(self, terms: Sequence[str], kinds: Sequence[str]) -> tuple[set[SearchHit], bool]:
-        """Return what fits, and whether there may be more; one generation of the index throughout."""
+        """Return the hits, and whether there may be more. All queries see one generation of the index."""
         with one_generation(self.sql):
             self._refresh()
             stored = dict.fromkeys("dataset" if kind == "alias" else kind for kind in kinds)
@@ -115,7 +115,7 @@ class SearchFile:
             return _best(found), self._cut
 
     def named(self, datasets: Iterable[Name]) -> Iterator[SearchHit]:
-        """Yield datasets that a text names and that were not dropped, as the best hits."""
+        """Yield the datasets that a text names as the best hits, without dropped ones."""
         dropped = "SELECT 1 FROM datasets WHERE name = ? AND dropped"
         with one_generation(self.sql):
             self._refresh()
@@ -125,7 +125,7 @@ class SearchFile:
                     yield self._hit("dataset", number, name, "", ranked=(0, "exact"))
 
     def _described(self, terms: Sequence[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
-        """Yield jobs, datasets and columns whose descriptions contain all terms; the first is sought in the file."""
+        """Yield jobs, datasets and columns whose descriptions contain all terms. SQL filters by the longest term."""
         most = max(terms, key=len)
         if len(most) < _TRIGRAM:
             return
@@ -146,7 +146,7 @@ class SearchFile:
         return SearchHit(ranked[0], KINDS.index(kind), -uses, -(time_us or 0), name, column, "", None, ranked[1])
 
     def _like(self, term: str, stored: Iterable[str], kinds: Sequence[str]) -> Iterator[SearchHit]:
-        """Yield what is called most like a term as a whole: a slip may join, part or replace words."""
+        """Yield the things whose whole names are most similar to a term, because a typo may join or split words."""
         for kind in stored:
             rows = self.sql.execute(
                 "SELECT DISTINCT last FROM things WHERE kind = ? LIMIT ?", (kind, _COMPARED)
@@ -177,7 +177,7 @@ class SearchFile:
         return found
 
     def _ids(self, terms: Sequence[str], kind: str) -> Iterator[int]:
-        """Yield what may fit, the better matches first, each perhaps several times."""
+        """Yield the ids of possible hits, better matches first. Ids may repeat."""
         first, last = terms[0], last_of(terms[0])
         if len(terms) == 1:
             yield from self._each("SELECT id FROM things WHERE kind = ? AND last = ?", kind, last)
@@ -200,7 +200,7 @@ class SearchFile:
         return self._each(query, phrases, *numbers_of(kind))
 
     def _inside(self, kind: str, dataset: str, terms: Sequence[str]) -> Iterator[int]:
-        """Yield the columns or tags, called like one of the terms, of datasets called like `dataset`."""
+        """Yield the columns or tags whose names contain one of the terms, of datasets whose names contain `dataset`."""
         if kind not in ("column", "tag") or not terms:
             return iter(())
         datasets = list(self._with("dataset", _phrase(dataset)))
@@ -221,7 +221,7 @@ class SearchFile:
         return (chosen for chosen in islice(product(*near), _CORRECTED) if chosen != tuple(terms))
 
     def _near(self, term: str) -> Iterator[str]:
-        """Yield a term with other words in place of its own; a name with `_` or `/` has several."""
+        """Yield variants of a term with similar words. A term with `_` or `/` contains several words."""
         parts = _PARTS.split(term)
         words = [
             [part, *(word for word in self._vocabulary.near(part, _CORRECTED) if not word.startswith(part))]
@@ -257,7 +257,7 @@ class SearchFile:
 
 
 def _best(hits: Iterable[SearchHit]) -> set[SearchHit]:
-    """Return the best hit of each thing: a dataset is found by its name and by its display name."""
+    """Return the best hit of each thing. A dataset may be found by both its name and its display name."""
     found: dict[tuple[object, ...], SearchHit] = {}
     for hit in sorted(hits, key=lambda hit: (hit.score, hit.match)):
         found.setdefault((hit.kind, *hit[4:8]), hit)
@@ -265,7 +265,7 @@ def _best(hits: Iterable[SearchHit]) -> set[SearchHit]:
 
 
 def _descriptions(facet: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield (column, description) of a facet; "" for the thing itself."""
+    """Yield (column, description) from a facet. The column is "" for the description of the job or dataset itself."""
     value = decode(text.encode())
     if facet == "documentation":
         yield "", text_at(value, "description") or ""
@@ -282,7 +282,10 @@ def _phrase(term: str) -> str:
 
 
 def rank(term: str, own: str, last: str, parent: str) -> int | None:
-    """Return how well a term, casefolded, fits a thing, 0 best; None: not at all. The other names are as written."""
+    """Return how well a casefolded term matches a thing: 0 is best, None means it does not.
+
+    The names of the thing are not casefolded.
+    """
     folded = own.casefold()
     if term in folded:
         before = folded[-len(term) - 1 : -len(term)]

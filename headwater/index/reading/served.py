@@ -1,4 +1,4 @@
-"""How far the index is that questions read, and what it could not take: whoever asks later sees at least that."""
+"""The position in bronze of the index that questions read, and the events that it set aside."""
 
 import sqlite3
 from collections.abc import Callable
@@ -17,26 +17,29 @@ T = TypeVar("T")
 
 
 def served_progress(home: IndexHome) -> Progress:
-    """Return how far the file is that questions read, not one that is built beside it; empty before the first.
+    """Return the position of the file that questions read; empty if there is none. Raises LakeUnavailable.
 
-    A question takes what its file holds before it answers, and another file is switched to only when it holds more.
-    Raises LakeUnavailable.
+    Every later answer includes at least the events up to this position: a question reads all that its file contains,
+    and questions switch to another file only when it contains more.
     """
     return _asked(home, read_progress, {})
 
 
 def building_progress(home: IndexHome) -> Progress:
-    """Return how far the file is that is built before there is one that questions read. Raises LakeUnavailable."""
+    """Return the position of the first index while it is being built, before there is one to read.
+
+    Raises LakeUnavailable.
+    """
     path = home.building()
     try:
         with closing(open_for_reading(path)) if path else nullcontext() as sql:
             return read_progress(sql) if sql else {}
-    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # it is only just being made, or its writer meets the damage
+    except (NotBuilt, sqlite3.Error, UnicodeDecodeError):  # just being created, or damaged
         return {}
 
 
 def served_set_aside(home: IndexHome, since_us: int) -> list[tuple[Source, SetAside]]:
-    """Return the events that this file lacks for their own sake; raises as above."""
+    """Return the events that this file has set aside. Raises LakeUnavailable."""
     none: list[tuple[Source, SetAside]] = []
     return _asked(home, lambda sql: set_aside_since(sql, since_us), none)
 

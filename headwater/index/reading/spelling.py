@@ -1,4 +1,4 @@
-"""Words that are nearly what was typed: a bounded number of letters wrong, too many, missing or swapped."""
+"""Find words that are similar to a typed term: a few letters may be wrong, extra, missing or swapped."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -9,32 +9,31 @@ _ROUGH, _SURE = 4, 8
 
 
 def slips(term: str) -> int:
-    """Return how many slips a term may have: 0 below 4 letters, 1 up to 7, then 2; none with digits in it."""
+    """Return how many typos a term may have: 0 below 4 letters or with digits, 1 up to 7 letters, then 2."""
     if not term.isalpha() or len(term) < _ROUGH:
         return 0
     return 1 if len(term) < _SURE else 2
 
 
 def distance(term: str, word: str, most: int) -> int | None:
-    """Return the slips between a term and the nearest beginning of a word; None if they are more than `most`."""
+    """Return the number of typos between a term and the most similar prefix of a word, or None above `most`."""
     lengths = range(len(term) - most, min(len(word), len(term) + most) + 1)
     found = min((count_typos(term, word[:length], most) for length in lengths), default=most + 1)
     return found if found <= most else None
 
 
 class Vocabulary:
-    """Words, to be found again by what is nearly one of them: those that lack too many letters are not looked at."""
+    """A searchable set of words. A bit mask of letters rules out most words without a full comparison."""
 
     def __init__(self) -> None:
-        """Know no word yet."""
         self._words: list[tuple[int, str]] = []
 
     def add(self, words: Iterable[str]) -> None:
-        """Learn words, each once."""
+        """Add words. Words must not be added twice."""
         self._words.extend((_letters(word), word) for word in words if len(word) >= _ROUGH - 1 and word.isalpha())
 
     def near(self, term: str, limit: int) -> list[str]:
-        """Return the words that begin nearly like a term, nearest first."""
+        """Return the words with a prefix similar to a term, most similar first."""
         most = slips(term)
         return [word for _, word in sorted(self._near(term, most), key=itemgetter(0, 1))[:limit]] if most else []
 

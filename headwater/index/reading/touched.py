@@ -1,4 +1,4 @@
-"""What the index has heard of since a generation: all else is as it was, so that lists are brought up to date by it."""
+"""Datasets and jobs that events have mentioned since a generation, so that cached lists update only these."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,16 +14,16 @@ _DATASETS = "SELECT name FROM datasets WHERE generation > ?"
 
 
 class Touched(NamedTuple):
-    """Numbers of the names of datasets, as sent, and of the keys of jobs."""
+    """The numbers of dataset names, as sent, and of job keys."""
 
     datasets: set[int]
     jobs: set[int]
 
 
 def touched_since(live: LiveGraph, generation: int) -> Touched | None:
-    """Return what an event behind a generation is about; None where names mean something else since.
+    """Return what events after a generation mention, or None if names may mean other datasets since then.
 
-    What somebody tagged or hid by hand is not among it: `LiveGraph.acted` says when that was.
+    Tags and deletions through the API are not included: `LiveGraph.acted` is the generation of the newest of them.
     """
     if generation == live.generation:
         return Touched(set(), set())
@@ -37,7 +37,7 @@ def touched_since(live: LiveGraph, generation: int) -> Touched | None:
 
 
 def job_names(live: LiveGraph, keys: Iterable[int]) -> set[Name]:
-    """Return the keys of jobs and the names that they ever had: where a key is an artifact's id, these are others."""
+    """Return some jobs' keys and all their former names, which differ from the key if it is an artifact id."""
     rows = live.sql.execute(
         "WITH these AS (SELECT value AS key FROM json_each(?1)) SELECT key FROM these UNION "
         "SELECT j.shown FROM jobs j JOIN these t ON t.key = j.key UNION "

@@ -1,13 +1,12 @@
-"""A lock that goes round: who works piece by piece lets in, between two pieces, whoever has waited meanwhile."""
+"""A fair lock: long work in pieces lets waiting threads in between two pieces."""
 
 import threading
 
 
 class Turns:
-    """A lock whose next holder is who waits for it, never who has just let go of it."""
+    """A lock that goes to a waiting thread before the thread that has just released it."""
 
     def __init__(self) -> None:
-        """Nobody holds it."""
         self._next, self._held = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
@@ -18,5 +17,5 @@ class Turns:
         self._held.release()
 
     def is_awaited(self) -> bool:
-        """Tell whether somebody waits for it."""
+        """Return whether a thread is waiting for the lock."""
         return self._next.locked()

@@ -1,4 +1,4 @@
-"""Opens the lineage that a question looks at: now, everything that ever was, or a moment of the past."""
+"""Opens the lineage for a question: the current one, all lineage ever observed, or that at a time in the past."""
 
 import threading
 from collections import OrderedDict
@@ -35,7 +35,7 @@ _PAST_KEPT = 2
 
 
 class RulesInForce(NamedTuple):
-    """The user's rules; indexed: the index that questions read was built by these rules for names and their code."""
+    """The user's rules. indexed: the index that questions read was built with these name rules and this code."""
 
     rules: UserRules
     problems: list[str]
@@ -43,13 +43,13 @@ class RulesInForce(NamedTuple):
 
 
 class ViewOpener:
-    """Opens lineage for questions; keeps the newest graph and two moments of the past in memory.
+    """Opens lineage for questions. Keeps the current graph and two points in time in memory.
 
-    One question about now and one about the past at a time: a moment that is worked out anew holds up only its like.
+    One question about now and one about the past run at a time. Deriving a point in time delays only other questions
+    about the past.
     """
 
     def __init__(self, home: IndexHome, rules: RulesFiles):
-        """Open nothing yet."""
         self._home = home
         self._rules_files = rules
         self._lock = Turns()
@@ -59,7 +59,7 @@ class ViewOpener:
         self._past: OrderedDict[tuple[object, ...], SnapshotOfFacts] = OrderedDict()
 
     def rules(self) -> RulesInForce:
-        """Return the rules in force and what is wrong with the user's files."""
+        """Return the active rules and the problems in the user's files."""
         with self._lock:
             rules = self._rules_files.current()
             return RulesInForce(
@@ -67,7 +67,7 @@ class ViewOpener:
             )
 
     def close(self) -> None:
-        """Close the index's file."""
+        """Close the index file."""
         with self._lock:
             if self._live is not None:
                 self._live.close()
@@ -75,7 +75,7 @@ class ViewOpener:
 
     @contextmanager
     def look(self, as_of: AsOf) -> Iterator[View]:
-        """Give what a question sees, and keep it as it is meanwhile; raises LakeUnavailable without an index."""
+        """Open the view for a question. It does not change meanwhile. Raises LakeUnavailable if there is no index."""
         with gc_paused():
             if not as_of.is_derived:
                 with self._opened_index() as (live, rules):
@@ -87,7 +87,7 @@ class ViewOpener:
 
     @contextmanager
     def catalog(self, as_of: AsOf) -> Iterator[tuple[View, LiveGraph]]:
-        """Give what a question sees, and beside it the index, which alone knows how things describe themselves."""
+        """Open the view for a question together with the current index, which contains the descriptive facets."""
         if not as_of.is_derived:
             with gc_paused(), self._opened_index() as (live, rules):
                 yield _view(live, rules, as_of), live
@@ -96,12 +96,12 @@ class ViewOpener:
                 yield view, live
 
     def now(self, question: Callable[[LiveGraph, UserRules], T]) -> T:
-        """Ask the index as it is now, of which a question may want more than lineage."""
+        """Call a function with the current index, for questions that need more than lineage."""
         with self._opened_index() as (live, rules):
             return question(live, rules)
 
     def bindings(self, name: Name, at_us: int | None) -> list[Step]:
-        """Return the steps from a canonical name to the dataset it means at a time, None: now."""
+        """Return the steps from a canonical name to the dataset that it means at a time (us), None for now."""
         with self._opened_index() as (live, _):
             naming = live.naming
             time_us = EVER_US if at_us is None else at_us
@@ -114,7 +114,7 @@ class ViewOpener:
 
     @contextmanager
     def _opened_index(self) -> Iterator[tuple[LiveGraph, UserRules]]:
-        """Give the index as it is now, to one question at a time; a damaged one is reported to its writer."""
+        """Open the current index for one question at a time. Damage is reported to the index's writer."""
         with self._lock:
             rules = self._rules_files.current()
             try:
@@ -147,7 +147,7 @@ class ViewOpener:
         self._live, self._opened = None, None
 
     def _past_snapshot(self, as_of: AsOf) -> tuple[SnapshotOfFacts, UserRules]:
-        """Derive the past anew from the facts that count then: costs about 50 us for each event before it."""
+        """Derive the lineage at a time in the past, unless it is cached. Costs about 50 us per event."""
         with self._opened_index() as (live, rules):
             opened, held = self._opened, frozenset(read_progress(live.sql).items())
             removed_before_us = live.removed_before_us

@@ -1,4 +1,4 @@
-"""When datasets were written and jobs ran, by key from the index's file: however long the history, little is read."""
+"""When datasets were written and jobs ran. Queries use SQL indexes, so their cost does not grow with the history."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from headwater.lineage.names.dataset_name import Name
 from headwater.lineage.runs.lost_runs import lost_sql
 
 LOOKED_AT = 60
-"""Newest writes of each job of a dataset, newest runs of a job."""
+"""How many of the newest writes of each job of a dataset, or of the newest runs of a job, are read."""
 
 _MOST = 1_000
-"""Datasets of one run that are looked at."""
+"""How many datasets of a run, or jobs of a dataset, are read."""
 
 _NEWEST = (
     "SELECT time_us, execution, run FROM votes WHERE grp = ? AND weight = ? AND time_us <= ? "
@@ -40,7 +40,7 @@ _STATE = f"SELECT run, job_key, CASE WHEN {lost_sql('time_us', '?2')} THEN 'LOST
 
 
 class NewestRun(NamedTuple):
-    """The newest run of a job: its number, its job's key, its state, LOST where that is so; when it was heard of."""
+    """A run: its number, its job's key number, its state including LOST, and the time of its newest event (us, UTC)."""
 
     run: int
     job: int
@@ -49,12 +49,12 @@ class NewestRun(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Tell whether it did not do what it was to do."""
+        """Return whether the run failed, was aborted or is lost."""
         return self.state in ("FAIL", "ABORT", "LOST")
 
 
 class RanWrite(NamedTuple):
-    """A write, or a run that completed: when (us, UTC), the execution that it is part of, itself; job: by its key."""
+    """A write or a completed run: its time (us, UTC), and the numbers of its execution, run and job key."""
 
     time_us: int
     execution: int
@@ -63,14 +63,14 @@ class RanWrite(NamedTuple):
 
 
 class WrittenTimes:
-    """Reads one generation of the index; what lies ahead of now counts when its time has come."""
+    """Times in one generation of the index. Events ahead of `now_us` do not count yet."""
 
     def __init__(self, live: LiveGraph, now_us: int):
-        """live: at rest on one generation while this is used."""
+        """Read from `live`, which must not be refreshed while this object is in use."""
         self._live, self._sql, self._now = live, live.sql, now_us
 
     def outputs(self, dataset: Name) -> list[tuple[int, int]]:
-        """Return (job output, job), by number, of the jobs that ever wrote a dataset, in any of its generations."""
+        """Return the numbers (job output, job key) of the jobs that ever wrote a dataset, in any of its generations."""
         query = "SELECT id, job FROM groups WHERE output = ? AND +layer = 'observed'"
         names = self._live.names
         return [
@@ -80,7 +80,7 @@ class WrittenTimes:
         ]  # fmt: skip
 
     def of_outputs(self, outputs: Sequence[tuple[int, int]]) -> list[RanWrite]:
-        """Return the newest writes of a dataset, newest first."""
+        """Return the newest writes of a dataset, newest first. outputs: the result of `outputs`."""
         found = [
             RanWrite(row[0], row[1], row[2], job)
             for number, job in outputs
@@ -90,11 +90,11 @@ class WrittenTimes:
         return sorted(found, reverse=True)[:LOOKED_AT]
 
     def last(self, outputs: Sequence[tuple[int, int]], until_us: int) -> int | None:
-        """Return when a dataset was written last, up to a moment."""
+        """Return when a dataset was last written, up to a time (us), or None."""
         return max(self._each(_LAST, outputs, until_us), default=None)
 
     def first(self, outputs: Sequence[tuple[int, int]]) -> int | None:
-        """Return when a dataset was written first."""
+        """Return when a dataset was first written (us), or None."""
         return min(self._each(_FIRST, outputs), default=None)
 
     def _each(self, query: str, outputs: Sequence[tuple[int, int]], *more: int) -> list[int]:
@@ -104,25 +104,28 @@ class WrittenTimes:
         return [time_us for (time_us,) in rows if time_us is not None]
 
     def completed(self, job: int, until_us: int | None = None, looked_at: int = LOOKED_AT) -> list[RanWrite]:
-        """Return those of a job's newest runs up to a moment of which an attempt completed, newest first."""
+        """Return a job's newest runs with a completed attempt, newest first.
+
+        until_us: the latest time of a run (us), None for now. looked_at: how many runs are read at most.
+        """
         until = self._now if until_us is None else until_us
         rows = self._sql.execute(_RUNS, (job, until, looked_at))
         return [RanWrite(time_us, of, run, job) for time_us, of, run, completed in rows if completed]
 
     def first_heard(self, job: int) -> int | None:
-        """Return when a job was heard of first."""
+        """Return the first event time of a job (us), or None if it is unknown."""
         row = self._sql.execute("SELECT first_us FROM entities WHERE kind = ? AND name = ?", (JOB, job)).fetchone()
         return row[0] if row else None
 
     def run(self, key: str) -> NewestRun | None:
-        """Return a run by its key, as `newest_run` does."""
+        """Return a run by its key, or None if it is unknown."""
         row = self._sql.execute(
             f"{_STATE} WHERE run = (SELECT id FROM run_keys WHERE key = ?1) AND kind = 'RUN'", (key, self._now)
         ).fetchone()
         return NewestRun(*row) if row else None
 
     def newest_run(self, job: int) -> NewestRun | None:
-        """Return the newest run of a job."""
+        """Return the newest run of a job, or None if it has none."""
         row = self._sql.execute(
             f"{_STATE} WHERE job_key = ?1 AND kind = 'RUN' AND time_us <= ?2 ORDER BY time_us DESC LIMIT 1",
             (job, self._now),
@@ -130,21 +133,21 @@ class WrittenTimes:
         return NewestRun(*row) if row else None
 
     def jobs(self) -> list[int]:
-        """Return the keys of all jobs, by number."""
+        """Return the key numbers of all jobs with runs."""
         return [key for (key,) in self._sql.execute("SELECT key FROM jobs WHERE state IS NOT NULL")]
 
     def that_ran(self, keys: Collection[int]) -> set[int]:
-        """Return those of some keys of jobs that `jobs` has."""
+        """Filter job keys, by number, to jobs with runs."""
         query = "SELECT key FROM jobs WHERE state IS NOT NULL AND key IN (SELECT value FROM json_each(?))"
         return {key for (key,) in self._sql.execute(query, (one_value(keys),))}
 
     def ahead_us(self) -> int:
-        """Return the first time behind now that a run names: from then on it counts."""
+        """Return the earliest run time after `now_us`, at which that run begins to count; EVER_US if there is none."""
         found = self._sql.execute("SELECT min(time_us) FROM runs WHERE time_us > ?", (self._now,)).fetchone()[0]
         return EVER_US if found is None else int(found)
 
     def written(self) -> dict[int, list[tuple[int, int]]]:
-        """Return of every dataset that is written, by the number of its generation, what `outputs` does."""
+        """Return the numbers (job output, job key) as in `outputs`, for all written datasets by generation number."""
         found: dict[int, list[tuple[int, int]]] = {}
         query = "SELECT output, id, job FROM groups WHERE layer = 'observed' AND output <> 0"
         for output, number, job in self._sql.execute(query):
@@ -152,12 +155,12 @@ class WrittenTimes:
         return found
 
     def written_by(self, job: int) -> list[Name]:
-        """Return the datasets that a job was ever seen to write."""
+        """Return the datasets that a job has ever written."""
         query = "SELECT DISTINCT output FROM groups WHERE layer = 'observed' AND job = ? AND output <> 0"
         return [self._live.names.name(number) for (number,) in self._sql.execute(query, (job,))]
 
     def wrote(self, run: int) -> set[Name]:
-        """Return the datasets that a run, the runs whose parent it is and those of its execution wrote."""
+        """Return the datasets that a run, its children and the runs of its execution wrote."""
         rows = self._sql.execute(
             "SELECT DISTINCT g.output FROM votes v JOIN groups g ON g.id = v.grp WHERE g.layer = 'observed' "
             "AND g.output <> 0 AND v.run IN (SELECT ?1 UNION SELECT run FROM runs WHERE parent = ?1) UNION "
@@ -168,9 +171,9 @@ class WrittenTimes:
         return {self._live.names.name(number).plain for (number,) in rows}
 
     def attempts(self, dataset: Name) -> list[NewestRun]:
-        """Return the newest runs that name a dataset as an output, whatever became of them, newest first.
+        """Return the newest runs with a dataset as an output, in any state, newest first.
 
-        At most `LOOKED_AT` runs of each of 1,000 jobs are looked at.
+        Reads at most `LOOKED_AT` runs of each of 1,000 jobs.
         """
         known = (self._live.names.known(name) for name in self._live.naming.names_of(dataset))
         numbers = {number for number in known if number is not None}
@@ -187,22 +190,22 @@ class WrittenTimes:
         return sorted(found, key=lambda run: (-run.time_us, run.run))
 
     def rewrites(self, run: int, outputs: Sequence[tuple[int, int]]) -> bool:
-        """Tell whether a run replaced all rows of the dataset that these are the outputs of."""
+        """Return whether a run replaced all rows of a dataset. outputs: the dataset's job outputs."""
         query = "SELECT rewrites FROM votes WHERE run = ? AND grp = ?"
         rows = (self._sql.execute(query, (run, number)).fetchone() for number, _ in outputs)
         return any(row is not None and row[0] for row in rows)
 
     def parents(self, runs: Collection[int]) -> dict[int, list[int]]:
-        """Return of some runs the run that each is part of, then the one at the root of that."""
+        """Return the numbers of each run's parent and execution, by run number."""
         query = "SELECT run, parent, execution FROM runs WHERE run IN (SELECT value FROM json_each(?))"
         rows = self._sql.execute(query, (one_value(runs),))
         return {run: [each for each in dict.fromkeys(above) if each not in (None, run)] for run, *above in rows}
 
     def error(self, run: int) -> str | None:
-        """Return what the facets of a run say of its failure in one line; None if they are no longer here."""
+        """Return a run's error as one line, from its facets. None if the index no longer has them."""
         key = self.run_key(run)
         return failure_in(recent_facets(self._sql, [key]).get(key, {}))
 
     def run_key(self, run: int) -> str:
-        """Return the key of a run."""
+        """Return the key of a run by its number."""
         return str(self._sql.execute("SELECT key FROM run_keys WHERE id = ?", (run,)).fetchone()[0])

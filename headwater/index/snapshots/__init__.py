@@ -1,1 +1,1 @@
-"""Copies of the index in the lake: who starts without one takes the newest that fits, and follows bronze from there."""
+"""Snapshots of the index in the lake. An instance without an index starts from the newest valid one."""

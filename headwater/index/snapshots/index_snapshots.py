@@ -1,4 +1,4 @@
-"""What the index's writer asks of the lake's snapshots: one to begin with, and whether it is time for another."""
+"""Snapshots for the index's writer: start an index from one, and make a new one when it is due."""
 
 import logging
 import threading
@@ -19,15 +19,15 @@ from headwater.storage_faults import explain, transient_faults_as_retry
 log = logging.getLogger(__name__)
 
 LEAST_S = 600.0
-"""Least time between two snapshots of one writer, and between two looks for what was forgotten elsewhere."""
+"""Minimum time between two snapshots of one writer, and between two checks for data erased by other processes."""
 _FAILED_S = 3600.0
-"""Time until one that failed is tried again: who may only read the lake makes none at all."""
+"""Time until a failed snapshot is tried again. Without write access to the lake, every attempt fails."""
 _SHARE = 50
-"""Making snapshots may take one part of so many of the time."""
+"""Making snapshots takes at most one fiftieth of the time."""
 
 
 class IndexSnapshots:
-    """The snapshots of one lake, for the writer of one index; `make_when_due` works on a thread of its own."""
+    """The snapshots of one lake, for the writer of one index. `make_when_due` works on a background thread."""
 
     def __init__(
         self,
@@ -36,10 +36,9 @@ class IndexSnapshots:
         open_bronze: Callable[[], Bronze],
         report: Callable[[str | None], object] = lambda _: None,
     ):
-        """Ask for nothing yet.
+        """open_bronze: called for each operation, on any thread.
 
-        open_bronze: called for each that asks, on whatever thread; report: called with the cause if no snapshot can be
-        made, and with None once one is made or none is needed.
+        report: called with the cause if no snapshot can be made, and with None once one is made or none is needed.
         """
         self._report = report
         self._store, self._home, self._open_bronze = store, home, open_bronze
@@ -50,9 +49,9 @@ class IndexSnapshots:
         self._ends = threading.Event()
 
     def begin(self, path: Path, rules_hash: str) -> bool:
-        """Give an index that begins with nothing the newest snapshot that fits; tells whether there was one.
+        """Start an empty index from the newest valid snapshot. Return whether there was one.
 
-        Notes what the lake has forgotten by now: an index that was begun before must not come back to it.
+        Records what has been erased from the lake up to now, so that `is_outdated` and `make` notice later erasures.
         Raises LakeUnavailable, OSError.
         """
         forgotten = self.begin_with_nothing(path)
@@ -62,14 +61,14 @@ class IndexSnapshots:
         return found is not None
 
     def begin_with_nothing(self, path: Path) -> str:
-        """Note what the lake has forgotten by now; returns it. Raises LakeUnavailable, OSError."""
+        """Record what has been erased from the lake up to now, and return it. Raises LakeUnavailable, OSError."""
         forgotten = self._shelf(path).forgotten()
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(self._home.begun_note(path), forgotten.encode())
         return forgotten
 
     def is_outdated(self, path: Path) -> bool:
-        """Tell, asking the lake every ten minutes, whether something was forgotten that this index may still hold.
+        """Return whether data was erased that this index may still contain. Asks the lake at most every ten minutes.
 
         Raises LakeUnavailable.
         """
@@ -79,15 +78,18 @@ class IndexSnapshots:
         return path.exists() and self._shelf(path).forgotten() != self._begun(path)
 
     def is_wanted(self, path: Path) -> bool:
-        """Tell whether bronze is so far ahead of the newest snapshot that another is worth it; raises as above."""
+        """Return whether bronze is so far ahead of the newest snapshot that a new one is worthwhile.
+
+        Raises LakeUnavailable.
+        """
         return is_wanted(self._shelf(path), self._open_bronze())
 
     def took(self, events: int) -> None:
-        """Count events that the index has taken."""
+        """Count events that the index has processed."""
         self._new += events
 
     def make_when_due(self, path: Path, rules_hash: str) -> None:
-        """Begin to make a snapshot of an index that has caught up, where enough is new; returns at once."""
+        """Start making a snapshot in the background if one is due. The index must have caught up with bronze."""
         now = time.monotonic()
         due = self._new >= EVENTS or (self._new and now - self._made >= OLDEST_S)
         if not due or now < self._not_before or (self._making and self._making.is_alive()):
@@ -99,15 +101,15 @@ class IndexSnapshots:
         self._making.start()
 
     def make(self, path: Path, rules_hash: str) -> bool:
-        """Make a snapshot now; False where another makes one, or it would bring back what was forgotten.
+        """Make a snapshot now. Return False if another process makes one, or if this one would contain erased data.
 
-        Raises Retry where lake or disk take nothing, TornSnapshot, OSError, sqlite3.Error.
+        Raises Retry if the lake or the disk rejects a write, TornSnapshot, OSError, sqlite3.Error.
         """
         shelf, forgotten = self._shelf(path), self._begun(path)
         if shelf.forgotten() != forgotten:
             return False
         began, new = time.monotonic(), self._new
-        # the copy of it needs as much room as the index
+        # the copy needs as much disk space as the index
         with transient_faults_as_retry("make a snapshot of the index"):
             made = make_snapshot(shelf, self._open_bronze(), rules_hash, forgotten, path, ends=self._ends.is_set)
         self._made, self._new = time.monotonic(), self._new - new
@@ -116,7 +118,7 @@ class IndexSnapshots:
         return made is not None
 
     def close(self) -> None:
-        """Let a snapshot that is being made go, and wait for that."""
+        """Cancel a snapshot in progress and wait until its thread has ended."""
         self._ends.set()
         if self._making:
             self._making.join()
@@ -142,7 +144,7 @@ class IndexSnapshots:
         return Shelf(self._store, path.stem)
 
     def _begun(self, path: Path) -> str:
-        """Return what the lake had forgotten when an index was begun: nothing, where nobody noted it."""
+        """Return what had been erased from the lake when an index was started, or "" if this was not recorded."""
         try:
             return self._home.begun_note(path).read_text()
         except FileNotFoundError:

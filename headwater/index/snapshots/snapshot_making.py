@@ -1,4 +1,4 @@
-"""An index as a snapshot in the lake, where the newest there is far enough behind."""
+"""Make a snapshot of the index in the lake."""
 
 import time
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from headwater.lake.bronze_follower import Progress, ahead, taken
 from headwater.lake.bronze_tables import Bronze
 
 EVENTS = 10_000
-"""New events that make a snapshot worth it: an index takes them in one or two seconds."""
+"""New events after which a snapshot is worthwhile. An index processes them in one or two seconds."""
 OLDEST_S = 86_400.0
-"""Age of a snapshot after which any new event is worth another."""
+"""Age of a snapshot (seconds) after which a single new event makes a new snapshot worthwhile."""
 
 
 def is_wanted(shelf: Shelf, bronze: Bronze) -> bool:
-    """Tell whether bronze holds so much more than the newest snapshot that another is worth it.
+    """Return whether bronze has so many more events than the newest snapshot that a new one is worthwhile.
 
     Raises LakeUnavailable.
     """
@@ -37,10 +37,11 @@ def is_wanted(shelf: Shelf, bronze: Bronze) -> bool:
 def make_snapshot(
     shelf: Shelf, bronze: Bronze, rules_hash: str, forgotten: str, path: Path, *, ends: Callable[[], bool]
 ) -> Manifest | None:
-    """Make a snapshot of an index that may be read and written meanwhile; None where another makes one.
+    """Make a snapshot of an index while it may be read and written. Return None if another process makes one.
 
-    forgotten: what the lake had forgotten when the index was begun; ends: asked between two pieces.
-    Two at once make two, of which one counts. Raises LakeUnavailable, TornSnapshot, OSError, sqlite3.Error.
+    forgotten: what had been erased from the lake when the index was started. ends: called between two pieces; True
+    cancels the snapshot. If two processes make one at the same time, only one snapshot counts. Raises LakeUnavailable,
+    TornSnapshot, OSError, sqlite3.Error.
     """
     claim = shelf.claim()
     if claim is None:
@@ -56,7 +57,7 @@ def make_snapshot(
             size=copy.stat().st_size, pieces=pack(copy, partial(_put, shelf, claim, ends)),
         )  # fmt: skip
     except BaseException:
-        with suppress(LakeUnavailable):  # else the claim is old in a quarter of an hour
+        with suppress(LakeUnavailable):  # otherwise the claim expires after 15 minutes
             shelf.release(claim)
         raise
     finally:

@@ -1,4 +1,4 @@
-"""The small file that makes a snapshot of the index one: what it is of, how far it is, what it consists of."""
+"""The manifest of a snapshot: which index it is of, its position in bronze, and its pieces."""
 
 from typing import Annotated
 
@@ -8,14 +8,14 @@ from msgspec import Meta, Struct
 from headwater.lake.bronze_follower import Progress
 
 PIECE_BYTES = 4 << 20
-"""Bytes of the index in each file of a snapshot, before they are compressed; the last has fewer."""
+"""Uncompressed bytes of the index in each piece of a snapshot. The last piece is smaller."""
 
 Position = tuple[str, str, int]
-"""Log epoch, partition, newest sequence that the index has taken."""
+"""Log epoch, partition, and the newest sequence that the index has processed."""
 
 
 class SnapshotPiece(Struct, frozen=True):
-    """A file of a snapshot: its length, and its SHA-256 in hexadecimal digits."""
+    """A file of a snapshot: its size in bytes and its hexadecimal SHA-256."""
 
     size: Annotated[int, Meta(gt=0, le=2 * PIECE_BYTES)]
     sha256: str
@@ -24,9 +24,10 @@ class SnapshotPiece(Struct, frozen=True):
 class Manifest(Struct, frozen=True, kw_only=True):
     """One snapshot.
 
-    format, rules: of the file and of what it was built by; folder: of its pieces, beside this file; lake: id of table
-    `events`; events: how many of its rows the index has taken, with those that were removed on purpose since;
-    forgotten: what `headwater forget` had done when the index was begun; made_us: by the clock of who made it.
+    format: of the index file. rules: hash of the rules that built it. folder: of its pieces, next to this file. lake:
+    id of table `events`. events: number of its rows that the index has processed, including rows that were removed on
+    purpose since. forgotten: what `headwater forget` had erased when the index was started. made_us: by the clock of
+    the machine that made it.
     """
 
     format: int
@@ -44,16 +45,16 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
+        """The position of the snapshot in bronze."""
         return {(epoch, partition): sequence for epoch, partition, sequence in self.positions}
 
     def is_whole(self) -> bool:
-        """Tell whether it names as many pieces as it has bytes for."""
+        """Return whether the number of pieces fits the size of the index."""
         return len(self.pieces) == -(-self.size // PIECE_BYTES)
 
 
 def read_manifest(text: bytes) -> Manifest | None:
-    """Return a manifest, None where a text is none: it was cut off, changed, or is of a release that writes others."""
+    """Return the manifest in a text, or None if it is invalid: truncated, changed, or from an incompatible release."""
     try:
         found = msgspec.json.decode(text, type=Manifest)
     except msgspec.DecodeError:
@@ -62,5 +63,5 @@ def read_manifest(text: bytes) -> Manifest | None:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Return the text of a manifest."""
+    """Return a manifest as JSON."""
     return msgspec.json.encode(manifest)

@@ -1,4 +1,4 @@
-"""An index as it is at one moment, cut into compressed pieces, and put together again."""
+"""Copy an index at one point in time, split it into compressed pieces, and restore it from them."""
 
 import os
 import sqlite3
@@ -16,32 +16,32 @@ from headwater.index.stored.database import FORMAT, code_of_rules
 from headwater.index.stored.progress import newest_generation, read_progress
 
 _AT_ONCE = 4
-"""Pieces that are packed and sent at once, or fetched and unpacked: most of it waits for the store."""
+"""How many pieces are packed and uploaded, or downloaded and unpacked, in parallel: mostly they wait for the store."""
 
 
 class TornSnapshot(Exception):
-    """A snapshot is not as it was made; the text says in what."""
+    """A snapshot is incomplete, changed or unusable. The message gives the reason."""
 
 
 class IndexCopy(NamedTuple):
-    """What a copy of an index holds."""
+    """The position and generation of an index copy."""
 
     positions: list[Position]
     generation: int
 
 
 def copy_index(path: Path, target: Path) -> IndexCopy:
-    """Copy an index that may be read and written meanwhile, as of one moment. Raises sqlite3.Error, OSError."""
+    """Copy an index at one point in time, while it may be read and written. Raises sqlite3.Error, OSError."""
     target.unlink(missing_ok=True)
     of_path = f"{path.as_uri()}?mode=ro"
     with closing(sqlite3.connect(of_path, uri=True)) as source, closing(sqlite3.connect(target)) as copy:
         copy.execute("PRAGMA synchronous=OFF")
-        source.backup(copy)  # all pages in one step: a writer is not held, and does not make it begin again
+        source.backup(copy)  # all pages in one step: it does not block a writer, and a write does not restart it
     return look_into(target)
 
 
 def look_into(path: Path) -> IndexCopy:
-    """Return what a copy holds; raises TornSnapshot if it is none of today's code, sqlite3.Error if it is damaged."""
+    """Return the contents of a copy. Raises TornSnapshot if other code made it, sqlite3.Error if it is damaged."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
         version, code = (copy.execute(f"PRAGMA {each}").fetchone()[0] for each in ("user_version", "application_id"))
         if (version, code) != (FORMAT, code_of_rules()):
@@ -51,7 +51,10 @@ def look_into(path: Path) -> IndexCopy:
 
 
 def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]:
-    """Cut a file into pieces and hand each over, with its number, several at once; raises what `put` raises."""
+    """Split a file into compressed pieces and pass each with its number to `put`, in parallel.
+
+    Raises what `put` raises.
+    """
     size = path.stat().st_size
 
     def one(number: int) -> SnapshotPiece:
@@ -65,9 +68,10 @@ def pack(path: Path, put: Callable[[int, bytes], object]) -> list[SnapshotPiece]
 
 
 def unpack(manifest: Manifest, get: Callable[[int], bytes | None], target: Path) -> None:
-    """Put a file together from its pieces, several at once.
+    """Restore a file from its pieces, in parallel.
 
-    Raises TornSnapshot for a piece that is missing or changed, OSError where the disk takes nothing, what `get` raises.
+    get: returns a compressed piece by its number, None if it is missing. Raises TornSnapshot if a piece is missing or
+    changed, OSError if the disk rejects a write, and what `get` raises.
     """
 
     def one(number: int) -> None:

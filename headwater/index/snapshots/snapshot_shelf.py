@@ -1,7 +1,8 @@
-"""Where snapshots lie: `LAKE/index/KEY/`, a key for each format and version of the rules.
+"""The folder of snapshots in the lake: `LAKE/index/KEY/`, with a key for each format and version of the rules.
 
-`0000000007.json` is a manifest; the folder that it names, `0000000007-…/`, has its pieces; `0000000007.claim` says that
-somebody makes it. A manifest is created once and names whole pieces alone, so what was cut off is no snapshot.
+`0000000007.json` is a manifest. The folder that it names, `0000000007-…/`, contains its pieces. `0000000007.claim`
+marks a snapshot in progress. A manifest is created only once and after all its pieces, so an interrupted upload leaves
+no snapshot.
 """
 
 import secrets
@@ -16,45 +17,45 @@ from headwater.lake.object_store import ObjectStore, StoredFile
 
 FOLDER = "index"
 FORGOTTEN = "forgotten"
-"""Receipts of `headwater forget` in the lake: each is written before something is erased, and again when it is done."""
+"""The folder of receipts by `headwater forget`. A receipt is written before data is erased and again afterwards."""
 
 KEPT = 3
 _ABANDONED_US = 900_000_000
-"""Age of a claim, or of pieces without a manifest, at which who made them is taken to have ended (15 min)."""
+"""Age after which a claim, or pieces without a manifest, count as abandoned (15 min)."""
 _OTHER_RULES_US = 7 * 86_400_000_000
-"""How long snapshots of other rules are kept after the newest of them: for who goes back to an older release."""
+"""How long snapshots of other rules are kept after the newest of them, for a return to an older release."""
 
 
 class Shelf:
-    """The snapshots of one key. Every method raises LakeUnavailable."""
+    """The snapshots with one key. Every method raises LakeUnavailable."""
 
     def __init__(self, store: ObjectStore, key: str):
-        """key: the name of the index's file, which has format and rules."""
+        """Use the folder of a key, which is the stem of the index's file name and contains format and rules."""
         self._store = store
         self._folder = f"{FOLDER}/{key}"
 
     def newest_first(self) -> Iterator[Manifest | None]:
-        """Yield manifests, the newest first; None for one that cannot be read."""
+        """Yield the manifests, newest first, with None for each that cannot be read."""
         numbers = sorted(_numbers(self._store.files(self._folder), ".json"), reverse=True)
         for number in numbers:
             text = self._store.read(f"{self._folder}/{number:010}.json")
             yield read_manifest(text) if text is not None else None
 
     def newest(self) -> Manifest | None:
-        """Return the newest manifest that can be read."""
+        """Return the newest manifest that can be read, or None."""
         return next((manifest for manifest in self.newest_first() if manifest), None)
 
     def piece(self, manifest: Manifest, number: int) -> bytes | None:
-        """Return a piece of a snapshot, None where it has gone."""
+        """Return a piece of a snapshot, or None if it is missing."""
         return self._store.read(f"{self._folder}/{manifest.folder}/{number:05}.lz4")
 
     def forgotten(self) -> str:
-        """Return what stands for all that `headwater forget` has done in this lake, and where it stands half-way."""
+        """Return a hash of everything that `headwater forget` has done or started in this lake, "" for nothing."""
         receipts = [(each.name, each.size) for each in self._store.files(FORGOTTEN)]
         return sha256(repr(receipts).encode()).hexdigest() if receipts else ""
 
     def claim(self) -> "Claim | None":
-        """Claim to make the next snapshot; None while another does, who may have ended 15 minutes ago."""
+        """Claim the next snapshot. Return None if another process has a claim that is younger than 15 minutes."""
         files = self._store.files(self._folder)
         number = max((*_numbers(files, ".json"), 0)) + 1
         name = f"{self._folder}/{number:010}.claim"
@@ -69,12 +70,15 @@ class Shelf:
         return Claim(number, f"{number:010}-{own}")
 
     def put(self, claim: "Claim", number: int, content: bytes) -> None:
-        """Write a piece."""
+        """Upload a piece."""
         self._store.create(f"{self._folder}/{claim.folder}/{number:05}.lz4", content)
         reach("snapshot.after_piece")
 
     def publish(self, claim: "Claim", manifest: Manifest) -> bool:
-        """Let the pieces be a snapshot; False where another was faster: then they go again."""
+        """Publish the snapshot by writing its manifest.
+
+        If another process was faster, delete the pieces and return False.
+        """
         reach("snapshot.before_manifest")
         done = self._store.create(f"{self._folder}/{claim.number:010}.json", write_manifest(manifest))
         reach("snapshot.after_manifest")
@@ -83,14 +87,15 @@ class Shelf:
         return done
 
     def release(self, claim: "Claim") -> None:
-        """Let somebody else make the snapshot, which is not to be."""
+        """Delete the claim and its pieces, so that another process can make the snapshot."""
         self._store.delete([each.name for each in self._store.files(f"{self._folder}/{claim.folder}")])
         self._store.delete([f"{self._folder}/{claim.number:010}.claim"])
 
     def prune(self, forgotten: str) -> None:
-        """Delete what nobody takes any more: all but the newest, what was cut off, what should be forgotten.
+        """Delete unused files: all but the newest snapshots, abandoned pieces, and snapshots with erased data.
 
-        Manifests go before their pieces, so that none is there that is not whole. Only behind one's own snapshot.
+        Manifests are deleted before their pieces, so that each remaining manifest is complete. Call this only after
+        publishing a snapshot.
         """
         files = self._store.files(FOLDER)
         now_us = max((each.at_us for each in files), default=0)
@@ -111,7 +116,7 @@ class Shelf:
         remove_half_written(f"{self._store.address}/{FOLDER}", _ABANDONED_US / 3_600_000_000)
 
     def _now_us(self, own: str) -> int:
-        """Return the time by the store's clock, by which files are dated."""
+        """Return the current time (us) by the store's clock, which also dates the files."""
         name = f"{self._folder}/{own}.clock"
         self._store.create(name, b"")
         found = next((each.at_us for each in self._store.files(self._folder) if each.name == name), 0)
@@ -120,7 +125,7 @@ class Shelf:
 
 
 class Claim(NamedTuple):
-    """The number of a snapshot that is being made, and the folder of its pieces, which nobody else uses."""
+    """The number of a snapshot in progress, and the folder of its pieces, which is unique to this claim."""
 
     number: int
     folder: str

@@ -1,4 +1,4 @@
-"""A snapshot that fits, as the index of a machine that has none."""
+"""Start the index of a machine from a snapshot in the lake."""
 
 import logging
 import sqlite3
@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 
 
 def take_newest(shelf: Shelf, bronze: Bronze, rules_hash: str, forgotten: str, path: Path) -> Manifest | None:
-    """Put the newest snapshot that fits this bronze and these rules in place of an index's file; None without any.
+    """Replace an index file with the newest snapshot that fits this bronze and these rules. None means there is none.
 
-    forgotten: of the lake as it is. One that does not fit or is torn is told in a line.
-    Raises LakeUnavailable, OSError.
+    forgotten: the current hash of erasures in the lake. A snapshot that does not fit or is incomplete is logged and
+    skipped. Raises LakeUnavailable, OSError.
     """
     for manifest in shelf.newest_first():
         try:
@@ -38,7 +38,7 @@ def take_newest(shelf: Shelf, bronze: Bronze, rules_hash: str, forgotten: str, p
 
 
 def check_fits(manifest: Manifest, bronze: Bronze, rules_hash: str, forgotten: str) -> None:
-    """Raise TornSnapshot that says why who follows bronze from there would answer otherwise than one built anew."""
+    """Raise TornSnapshot with the reason if a snapshot would give other answers than an index built from scratch."""
     if (manifest.format, manifest.rules) != (FORMAT, rules_hash):
         raise TornSnapshot(f"it was built by other rules ({manifest.rules[:16]}) or in format {manifest.format}")
     if manifest.forgotten != forgotten:

@@ -1,1 +1,1 @@
-"""The index's file, table by table."""
+"""The tables of the index file, one module for each table or group of tables."""

@@ -1,4 +1,4 @@
-"""Names in time that outlive the process: what `names_in_time` learns is written as it is learnt."""
+"""Tables `bindings` and `lives`: the symlinks, drops, renames and writes that decide what a name means at a time."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from headwater.lineage.names.names_in_time import Naming
 
 
 class SqliteNaming(Naming):
-    """See `names_in_time.Naming`."""
+    """The `names_in_time.Naming` of an index file: it writes each change to the file at once."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
-        """Learn again what the index's file holds."""
+        """Read all bindings and dataset changes from the index file."""
         super().__init__()
         self._sql = connection
         self._numbers = names
@@ -23,7 +23,7 @@ class SqliteNaming(Naming):
         self.refresh()
 
     def refresh(self) -> bool:
-        """Read what another process has written since; tells whether a name means something else by it."""
+        """Read the rows that another process has added. Return whether a name may mean another dataset now."""
         is_new = False
         new = "SELECT id, alias, time_us, location FROM bindings WHERE id > ? ORDER BY id"
         for row, alias, time_us, location in self._sql.execute(new, (self._newest_row,)).fetchall():
@@ -54,14 +54,14 @@ class SqliteNaming(Naming):
         return changes, writes
 
     def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
-        """Keep some bindings and write them in one statement; returns the aliases that mean something else now."""
+        """Add bindings and write them in one statement. Return the aliases that mean another dataset now."""
         kept, number = list(links), self._numbers.number
         rows = [(number(alias), time_us, number(location)) for alias, (time_us, location) in kept]
         self._sql.executemany("INSERT OR IGNORE INTO bindings(alias, time_us, location) VALUES (?, ?, ?)", rows)
         return super().bind(kept)
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Take what a run drops and renames now."""
+        """Replace the drops and renames of a run. Return the spans of names whose meaning changed."""
         before = self.generations.changes(run_key)
         moved = super().set_changes(run_key, sent)
         after = self.generations.changes(run_key)
@@ -70,7 +70,7 @@ class SqliteNaming(Naming):
         return moved
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
-        """Take which names a run writes now."""
+        """Replace the names that a run writes. Return the spans of names whose meaning changed."""
         before = self.generations.writes(run_key)
         moved = super().set_writes(run_key, sent)
         after = self.generations.writes(run_key)

@@ -1,4 +1,4 @@
-"""Candidates in the index's file: which run says what about which dataset."""
+"""Table `votes`: the candidates, that is, what each run reports about each job output (rule 6)."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -20,7 +20,7 @@ VOTE = (
     f"v.time_us, {TIE}, v.run, v.execution, v.started_us, v.last_us, v.weight, v.landed, v.rewrites, "
     "v.period_us, v.edge_set"
 )
-"""The columns of a `Candidate`, of candidates `v` and keys `k`; runs and executions by number."""
+"""The columns of a `Candidate`, for aliases `v` (votes) and `k` (run_keys). Runs and executions are numbers."""
 
 _MERE_READERS = (
     "WITH RECURSIVE said(execution, grp) AS ("
@@ -29,21 +29,24 @@ _MERE_READERS = (
     "FROM said s WHERE s.grp IS NOT NULL) "
     "SELECT DISTINCT s.grp FROM said s JOIN groups g ON g.id = s.grp WHERE g.output = 0"
 )
-"""Job outputs of no output, of executions: from one to the next by an index, however often each was said."""
+"""Select the job outputs of some executions that have no output.
+
+The recursion jumps from one job output to the next in an SQL index, so its cost does not depend on the number of rows
+for each of them.
+"""
 
 
 _ASKING = (
     "SELECT (SELECT v.execution FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = e.number "
     f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1) FROM edge_sets e WHERE e.grp = ? AND e.asks AND e.runs > 0"
 )
-"""Of each edge set of a job output that asks what others explain, the execution that said it last."""
+"""Select, for each edge set of a job output that other runs may explain, the newest execution that reports it."""
 
 
 class CandidateTable:
-    """What runs say, by job output."""
+    """The candidates of all runs, by job output."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, edge_sets: EdgeSetTable):
-        """Use the index's connection."""
         self._sql = connection
         self._runs = runs
         self._edge_sets = edge_sets
@@ -55,7 +58,7 @@ class CandidateTable:
         self._rewritten: set[Name] = set()
 
     def replace(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the job outputs where that made a difference."""
+        """Replace the candidates of runs. Return the job outputs for which other edge sets may count now."""
         executions = self._older(candidate.execution for one in derived for candidate in one.lineage.values())
         batch = CandidateBatch(self._sql, self._older(one.run.key for one in derived), executions)
         changed: set[int] = set()
@@ -73,7 +76,7 @@ class CandidateTable:
         return {self.job_output(number) for number in changed}
 
     def take_rewritten(self) -> Set[Name]:
-        """Return the datasets whose last whole rewrite may be another one since this was asked last."""
+        """Return the datasets whose last whole rewrite may have changed since the last call."""
         found, self._rewritten = self._rewritten, set()
         return found
 
@@ -85,25 +88,28 @@ class CandidateTable:
             self._rewritten.add(job_output.output)
 
     def of_execution(self, execution: int, job_outputs: Sequence[int]) -> list[tuple[int, Candidate[int]]]:
-        """Return what an execution says in some job outputs."""
+        """Return the candidates of an execution in some job outputs, each with the number of its job output."""
         return [(number, Candidate(*cells)) for number, *cells in self._of([execution], job_outputs)]
 
     def _older(self, keys: Iterable[str]) -> list[int]:
-        """Return the numbers of runs that earlier batches knew."""
+        """Return the numbers of those runs that earlier batches have stored."""
         numbers = map(self._runs.__getitem__, set(keys))
         return sorted(number for number in numbers if not self._runs.is_new(number))
 
     def settle(self, number: int, alone: int | None) -> None:
-        """Remember that one edge set with column lineage is all that counts of a job output; None: it is not so."""
+        """Remember the only edge set that counts for a job output.
+
+        alone: the number of an edge set with column lineage, or None if several edge sets count or none does.
+        """
         if alone is None:
             self._alone.pop(number, None)
         else:
             self._alone[number] = alone
 
     def _repeats(self, batch: CandidateBatch, cells: Cells) -> bool:
-        """Tell whether a new candidate says only what alone counts already, and its execution nothing else.
+        """Return whether a new candidate and its execution report only the edge set that already counts alone.
 
-        It is so for nearly every run of a job that runs again and again, and then nothing has to be counted anew.
+        This holds for nearly every run of a recurring job. Its job output then needs no recount.
         """
         number, execution, edge_set = cells[0], cells[3], cells[-1]
         return self._alone.get(number) == edge_set and batch.says_only(execution, number, edge_set)
@@ -134,11 +140,11 @@ class CandidateTable:
         return found
 
     def number(self, job_output: JobOutput) -> int:
-        """Return the number of a job output."""
+        """Return the number of a job output. A new job output gets a number."""
         return self._job_output_number(job_output)
 
     def job_output(self, number: int) -> JobOutput:
-        """Return a job output by its number."""
+        """Return the job output for a number."""
         if found := self._by_number.get(number):
             return found
         layer, job, output = self._sql.execute(
@@ -147,13 +153,13 @@ class CandidateTable:
         return JobOutput(layer, self._names.name(job), self._names.name(output) if output else None)
 
     def job_outputs_of(self, outputs: Iterable[Name]) -> list[int]:
-        """Return the job outputs that are about these datasets."""
+        """Return the numbers of the job outputs that write these datasets."""
         numbers = [number for name in outputs if (number := self._names.known(name)) is not None]
         query = "SELECT id FROM groups WHERE output IN ({})"
         return [row[0] for some in chunks(numbers) for row in self._sql.execute(query.format(marks(some)), some)]
 
     def statements(self, output: Name) -> Sequence[int]:
-        """Return the job outputs about a dataset whose job is a statement that other runs may explain."""
+        """Return the job outputs of a dataset whose job is a statement that other runs may explain (rule 4)."""
         number = self._names.number(output)
         found = self._statements.get(number)
         if found is None:
@@ -162,7 +168,7 @@ class CandidateTable:
         return found
 
     def look_at_statements(self, outputs: Iterable[Name]) -> None:
-        """Read at once what `statements` is asked for these datasets."""
+        """Load the results of `statements` for several datasets with one query."""
         asked = {number: name for name in outputs if (number := self._names.number(name)) not in self._statements}
         self._statements.update((number, []) for number in asked)
         for each in self.job_outputs_of(asked.values()):
@@ -171,7 +177,10 @@ class CandidateTable:
                 self._statements[self._names.number(job_output.output)].append(each)
 
     def alone_in(self, job_outputs: Sequence[int]) -> dict[int, Candidate[int]]:
-        """Return the candidates of those of these job outputs that have but one, as most of a wide event do."""
+        """Return the candidate of each job output that has exactly one.
+
+        In an event with thousands of outputs, this is the case for most of them.
+        """
         query = (
             f"SELECT v.grp, {VOTE} FROM json_each(?) JOIN votes v ON v.grp = value JOIN run_keys k ON k.id = v.run "
             "WHERE NOT EXISTS (SELECT 1 FROM votes w WHERE w.grp = value LIMIT 1 OFFSET 1)"
@@ -182,11 +191,14 @@ class CandidateTable:
     def that_can_count(
         self, job_outputs: Sequence[int], alone: Mapping[int, Candidate[int]]
     ) -> dict[JobOutput, list[Candidate[int]]]:
-        """Return the candidates of the newest executions of each job output; of statements what those say beside.
+        """Return the candidates that can count, by job output.
 
-        And of edge sets that ask what others explain, those of the newest execution that says them. All that
-        `edge_sets.outcome` looks at for these job outputs, however long the history and however many other jobs write
-        the dataset. alone: as `alone_in` has them.
+        These are the candidates of the newest executions, and for an edge set that other runs may explain, those of the
+        newest execution that reports it. For statements, the result also contains what these executions report about
+        the same dataset under other jobs. `edge_sets.outcome` needs no other candidates of these job outputs. The
+        number of candidates depends neither on the length of the history nor on how many other jobs write the dataset.
+
+        alone: the result of `alone_in`.
         """
         explained = {each.output for number in job_outputs if is_statement_half((each := self.job_output(number)).job)}
         beside = {*job_outputs, *self.job_outputs_of(output for output in explained if output)}
@@ -216,7 +228,6 @@ class CandidateTable:
         return found
 
     def _attempts(self, number: int) -> list[Candidate[int]]:
-        """Return the newest candidate of each edge set of a job output of attempts."""
         newest = (
             f"SELECT {VOTE} FROM votes v JOIN run_keys k ON k.id = v.run WHERE v.edge_set = ? "
             f"ORDER BY {NEWEST_CANDIDATE} LIMIT 1"
@@ -226,9 +237,12 @@ class CandidateTable:
         return [Candidate(*row) for row in rows if row]
 
     def touching(self, parents: Iterable[str], executions: Iterable[str]) -> set[JobOutput]:
-        """Return the job outputs whose opaque edge sets these runs may explain: of runs above them, of mere readers.
+        """Return the job outputs with opaque edge sets that these runs may explain.
 
-        parents: of these runs. What runs and executions say that the batch brings is settled anyway.
+        These are the job outputs of the runs above them, and those of their executions that have no output. Runs and
+        executions that are new in this batch are left out, because the batch settles them anyway.
+
+        parents: the parents of these runs.
         """
         above = (
             "WITH RECURSIVE above(run) AS (SELECT run FROM runs WHERE run IN ({}) "
@@ -244,10 +258,11 @@ class CandidateTable:
         return {self.job_output(number) for number in found}
 
     def _of(self, executions: Sequence[int], job_outputs: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return what executions say in some job outputs.
+        """Return the candidates of executions in some job outputs.
 
-        Each pair of execution and job output is looked up, or all that the executions say is looked through, whichever
-        is less: an execution may say something about thousands of outputs, and many jobs may write one.
+        An execution may report thousands of outputs, and many jobs may write one output. The query therefore either
+        looks up each pair of execution and job output or scans all candidates of the executions, whichever reads fewer
+        rows.
         """
         through = len(job_outputs) > 1 and self._says_less(executions, len(job_outputs) * len(executions))
         query = (

@@ -1,7 +1,7 @@
-"""The tables of the catalogue: what there is, since when, in which versions, and how it describes itself.
+"""The tables of the catalog: entities, their first and last times, versions, facets and changes made through the API.
 
-Times are those of events (us, UTC). All of it is a union, a least or a greatest of what events say, so that neither
-their order nor their repetition makes a difference.
+Times are event times in microseconds, UTC. Each value is a union, a minimum or a maximum over the events. It therefore
+does not depend on the order of events or on repeated events.
 """
 
 CATALOG = """
@@ -45,10 +45,10 @@ CREATE INDEX changes_made ON changes(generation);
 """
 
 DELETED_JOB, DELETED_NAMESPACE = "JOB", "NAMESPACE"
-"""Details of a change `deleted`: what was deleted, as a dataset may have the name of a job."""
+"""Values of `detail` for the mark `deleted`. They are needed because a dataset can have the name of a job."""
 
 DATASET, JOB, COUNTED = 0, 1, 2
-"""Kinds: datasets by their names as sent, jobs by their keys; facets of jobs by the names that people see.
+"""Kinds of entities. Datasets have their names as sent, jobs their keys; in facet tables, jobs have display names.
 
-Facets alone know a third: what runs counted at a dataset that they read.
+The facet tables also use COUNTED: input facets, that is, what a run counted in a dataset that it read.
 """

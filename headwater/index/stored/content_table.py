@@ -1,4 +1,4 @@
-"""Schema and lineage facets in the index's file, the ones in use in memory."""
+"""Table `contents`: schema, lineage and `sql` facets by content hash, with recently used ones cached in memory."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from headwater.lineage.runs.weighed import Weighed
 
 
 class SqliteContents:
-    """See `facet_contents.Contents`; a hash that is nowhere is a KeyError."""
+    """The `facet_contents.Contents` of an index file. Reading an unknown hash raises KeyError."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection; what is added is part of its transaction."""
+        """Use the index's connection. Additions belong to its current transaction."""
         self._connection = connection
         self._lineage: Weighed[str, Sequence[SentEdge]] = Weighed()
         self._schemas: Weighed[str, Sequence[Path]] = Weighed()
@@ -25,16 +25,16 @@ class SqliteContents:
         return bool(self._connection.execute("SELECT 1 FROM contents WHERE hash = ?", (content_hash,)).fetchone())
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Take a schema's columns."""
+        """Store the columns of a schema."""
         self._put(content_hash, "schema", encode(columns))
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
-        """Take the lines of a lineage facet."""
+        """Store the edges of a lineage facet."""
         self._put(content_hash, "lineage", encode(edges))
         self._lineage.keep(content_hash, edges, len(edges))
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
-        """Return the lines of a lineage facet."""
+        """Return the edges of a lineage facet."""
         found = self._lineage.get(content_hash)
         if found is None:
             lines = lines_from(self._value(content_hash, "lineage"))
@@ -51,18 +51,18 @@ class SqliteContents:
         return found
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
-        """Take an `sql` facet."""
+        """Store an `sql` facet."""
         self._put(content_hash, "sql", encode(sql))
 
     def sql(self, content_hash: str) -> SentSql:
-        """Return an `sql` facet; asked for once for each shape of a run."""
+        """Return an `sql` facet. It is not cached, because each shape of a run needs it only once."""
         return sql_from(self._value(content_hash, "sql"))
 
     def _put(self, content_hash: str, kind: str, value: bytes) -> None:
         self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (content_hash, kind, value))
 
     def _value(self, content_hash: str, kind: str) -> bytes:
-        """Read a facet as what it is: one that says nothing, `{}`, is equal as schema and as lineage."""
+        """Read the value of a hash for one kind: an empty facet, `{}`, has the same hash as schema and as lineage."""
         query = "SELECT value FROM contents WHERE hash = ? AND kind = ?"
         row = self._connection.execute(query, (content_hash, kind)).fetchone()
         if row is None:

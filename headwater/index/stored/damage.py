@@ -1,4 +1,4 @@
-"""Errors of the index: which mean that its file is not as it was written, and which come of what events say."""
+"""Classify errors of the index: a damaged file, a temporary fault, or an event that cannot be indexed."""
 
 import sqlite3
 import time
@@ -12,7 +12,7 @@ from headwater.index.stored.page_sums import check_pages
 from headwater.storage_faults import DAMAGED_IN_SQLITE
 
 _INCOMPLETE = ("no such table", "vtable constructor failed", "malformed database schema")
-"""How SQLite begins its SQLITE_ERROR for a file that lacks tables of ours; for any other, our statement is wrong."""
+"""Message prefixes of SQLITE_ERROR that mean missing tables. With other messages, the SQL statement is wrong."""
 _PASSING = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA,
@@ -26,9 +26,9 @@ _TRUSTED_S = 60
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether an error means that the file is not as it was written.
+    """Return whether an error proves that the index file is damaged.
 
-    A full disk, a lock and a wrong statement of ours do not: an index that is deleted for them fails again.
+    A full disk, a lock or a wrong SQL statement does not: after a rebuild, the index would fail in the same way.
     """
     if isinstance(error, sqlite3.Error):
         code = _code(error)
@@ -37,12 +37,12 @@ def is_damage(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Tell whether the same statement may succeed later: the file is locked, or its disk does not answer."""
+    """Return whether the same statement may succeed later, for example because the file is locked or its disk fails."""
     return isinstance(error, sqlite3.Error) and _code(error) in _PASSING
 
 
 def is_of_events(error: Exception) -> bool:
-    """Tell whether an error comes of what events say; not of the disk, the lake, a setting or a damaged file."""
+    """Return whether an error is caused by the content of events, not by the disk, the lake, a setting or damage."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF in _OF_EVENTS
     ours = isinstance(error, HeadwaterError) and not isinstance(error, InvalidEvent)
@@ -50,23 +50,25 @@ def is_of_events(error: Exception) -> bool:
 
 
 def _code(error: sqlite3.Error) -> int | None:
-    """Return the primary result code; None where Python's module raised the error itself."""
+    """Return SQLite's primary result code, or None if Python's sqlite3 module raised the error itself."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 class DamageCheck:
-    """Asks the file where an error does not say whose it is: a row that is gone ends as a TypeError, too."""
+    """Decide whether an index file is damaged, by reading the file if the error is ambiguous.
+
+    For example, a missing row ends in a TypeError, as a programming error does.
+    """
 
     def __init__(self) -> None:
-        """No file is trusted yet."""
         self._whole: dict[Path, float] = {}
 
     def is_harmed(self, error: BaseException, path: Path) -> bool:
-        """Tell whether an error comes of a damaged file.
+        """Return whether an error is caused by a damaged file.
 
-        Reading one takes about a second for 200 MB: one that was whole is trusted for a minute, or each question that
-        meets a fault of ours would cost that.
+        Reading a file takes about one second for each 200 MB. The result "intact" is therefore cached for a minute, so
+        that a programming error does not cost that time with every question.
         """
         if is_damage(error):
             return True
@@ -84,7 +86,7 @@ class DamageCheck:
 
 
 def is_whole(path: Path) -> bool:
-    """Read all of a file: its pages and their sums, its texts and whether its tables and their indexes agree."""
+    """Return whether a file is intact: page checksums, SQLite's integrity check, and a read of all rows."""
     try:
         check_pages(path)
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as sql:

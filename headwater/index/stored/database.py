@@ -1,4 +1,4 @@
-"""The index's file: one SQLite database for each version of the rules; whoever loses it builds it again from bronze."""
+"""The index file: one SQLite database for each version of the rules. If it is lost, it is rebuilt from bronze."""
 
 import logging
 import sqlite3
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 
 FORMAT = 18
 OLDEST = 5
-"""Files from this format on are read, though never written, until one of today's rules is built beside them."""
+"""The oldest format that can be read. Such a file answers questions until a file of the current format is built."""
 
 T = TypeVar("T")
 
 GENERATIONS = ("edge_sets", "datasets", "entities", "changes", "rewrites")
-"""Tables whose rows say by which batch of the writer they are as they are."""
+"""Tables whose rows contain the generation, that is, the number of the batch that last changed them."""
 
 _AT_ONCE = 500
 
@@ -127,7 +127,10 @@ CREATE VIRTUAL TABLE trigrams USING fts5(own, content='', columnsize=0, tokenize
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the index for the one process that writes it; a missing or foreign file is made anew."""
+    """Open the index for its only writer. A missing or damaged file is created from scratch.
+
+    This also replaces a file of another format. Raises LakeUnavailable, or WrongSetting if SQLite cannot search.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         check_pages(path)
@@ -157,7 +160,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the index beside its writer, also one of older rules; raises NotBuilt while there is none."""
+    """Open the index read-only while its writer may be running. A file of older rules also works.
+
+    Raises NotBuilt if there is no file that can be read.
+    """
     try:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5, check_same_thread=False
@@ -176,7 +182,10 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
-    """See the index in here as it is now; a disk that fails ends the transaction by itself."""
+    """Open a read transaction, so that all queries inside see the same generation of the index.
+
+    If the disk fails, SQLite ends the transaction itself.
+    """
     sql.execute("BEGIN")
     try:
         yield
@@ -186,13 +195,13 @@ def one_generation(sql: sqlite3.Connection) -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Delete an index file and its side files."""
+    """Delete an index file, its `-wal` and `-shm` files and its page checksums."""
     for suffix in ("", "-wal", "-shm", SUFFIX):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def code_of_rules() -> int:
-    """Return the code of the rules as a file notes it."""
+    """Return the hash of the rules' code as the integer that an index file stores as its application id."""
     return int(code_hash()[:7], 16)
 
 
@@ -200,22 +209,22 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
     with close_on_error(connection):
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=OFF")  # what a power cut takes is built again
+        connection.execute("PRAGMA synchronous=OFF")  # after a power cut, the index is rebuilt
         connection.execute("PRAGMA cache_size=-16384")
-        connection.execute("PRAGMA journal_size_limit=4194304")  # a large batch's log does not stay on disk
+        connection.execute("PRAGMA journal_size_limit=4194304")  # shrinks the -wal file after a large batch
     return connection
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut values into pieces that fit one statement."""
+    """Split values into chunks that are small enough for the parameters of one statement."""
     return (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
 
 
 def marks(values: Sequence[object]) -> str:
-    """Return a question mark for each value."""
+    """Return as many comma-separated question marks as there are values, for an SQL `IN` list."""
     return ",".join("?" * len(values))
 
 
 def one_value(numbers: Iterable[int]) -> str:
-    """Return numbers, however many, as one value of a statement: `json_each` yields them in this order."""
+    """Return numbers as one JSON parameter; `json_each` yields them in this order."""
     return msgspec.json.encode(list(numbers)).decode()

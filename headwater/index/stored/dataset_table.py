@@ -1,6 +1,7 @@
-"""What datasets are now, in the index's file: schema, columns, whether they are gone; a batch is read and written once.
+"""Table `datasets`: the current schema, columns and spellings of datasets, and whether they are dropped.
 
-An event may mention tens of thousands of them, and a statement for each of them costs more than what it says.
+An event may mention tens of thousands of datasets, and one statement for each would cost more than the content. The
+table therefore reads and writes all datasets of a batch at once.
 """
 
 import sqlite3
@@ -13,20 +14,20 @@ _COLUMNS = ("schema", "nests", "shown", "dropped", "spellings")
 _Cell = str | int | None
 
 _UNKNOWN: tuple[_Cell, ...] = (None, 0, None, 0, None)
-"""What the table has of a dataset of which nothing was said yet, as its columns' defaults are."""
+"""The cells of a dataset that has no row yet; equal to the columns' defaults."""
 
 
 class DatasetTable:
-    """Takes what follows of datasets; nothing is written before `flush`."""
+    """Collects changes of datasets and writes them in `flush`."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection; the caller holds its transaction."""
+        """Use the index's connection. The caller manages its transaction."""
         self._sql = connection
         self._before: dict[int, tuple[_Cell, ...]] = {}
         self._after: dict[int, dict[str, _Cell]] = {}
 
     def look(self, names: Iterable[int]) -> None:
-        """Read what is known of some datasets, by the numbers of their names; before the first `set` of each."""
+        """Load the rows of some datasets, by name number. Required before the first `set` of each dataset."""
         asked = [number for number in dict.fromkeys(names) if number not in self._after]
         query = f"SELECT name, {', '.join(_COLUMNS)} FROM datasets WHERE name IN ({{}})"
         for some in chunks(asked):
@@ -36,19 +37,19 @@ class DatasetTable:
             self._after[number] = dict(zip(_COLUMNS, self._before.get(number, _UNKNOWN), strict=True))
 
     def text(self, name: int, column: str) -> str | None:
-        """Return a text that is known of a dataset that was looked at."""
+        """Return a text cell of a loaded dataset."""
         value = self._after[name][column]
         return value if isinstance(value, str) else None
 
     def set(self, name: int, column: str, value: _Cell) -> bool:
-        """Set what is known of a dataset that was looked at; tells whether that is new."""
+        """Set a cell of a loaded dataset. Return whether its value changed."""
         cells = self._after[name]
         changed = cells[column] != value
         cells[column] = value
         return changed
 
     def flush(self, generation: int) -> None:
-        """Write what is new, as of a generation."""
+        """Write the changed rows with the number of a generation."""
         after = {number: tuple(cells.values()) for number, cells in self._after.items()}
         unlike = [
             (number, *cells, generation if cells != self._before.get(number, _UNKNOWN) else 0)

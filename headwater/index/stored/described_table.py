@@ -1,4 +1,4 @@
-"""What jobs and datasets say of themselves: sets of facets with the time in which each was sent, the newest of each."""
+"""Tables of descriptive facets: the facet sets that jobs and datasets sent, and the newest value of each facet."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from headwater.index.stored.spans import WIDEN, Span, rows, widen
 from headwater.lineage.runs.newest_first import placed
 
 NEWER = "WHERE excluded.event_order > event_order"
-"""Ends an insert that replaces what is older."""
+"""The end of an upsert that replaces only an older row."""
 
 Newness = tuple[str, int]
-"""Text of the order of an event, place in it."""
+"""The sortable text of an event's order, and a dataset's position in the event."""
 
 
 class NumberedFacets(NamedTuple):
-    """What facets that recur say: the number of their set, the data source they name, the number of each text."""
+    """A set of facets as numbers: of the set and of each facet's text. source: its data source as (name, URI)."""
 
     number: int
     source: tuple[str, str] | None
@@ -23,10 +23,9 @@ class NumberedFacets(NamedTuple):
 
 
 class DescribedTable:
-    """Gathers what a batch says; `flush` writes."""
+    """Collects the descriptive facets of a batch and writes them in `flush`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Use the index's connection."""
         self._sql = connection
         self._tags: set[str] = set()
         self._described: dict[tuple[int, int, int], Span] = {}
@@ -35,29 +34,29 @@ class DescribedTable:
         self._newest: dict[tuple[int, int, str], tuple[Newness, int | str]] = {}
 
     def describe(self, kind: int, name: int, told: NumberedFacets, span: Span, newest: Newness) -> None:
-        """Take a set of facets that something had for a time, and whose newest event is `newest`."""
+        """Add a set of facets of a job or dataset, the span in which it was sent, and the order of its newest event."""
         key = (kind, name, told.number)
         widen(self._described, key, span)
         self._last[key] = max(self._last.get(key, ""), placed(*newest))
         self.renew(kind, name, newest, told.facets)
 
     def renew(self, kind: int, name: int, newness: Newness, facets: Iterable[tuple[str, int | str]]) -> None:
-        """Take facets, by name, of which but the newest is kept."""
+        """Add facets as (name, text or text number). Only the newest value of each facet is stored."""
         for facet, value in facets:
             known = self._newest.get((kind, name, facet))
             if known is None or known[0] < newness:
                 self._newest[kind, name, facet] = newness, value
 
     def name_source(self, source: tuple[str, str], span: Span) -> None:
-        """Take name and URI of a data source."""
+        """Add a data source as (name, URI) with the span in which it was sent."""
         widen(self._sources, source, span)
 
     def name_tags(self, keys: Iterable[str]) -> None:
-        """Take keys of tags."""
+        """Add the keys of tags that are in use."""
         self._tags.update(keys)
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write everything that was added since the last call."""
         write = self._sql.executemany
         write(
             f"INSERT INTO described VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, "

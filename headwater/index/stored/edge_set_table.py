@@ -1,4 +1,4 @@
-"""Edge sets, what candidates stand for, in the index's file: numbered, equal ones of a job output are one."""
+"""Table `edge_sets`: the distinct edge sets of each job output, by number. Equal edge sets share a number."""
 
 import hashlib
 import sqlite3
@@ -26,14 +26,14 @@ _RECOUNT = (
 
 _AT_ONCE = 1_000
 _KEPT = 1_000
-"""Generations for which a reader may still ask for an edge set that no run says any more."""
+"""How many generations the edges of a set stay after its last run is gone, for readers that still use them."""
 
 _FORGOTTEN = -1
-"""Runs of an edge set whose edges were deleted; its row stays, for readers that still have it in their graph."""
+"""Value of `runs` after the edges were deleted. The row stays for readers that still have the set in their graph."""
 
 
 class CountedEdgeSet(NamedTuple):
-    """How an edge set counts; see `edge_sets.EdgeSet`, names as `index_packing.encode` writes them."""
+    """Whether and how an edge set counts (see `edge_sets.EdgeSet`). Names are encoded by `index_packing.encode`."""
 
     live: int = 0
     latest: int = 0
@@ -43,7 +43,7 @@ class CountedEdgeSet(NamedTuple):
 
 
 class _Packed(NamedTuple):
-    """An edge set as bytes; the list of its inputs by number, and its digest, where it is stored apart."""
+    """A packed edge set. inputs, inputs_digest: number and digest of its input list if that is stored separately."""
 
     value: bytes
     inputs: int | None
@@ -51,10 +51,9 @@ class _Packed(NamedTuple):
 
 
 class EdgeSetTable:
-    """Takes what runs say about a dataset."""
+    """Stores edge sets and how they count."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self._numbers: dict[tuple[int, bytes], int] = {}
@@ -69,7 +68,7 @@ class EdgeSetTable:
         self._packed: tuple[OutputLineage | None, _Packed] = (None, _Packed(b"", None, b""))
 
     def number(self, job_output: int, lineage: OutputLineage) -> int:
-        """Return the number of an edge set, a new one where it has none."""
+        """Return the number of an edge set. A new edge set is stored and gets a number."""
         digest = self._digest(lineage)
         found = self._numbers.get((job_output, digest))
         if found is None:
@@ -88,7 +87,7 @@ class EdgeSetTable:
         return found
 
     def edges(self, number: int) -> OutputLineage:
-        """Return an edge set."""
+        """Return an edge set by its number."""
         found = self._contents.get(number)
         if found is None:
             query = "SELECT value, inputs FROM edges WHERE edge_set = ?"
@@ -97,7 +96,10 @@ class EdgeSetTable:
         return found
 
     def counted(self, job_outputs: Sequence[int]) -> dict[int, dict[int, CountedEdgeSet]]:
-        """Return by job output how its edge sets counted at the last `flush`, those that did and those that ask."""
+        """Return how the edge sets of some job outputs counted at the last `flush`, by job output and edge set number.
+
+        Edge sets that neither counted nor can be explained by other runs are left out.
+        """
         query = (
             "SELECT grp, number, live, latest, reading, explained, accounted FROM edge_sets "
             "WHERE grp IN ({}) AND (live OR latest OR reading OR asks)"
@@ -109,11 +111,14 @@ class EdgeSetTable:
         return found
 
     def count(self, number: int, counted: CountedEdgeSet) -> None:
-        """Note how an edge set counts from now on; `flush` writes it."""
+        """Record how an edge set counts from now on. `flush` writes it."""
         self._counts.append((*counted, number))
 
     def flush(self, generation: int) -> None:
-        """Write how edge sets count, as of a generation; readers take those again that count no more and were said."""
+        """Write the recorded counts with the number of a generation.
+
+        Edge sets whose runs changed get the new generation too, so that readers reload them.
+        """
         self._sql.executemany(
             "UPDATE edge_sets SET live = ?, latest = ?, reading = ?, explained = ?, accounted = ?, "
             f"generation = {generation:d} WHERE number = ?",
@@ -125,18 +130,18 @@ class EdgeSetTable:
         self._touched.clear()
 
     def add_runs(self, times: Mapping[int, Sequence[int]]) -> None:
-        """Count runs that say these edge sets, at these times (us)."""
+        """Add runs that report these edge sets, given the times of the runs (us) by edge set number."""
         self._touched.update(times)
         self._sql.executemany(_ADD, [(len(at), min(at), max(at), number) for number, at in times.items()])
 
     def recount(self, numbers: Iterable[int]) -> None:
-        """Count the runs anew: some say something else now."""
+        """Recount the runs of these edge sets from table `votes`, because some runs report another edge set now."""
         numbers = list(numbers)
         self._touched.update(numbers)
         self._sql.executemany(_RECOUNT, [(number,) for number in numbers])
 
     def collect(self, generation: int) -> None:
-        """Delete the edges of sets that no run says any more, and did not a while ago."""
+        """Delete the edges of sets that no run has reported for the last 1,000 generations."""
         query = (
             "SELECT number FROM edge_sets WHERE runs = 0 AND generation < ? AND NOT (live OR latest OR reading) LIMIT ?"
         )
@@ -161,7 +166,10 @@ class EdgeSetTable:
             self._last_read = ((), (), 0)
 
     def _read_set(self, lineage: OutputLineage) -> int:
-        """Return the number of what is read, which the outputs of a run share, and the runs of many jobs."""
+        """Return the number of the set of datasets that an edge set reads.
+
+        The outputs of one run usually share it, and so do the runs of many jobs.
+        """
         inputs = (lineage.tables, lineage.also_read)
         own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
         if own is not None and own not in self._last_names and inputs == self._last_read[:2]:
@@ -187,7 +195,7 @@ class EdgeSetTable:
         return sorted(self._names.number(name) for name in {name.plain for name in others_read(lineage)})
 
     def _digest(self, lineage: OutputLineage) -> bytes:
-        """Digest an edge set; the same object, as the memory of contributions gives it, costs nothing."""
+        """Return the digest of an edge set. It is cached by object, because callers pass the same objects again."""
         known = self._digests.get(id(lineage))
         if known is None or known[0] is not lineage:
             packed = self._pack(lineage)
@@ -196,7 +204,7 @@ class EdgeSetTable:
         return known[1]
 
     def _pack(self, lineage: OutputLineage) -> _Packed:
-        """Encode an edge set: the last one once, for its digest and to keep it."""
+        """Pack an edge set. The last result is cached, because the digest and the insert both need it."""
         if self._packed[0] is not lineage:
             number, digest = self._lists.keep(lineage)
             value = pack_edges(lineage, Inputs.of(lineage) if number is None else Inputs())

@@ -1,4 +1,7 @@
-"""When events of runs happened and where bronze has them, so that a page of them reads only their bodies."""
+"""Tables `happened` and `quarters`: times of run events with their places in bronze, and counts of events by type.
+
+To show a page of events, a question reads only the bodies of these events from bronze.
+"""
 
 import sqlite3
 from collections import Counter
@@ -11,11 +14,11 @@ from headwater.lake.bronze_follower import BronzeEvent
 from headwater.lineage.runs.run_facts import RunFacts
 
 QUARTER_US = timedelta(minutes=15) // timedelta(microseconds=1)
-"""Events are counted by quarter of an hour: the offset of every time zone is a multiple of it."""
+"""Events are counted by quarter of an hour, because every time zone offset is a multiple of it."""
 
 
 def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[BronzeEvent]) -> Places:
-    """Return the place of each event of a batch; part of the caller's transaction."""
+    """Return the place in bronze of each event of a batch, by event id. Writes to the caller's transaction."""
     row = (source.log, source.epoch, source.partition)
     sql.execute("INSERT OR IGNORE INTO places(log, incarnation, part) VALUES (?, ?, ?)", row)
     query = "SELECT id FROM places WHERE log = ? AND incarnation = ? AND part = ?"
@@ -24,14 +27,13 @@ def places_of(sql: sqlite3.Connection, source: Source, events: Sequence[BronzeEv
 
 
 class EventTable:
-    """Events of runs by time, and how many events of each type there were."""
+    """Run events by time, and the number of events of each type."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection."""
         self._sql = connection
 
     def add(self, fresh: Sequence[RunFacts], places: Places) -> None:
-        """Take events that are not known yet."""
+        """Add events that the index does not contain yet."""
         rows = [(fact.time_us, *places[fact.event_id]) for fact in fresh if fact.kind == "RUN"]
         self._sql.executemany("INSERT OR IGNORE INTO happened VALUES (?, ?, ?)", rows)
         counts = Counter((fact.time_us // QUARTER_US, fact.type if fact.kind == "RUN" else fact.kind) for fact in fresh)

@@ -1,4 +1,7 @@
-"""Which facets of run and job each event of a run has: bronze holds what they say, only the newest are read there."""
+"""Table `facet_names`: the names of the run and job facets of each event.
+
+Bronze holds the facets' contents. With the names, a question reads only those events that have the newest facets.
+"""
 
 import sqlite3
 from collections.abc import Iterable
@@ -10,10 +13,10 @@ from headwater.lineage.runs.newest_first import order_of
 from headwater.lineage.runs.weighed import Weighed
 
 RUN, JOB = 0, 1
-"""Whose facets: places in what `facet_names` holds."""
+"""Positions in the value of a `facet_names` row: names of run facets and of job facets."""
 
 Place = tuple[str, str, str, int]
-"""Log, epoch, partition, sequence."""
+"""The place of an event in bronze: log, epoch, partition, sequence."""
 
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 _names_from = msgpack.Decoder(_Names).decode
@@ -25,15 +28,14 @@ _PARTS = (
 
 
 class FacetNamesTable:
-    """Numbers the names of facets that come together, which recur."""
+    """Assigns a number to each combination of facet names."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection."""
         self._sql = connection
         self._numbers: Weighed[_Names, int] = Weighed()
 
     def number(self, of_run: Iterable[str], of_job: Iterable[str]) -> int:
-        """Return the number of the names of an event's facets that are not null."""
+        """Return the number of a combination of facet names: an event's run and job facets that are not null."""
         names = tuple(sorted(of_run)), tuple(sorted(of_job))
         found = self._numbers.get(names)
         if found is None:
@@ -45,7 +47,10 @@ class FacetNamesTable:
 
 
 def newest_places(sql: sqlite3.Connection, run: str, whose: int) -> set[Place]:
-    """Return where bronze has the events that hold the newest of each facet of a run, or of its job as it told them."""
+    """Return the places of the events with the newest value of each facet of a run or of its job.
+
+    whose: RUN or JOB. Only the events of this run count, also for the facets of its job.
+    """
     newest: dict[str, tuple[tuple[object, ...], Place]] = {}
     for event, content, time_us, received_us, names, *place in sql.execute(_PARTS, (run,)):
         said = packed_facts_from(content)

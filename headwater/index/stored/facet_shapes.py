@@ -1,4 +1,4 @@
-"""What shapes of events say in facets, as the index numbers it: texts and sets of them are stored once each."""
+"""Facets of event shapes as numbers: the index stores each facet text and each set of facets once."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,10 @@ _KEEP = 200_000
 
 
 class NumberedDataset(Struct):
-    """A dataset's facets beside the number of its name.
+    """A dataset in an event shape: the number of its name and its facets.
 
-    changes: it has facets that differ from event to event.
-    span, newest: first and last time, and greatest order, in this batch; at: sequence of that newest event, and place
-    among its datasets.
+    changes: it has facets that differ from event to event. span: first and last event time in this batch. newest: the
+    greatest order in this batch. at: the sequence of that newest event and the position among its datasets.
     """
 
     use: DatasetUse
@@ -41,7 +40,10 @@ class NumberedDataset(Struct):
 
 
 class FacetShape(NamedTuple):
-    """What a shape says beside lineage; names: number of the names of its facets; job: None without facets."""
+    """The descriptive facets of an event shape.
+
+    names: number of its combination of facet names. job: None if the event has no job facets.
+    """
 
     told: tuple[NumberedDataset, ...]
     places: tuple[int, ...]
@@ -50,10 +52,9 @@ class FacetShape(NamedTuple):
 
 
 class FacetShapes:
-    """The shapes that were learnt."""
+    """The cache of event shapes."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers) -> None:
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self._texts: Memo[int] = Memo()
@@ -63,7 +64,7 @@ class FacetShapes:
         self._in_events: dict[tuple[int, Name], NumberedDataset] = {}
 
     def in_event(self, shape: str, forms: Forms) -> FacetShape:
-        """Return a shape that was learnt; forms: names that mean other datasets in the event."""
+        """Return a cached shape. forms: names that mean other datasets in the event (rule 2.1)."""
         found = self._shapes.get((shape, forms))
         if found is None:
             sent, named = self._shapes[shape, ()], dict(forms)
@@ -72,7 +73,7 @@ class FacetShapes:
         return found
 
     def _named(self, sent: NumberedDataset, forms: Mapping[Name, Name]) -> NumberedDataset:
-        """Return what is told of a dataset by the name that it has in an event."""
+        """Return a dataset of a shape under the name that it has in an event."""
         form = forms.get(sent.use.name)
         if form is None:
             return sent
@@ -85,7 +86,7 @@ class FacetShapes:
         return found
 
     def learn(self, event: Event, said: ReadShape) -> None:
-        """Learn what an event of a new shape says."""
+        """Add the shape of an event."""
         datasets = (*event.inputs, *event.outputs)
         told = [self._dataset(datasets[place], of) for place, of in zip(said.places, said.uses, strict=True)]
         run_facets, job_facets = event.said.run_facets, [facet.name for facet in event.said.job_facets]
@@ -94,11 +95,11 @@ class FacetShapes:
         self._shapes[event.shape, ()] = FacetShape(tuple(told), said.places, names, job)
 
     def is_full(self) -> bool:
-        """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
+        """Return whether the cache has so many entries that `forget` should clear it."""
         return len(self._shapes) + len(self._datasets) + len(self._in_events) > _KEEP
 
     def forget(self) -> None:
-        """Forget what was learnt; whoever reads events must learn their shapes anew."""
+        """Clear the cache. Readers of events must then learn all shapes again."""
         self._shapes.clear()
         self._datasets.clear()
         self._in_events.clear()
@@ -112,7 +113,7 @@ class FacetShapes:
         return found
 
     def _set(self, contents: Sequence[Content]) -> NumberedFacets:
-        """Return what facets say; those of one run alone are no part of the set that the number is of."""
+        """Store a set of facets and return its numbers. Facets that belong to a single run are not part of the set."""
         facets = {content.key: content for content in contents}
         numbers = {key: self._text(content.raw) for key, content in facets.items()}
         schema = facets["schema"].content_hash if "schema" in facets else None

@@ -1,7 +1,7 @@
-"""How jobs and datasets describe themselves: facets by content, each text once, with the time in which it was sent.
+"""Facets of jobs and datasets by content: each text is stored once, with the span of time in which it was sent.
 
-Of each facet the newest is kept beside; what differs from run to run (what a run counted, which version it wrote) as
-that alone.
+The newest value of each facet is also stored separately. Facets that differ from run to run, such as counts and dataset
+versions, are stored only there.
 """
 
 import sqlite3
@@ -26,19 +26,19 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import Facets, members, read_stored, sent_datasets
 
 Bodies = Callable[[Collection[int]], Mapping[int, str]]
-"""Gives the bodies of events of a batch by their sequences."""
+"""A function that returns the bodies of a batch's events by their sequences."""
 
 
 def few_at_a_time(bodies: Bodies, sequences: Collection[int]) -> Iterator[tuple[int, str]]:
-    """Yield (sequence, body), in order of their sequences; 500 of them are in memory."""
+    """Yield (sequence, body) by ascending sequence, with at most 500 bodies in memory."""
     for some in chunks(sorted(sequences)):
         yield from bodies(some).items()
 
 
 class _Heard(Struct):
-    """What a batch tells of a shape of one job.
+    """A shape of one job in a batch.
 
-    shown: number of the name of the job, 0 without one; sequence: of the newest event.
+    shown: number of the job's display name, 0 without a job. sequence: of the newest event.
     """
 
     shape: FacetShape
@@ -49,13 +49,13 @@ class _Heard(Struct):
 
 
 class FacetTable:
-    """Takes events one by one; `flush` writes.
+    """Collects the facets of events and writes them in `flush`.
 
-    told: event id → number of the names of its facets, until then; generation: of the batch that they come with.
+    `told`: event id → number of the names of its facets, until `flush`. `generation`: number of the current batch.
     """
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, context: RunContextTable):
-        """Use the index's connection; context: takes the facets of the runs of events."""
+        """context: receives the run facets of events."""
         self._names = names
         self.generation = 0
         self.told: dict[str, int] = {}
@@ -66,19 +66,19 @@ class FacetTable:
         self._batch: list[NumberedDataset] = []
 
     def learn(self, event: Event, said: ReadShape) -> None:
-        """Learn what an event of a new shape says; `take` is given events of that shape afterwards."""
+        """Add the shape of an event. Required before `take` gets events of that shape."""
         self._shapes.learn(event, said)
 
     def is_full(self) -> bool:
-        """Tell whether so many texts were learnt that it is time to begin anew, as `forget` does."""
+        """Return whether the cache of shapes has so many entries that `forget` should clear it."""
         return self._shapes.is_full()
 
     def forget(self) -> None:
-        """Forget what was learnt; whoever reads events must learn their shapes anew."""
+        """Clear the cache of shapes. Readers of events must then learn all shapes again."""
         self._shapes.forget()
 
     def take(self, sequence: int, sent: Sent, fact: RunFacts, of_run: Facets) -> None:
-        """Take an event, whatever it is about, beside the facets of its run."""
+        """Add an event of any kind, with the facets of its run."""
         order, said = fact.order, fact.content
         time_us, key = order.time_us, (sent.shape, said.kind, said.job, said.forms)
         heard = self._heard.get(key)
@@ -98,7 +98,7 @@ class FacetTable:
             self._context.take(of_run, sent, fact, heard.shown)
 
     def flush(self, bodies: Bodies) -> None:
-        """Write what was taken."""
+        """Write everything that was added since the last call."""
         for heard in self._heard.values():
             self._take_heard(heard)
         self._settle_changing(bodies)
@@ -110,7 +110,7 @@ class FacetTable:
             each.clear()
 
     def _take_heard(self, heard: _Heard) -> None:
-        """Take what was told of a shape of a job in this batch, however often."""
+        """Add a shape of a job, once for all its events in this batch."""
         shape, order = heard.shape, order_text(heard.newest)
         for place, told in enumerate(shape.told):
             if told.span is None:
@@ -124,7 +124,7 @@ class FacetTable:
             self._described.describe(JOB, heard.shown, shape.job, heard.span, (order, 0))
 
     def _settle_changing(self, bodies: Bodies) -> None:
-        """Take what differs from event to event: of each dataset in this batch the newest, from its body."""
+        """Read the facets that differ from event to event, from the body of each dataset's newest event."""
         changing = [told for told in self._batch if told.changes]
         by_event: dict[int, list[NumberedDataset]] = {}
         for told in changing:
@@ -138,7 +138,7 @@ class FacetTable:
                 self._described.renew(COUNTED, told.name, told.newest, _texts(counted, counted))
 
     def _settle(self, told: NumberedDataset) -> None:
-        """Take what was told of a dataset in this batch, however often."""
+        """Add a dataset, once for all its events in this batch."""
         (span, newest), (told.span, told.newest) = (told.span or (0, 0), told.newest), (None, ("", 0))
         self._described.describe(DATASET, told.name, told.told, span, newest)
         if told.told.source:

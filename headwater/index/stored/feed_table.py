@@ -1,6 +1,6 @@
-"""What just happened, in the index's file: run states, edge sets that began or ceased to count, rejections.
+"""Table `feed`: recent changes, that is, run states, edge sets that began or ceased to count, and rejections.
 
-A bounded tail that `live` reads; it moves with the batch that it tells of, or not at all.
+It has a bounded number of rows, which `live` reads. Its rows are committed with the batch that they describe.
 """
 
 import sqlite3
@@ -12,31 +12,30 @@ from headwater.index.stored.index_packing import encode
 
 KEPT = 10_000
 OF_A_BATCH = 2_000
-"""Most entries that one batch leaves, newest last: an index that is built anew tells only its end."""
+"""The most entries that one batch adds, its newest. After a rebuild, the feed thus contains only the end."""
 
 
 class FeedTable:
-    """Takes what happens; the caller holds the transaction."""
+    """Collects feed entries and writes them in `write`. The caller manages the transaction."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection."""
         self._sql = connection
         self._happened: deque[tuple[str, int, object]] = deque(maxlen=OF_A_BATCH)
 
     def run_state(self, run: str, state: str) -> None:
-        """Note that the state of a run is another than before."""
+        """Record a new state of a run."""
         self._happened.append(("run", 0, (run, state)))
 
     def counts(self, edge_set: int, *, live: bool) -> None:
-        """Note that an edge set counts from now on, or no more."""
+        """Record that an edge set begins to count (live) or ceases to count."""
         self._happened.append(("edges", edge_set, live))
 
     def rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Note rejections, oldest first."""
+        """Record rejected events, oldest first."""
         self._happened += (("rejected", 0, row) for row in rows)
 
     def write(self, generation: int) -> None:
-        """Write what was noted, as one batch."""
+        """Write the recorded entries as one batch and delete the oldest rows."""
         if self._happened:
             rows = [(generation, kind, number, encode(value)) for kind, number, value in self._happened]
             self._sql.executemany("INSERT INTO feed(generation, kind, number, value) VALUES (?, ?, ?, ?)", rows)

@@ -1,4 +1,4 @@
-"""Values of the index as bytes: event contents that share their dataset uses, edge sets that name each dataset once."""
+"""Pack values of the index as MessagePack: event contents that share dataset uses, edge sets that share names."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, TypeVar
@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 
 class PackedFacts(Struct, array_like=True, gc=False):
-    """An event's content, its dataset uses by number; before format 8 run facts without run and event id.
+    """An event's content, with its dataset uses as numbers.
 
-    time_us, received_us, execution, parent: of an event's content nothing.
+    Before format 8, it contained the run facts except run and event id. The fields time_us, received_us, execution and
+    parent are unused since then.
     """
 
     kind: str
@@ -41,10 +42,10 @@ class PackedFacts(Struct, array_like=True, gc=False):
 
 
 class PackedEdges(Struct, array_like=True, gc=False):
-    """A contribution; datasets, columns and transformations by their place in `names`, `said` and `transformations`.
+    """An edge set. Datasets, columns and transformations are positions in `names`, `said` and `transformations`.
 
-    edges: four numbers each, as in `Edge`; borrowed: before format 14; tables, named, also_read, opaque: empty where
-    the inputs are stored apart (`input_lists`).
+    edges: four numbers each, in the order of the fields of `Edge`. borrowed: used only before format 14. tables, named,
+    also_read, opaque: empty if the inputs are stored separately (`input_lists`).
     """
 
     names: list[Name]
@@ -73,7 +74,7 @@ class PackedEdges(Struct, array_like=True, gc=False):
 
 
 class PackedInputs(Struct, array_like=True, gc=False):
-    """Inputs, by their place in `names`."""
+    """A list of inputs. The other fields are positions in `names`."""
 
     names: list[Name]
     tables: list[int]
@@ -83,7 +84,7 @@ class PackedInputs(Struct, array_like=True, gc=False):
 
 
 class Inputs(NamedTuple):
-    """What an edge set says of the inputs of its run; see `OutputLineage`."""
+    """The inputs of an edge set; see `OutputLineage`."""
 
     tables: tuple[Name, ...] = ()
     named: tuple[Name, ...] = ()
@@ -92,7 +93,7 @@ class Inputs(NamedTuple):
 
     @classmethod
     def of(cls, said: OutputLineage) -> Self:
-        """Return those of an edge set."""
+        """Return the inputs of an edge set."""
         return cls(said.tables, said.named, said.also_read, said.opaque)
 
 
@@ -100,7 +101,10 @@ encode = msgpack.Encoder().encode
 
 
 def _reader(decoder: msgpack.Decoder[T]) -> Callable[[bytes], T]:
-    """Return what decodes values of the index: of another type, or no UTF-8, one is as damaged as a cut one."""
+    """Return a function that decodes values of the index.
+
+    It raises DecodeError also for a value of another type or with invalid UTF-8, because these too mean damage.
+    """
     decode = decoder.decode
 
     def read(value: bytes) -> T:
@@ -125,7 +129,7 @@ paths_from = _reader(msgpack.Decoder(tuple[tuple[str, ...], ...]))
 
 
 def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-    """Encode what an event says, whose mentions have these numbers; equal ones give equal bytes."""
+    """Pack an event's content. inputs, outputs: the numbers of its dataset uses. Equal contents give equal bytes."""
     return encode(
         PackedFacts(
             said.kind, said.type, 0, 0, said.job, said.artifact, None, said.processing, said.snapshot, tuple(inputs),
@@ -136,22 +140,22 @@ def pack_content(said: EventContent, inputs: Sequence[int], outputs: Sequence[in
 
 
 class _Places(dict[Name, int]):
-    """Names in the order of their first use, by number."""
+    """Assigns positions to names in the order of their first use."""
 
     def of(self, names: tuple[Name, ...]) -> list[int]:
-        """Return the numbers of names, new ones for those that have none."""
+        """Return the positions of names. New names get the next positions."""
         return [self.setdefault(name, len(self)) for name in names]
 
 
 def pack_inputs(said: Inputs) -> bytes:
-    """Encode inputs; equal ones give equal bytes."""
+    """Pack a list of inputs. Equal lists give equal bytes."""
     names = _Places()
     lists = {field: names.of(value) for field, value in said._asdict().items()}
     return encode(PackedInputs(list(names), **lists))
 
 
 def unpack_inputs(value: bytes) -> Inputs:
-    """Decode inputs."""
+    """Unpack a list of inputs."""
     packed = _inputs_from(value)
     return Inputs(
         *(_names(packed.names, each) for each in (packed.tables, packed.named, packed.also_read, packed.opaque))
@@ -163,9 +167,9 @@ def _names(names: list[Name], numbers: list[int]) -> tuple[Name, ...]:
 
 
 def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
-    """Encode what a run says of an output; equal ones give equal bytes: nothing of them is a run's own.
+    """Pack an edge set. Equal edge sets of different runs give equal bytes.
 
-    inputs: those to be stored in it, none where they are stored apart.
+    inputs: the inputs to include; empty if they are stored separately.
     """
     names = _Places()
     columns: dict[str | None, int] = {}
@@ -205,7 +209,7 @@ def pack_edges(said: OutputLineage, inputs: Inputs) -> bytes:
 
 
 def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
-    """Decode a contribution; apart: its inputs where they are not stored in it."""
+    """Unpack an edge set. apart: its inputs if they are stored separately."""
     packed = _edges_from(value)
     names, said, transformations = packed.names, packed.said, packed.transformations
     numbers = iter(packed.edges)
@@ -242,7 +246,7 @@ def unpack_edges(value: bytes, apart: Inputs | None) -> OutputLineage:
 
 
 def _opaque(packed: PackedEdges) -> list[int]:
-    """Return opaque inputs; files from before they were kept had them in outputs without column lineage alone."""
+    """Return the opaque inputs. In older files, all inputs of an output without column lineage are opaque."""
     if packed.opaque is not None:
         return packed.opaque
     return [] if packed.carries else [*packed.tables, *packed.also_read]

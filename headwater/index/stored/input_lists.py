@@ -1,4 +1,4 @@
-"""The inputs of runs that have many: one list for all outputs of a run, however many it writes.
+"""Table `input_lists`: long lists of inputs, stored once for all outputs of a run.
 
 Without it, a run of 1,000 inputs and 1,000 outputs would store a million names.
 """
@@ -12,22 +12,24 @@ from headwater.lineage.edges.run_edges import OutputLineage
 from headwater.lineage.runs.weighed import Weighed
 
 _FEWEST = 16
-"""Inputs from which on a list is stored apart: shorter ones cost less in each edge set."""
+"""The least number of inputs that are stored as a separate list. Shorter lists are smaller inside each edge set."""
 
 _IN_PLACE = (None, b"")
 
 
 class InputLists:
-    """Reads and writes the lists of one index file."""
+    """The input lists of one index file."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use a connection to the index."""
         self._sql = connection
         self._read: Weighed[int, Inputs] = Weighed()
         self._last: tuple[Inputs, int, bytes] | None = None
 
     def keep(self, lineage: OutputLineage) -> tuple[int | None, bytes]:
-        """Return number and digest of the list of an edge set's inputs, None where it has few: they stay in it."""
+        """Store the inputs of an edge set as a list, unless there are few. Return the list's number and digest.
+
+        Fewer than 16 inputs stay in the edge set; the result is then (None, b"").
+        """
         inputs = Inputs.of(lineage)
         if len(inputs.tables) + len(inputs.also_read) < _FEWEST:
             return _IN_PLACE
@@ -40,11 +42,11 @@ class InputLists:
         return self._last[1:]
 
     def unpack(self, value: bytes, inputs: int | None) -> OutputLineage:
-        """Return an edge set of the table `edges`, whose inputs are in it, or in the list of a number."""
+        """Unpack an edge set of table `edges`. inputs: the number of its separate input list, if it has one."""
         return unpack_edges(value, None if inputs is None else self._get(inputs))
 
     def _get(self, number: int) -> Inputs:
-        """Return a list by its number; the outputs that share it share its memory."""
+        """Return a list by its number. The list is cached, so the outputs of a run share one object."""
         found = self._read.get(number)
         if found is None:
             value = self._sql.execute("SELECT value FROM input_lists WHERE id = ?", (number,)).fetchone()[0]
@@ -53,7 +55,7 @@ class InputLists:
         return found
 
     def collect(self, numbers: Iterable[int]) -> None:
-        """Delete those of some lists that no edge set needs any more."""
+        """Delete lists by number, unless an edge set still uses them."""
         self._last = None
         query = "DELETE FROM input_lists WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM edges WHERE inputs = ?1)"
         self._sql.executemany(query, [(number,) for number in numbers])

@@ -1,4 +1,4 @@
-"""Names by number: what an index repeats most."""
+"""Table `names`: the numbers that the other tables store instead of names."""
 
 import sqlite3
 
@@ -6,10 +6,9 @@ from headwater.lineage.names.dataset_name import Name
 
 
 class NameNumbers:
-    """Names and their numbers, all of them in memory."""
+    """All names and their numbers, in memory."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Read the names that are there."""
         self._connection = connection
         self._numbers: dict[Name, int] = {}
         self._names: dict[int, Name] = {}
@@ -19,7 +18,7 @@ class NameNumbers:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the names that were written since."""
+        """Read the names that were added since the last call."""
         rows = self._connection.execute(
             "SELECT id, namespace, name, generation FROM names WHERE id > ?", (self._newest,)
         )
@@ -28,15 +27,15 @@ class NameNumbers:
             self._keep(Name(*parts), number)
 
     def begin(self) -> None:
-        """Begin a batch: the names that are known now are not new in it."""
+        """Begin a batch. Names that are known now are not new in it."""
         self._before = self._last
 
     def is_new(self, number: int) -> bool:
-        """Tell whether this batch is the first that has a name."""
+        """Return whether the current batch was the first to use a name."""
         return number > self._before
 
     def number(self, name: Name) -> int:
-        """Return the number of a name, a new one where it has none."""
+        """Return the number of a name. A new name is stored and gets a number."""
         found = self._numbers.get(name)
         if found is None:
             cursor = self._connection.execute("INSERT INTO names(namespace, name, generation) VALUES (?, ?, ?)", name)
@@ -45,7 +44,7 @@ class NameNumbers:
         return found
 
     def generations(self, name: Name) -> list[Name]:
-        """Return a name in all its generations that have a number."""
+        """Return the known generations of a dataset name (rule 10)."""
         return self._generations.get(name.plain, [])
 
     def _keep(self, name: Name, number: int) -> None:
@@ -55,9 +54,9 @@ class NameNumbers:
         self._generations.setdefault(name.plain, []).append(name)
 
     def known(self, name: Name) -> int | None:
-        """Return the number of a name, None where it has none."""
+        """Return the number of a name, or None if it is not stored."""
         return self._numbers.get(name)
 
     def name(self, number: int) -> Name:
-        """Return the name of a number."""
+        """Return the name for a number. Raises KeyError if there is none."""
         return self._names[number]

@@ -1,7 +1,8 @@
-"""Which run of each job is its newest: it gives the job its state.
+"""The newest run of each job, which determines the job's state.
 
-Kept from batch to batch, since runs that end at one instant are ordered by their keys: to order them anew each time
-costs what was there before. A run that leaves a job, or is older than it seemed, is looked for again.
+The result is stored, because runs that end at the same instant are ordered by their keys, and sorting them again with
+each batch would cost as much as the whole history. If a run moves to another job or turns out to be older, the newest
+run of its former job is searched again.
 """
 
 import sqlite3
@@ -12,7 +13,7 @@ NEWEST_RUN = (
     "SELECT r.run FROM runs r JOIN run_keys k ON k.id = r.run WHERE r.job_key = {} AND r.kind = 'RUN' "
     "ORDER BY r.time_us DESC, k.key DESC LIMIT 1"
 )
-"""The newest run of a job, among all of them."""
+"""SQL of the newest run of a job, searched among all its runs."""
 
 _ANEW = f"UPDATE jobs SET newest = ({NEWEST_RUN.format('jobs.key')}) WHERE key = ? AND newest = ?"
 _NEWER = (
@@ -23,10 +24,9 @@ _STATE = "UPDATE jobs SET state = (SELECT state FROM runs WHERE run = jobs.newes
 
 
 class NewestRunTable:
-    """Takes runs as they are derived, again and again."""
+    """Collects derived runs and writes them in `flush`. A run may be added again with every batch."""
 
     def __init__(self, connection: sqlite3.Connection, numbers: RunNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._numbers = numbers
         self._newest: dict[int, tuple[int, str]] = {}
@@ -34,18 +34,18 @@ class NewestRunTable:
         self._renewed: set[int] = set()
 
     def take(self, job: int, run: str, time_us: int, before: tuple[int, int]) -> None:
-        """Take a run of a job by its key; before: job and time when it was last taken, job 0 if it is new."""
+        """Add a run of a job. before: its job and time when it was last added, with job 0 if it is new."""
         job_before, before_us = before
         if job_before and (job_before != job or before_us > time_us):
             self._left.append((job_before, self._numbers[run]))
         self._newest[job] = max(self._newest.get(job, (time_us, run)), (time_us, run))
 
     def renew(self, job: int) -> None:
-        """Take the state of the newest run of a job anew at the next `flush`."""
+        """Update the state of a job from its newest run at the next `flush`."""
         self._renewed.add(job)
 
     def flush(self) -> set[int]:
-        """Write what was taken, once the tables of runs and of jobs have it; return the jobs that lost a run."""
+        """Write the newest runs. Return the jobs that lost a run. Call it after the runs and jobs have been written."""
         self._sql.executemany(_ANEW, self._left)
         newest = [(job, self._numbers[key], time_us, key) for job, (time_us, key) in self._newest.items()]
         self._sql.executemany(_NEWER, newest)

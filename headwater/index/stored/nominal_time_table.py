@@ -1,4 +1,4 @@
-"""Nominal times of runs in the index's file (rule 6.1)."""
+"""Table `periods`: the nominal times of runs (rule 6.1)."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,10 +16,9 @@ _BELOW = (
 
 
 class NominalTimeTable:
-    """See `nominal_times.NominalTimes`."""
+    """The `nominal_times.NominalTimes` of an index file."""
 
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers, facts_of: Callable[[str], Sequence[RunFacts]]):
-        """Use the index's connection."""
         self._sql = connection
         self._runs = runs
         self._above = Above(facts_of)
@@ -28,7 +27,7 @@ class NominalTimeTable:
         self._changed: set[str] = set()
 
     def add(self, facts: Sequence[RunFacts]) -> None:
-        """Take new events, which are stored by now."""
+        """Add the nominal times of new events. Call it after the events have been stored."""
         self._above.forget()
         self._times.clear()
         self._changed.clear()
@@ -44,14 +43,17 @@ class NominalTimeTable:
             self._changed.update(fact.run_key for fact in facts if fact.parent is not None)
 
     def of(self, run_key: str) -> int | None:
-        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         if not self._any:
             return None
         times = (self._of(key) for key in self._above.of(run_key))
         return next((time_us for time_us in times if time_us is not None), None)
 
     def dated_anew(self) -> set[str]:
-        """Return the stored runs below those whose nominal time or parent the last `add` may have changed."""
+        """Return the runs whose nominal time the last `add` may have changed.
+
+        These are the runs below the ones that got another nominal time or parent.
+        """
         return everything_below(self._changed, self._below)
 
     def _of(self, run_key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""A file of older rules, read as if it had today's tables: it serves until the one that is built beside it is done."""
+"""Read a file of older rules as if it had the current tables. It answers questions until its successor is built."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from functools import cache
 from headwater.lineage.edges.complete_lists import COMPLETE
 
 Column = tuple[str, str]
-"""Name, and the SQL of its default."""
+"""A column name and the SQL of its default."""
 
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
@@ -28,16 +28,16 @@ OF_OLDER = {
     ),
     ("reads", "read_set"): "edge_set",
 }
-"""Table and column → SQL of what an older file has in its place."""
+"""(table, column) → SQL expression that replaces the column in an older file."""
 
 TABLES_OF_OLDER = {"run_keys": ("runs", "SELECT run AS id, run AS key FROM main.runs")}
-"""Table → what stands in its place: the table of an older file, and SQL. Before format 8 runs went by their keys."""
+"""Table → the table that replaces it in an older file, and the SELECT. Before format 8, runs had no numbers."""
 
 
 def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
-    """Put today's tables before those of the file, for this connection: what they lack is at its default, or empty.
+    """Create temporary views that give this connection the current tables.
 
-    The file itself stays as it is.
+    Missing columns have their defaults, and missing tables are empty. The file itself does not change.
     """
     for table, columns in _tables(schema).items():
         there = {name for name, _ in _columns(connection, table)}
@@ -58,7 +58,7 @@ def show_todays_tables(connection: sqlite3.Connection, schema: str) -> None:
 
 @cache
 def _tables(schema: str) -> dict[str, list[Column]]:
-    """Return the tables that a schema makes, without the insides of virtual ones."""
+    """Return the tables that a schema creates with their columns, without the internal tables of virtual ones."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(schema)
         virtual = [name for (name,) in made.execute(f"{_NAMES} AND sql LIKE 'CREATE VIRTUAL%'")]
@@ -76,8 +76,8 @@ def _columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
 
 
 def _rowid(connection: sqlite3.Connection, table: str) -> str:
-    """Return what shows the numbers of rows, which a view has only where it says so."""
-    with suppress(sqlite3.OperationalError):  # a table without any
+    """Return the SELECT expression for row ids, which a view has only if it names them."""
+    with suppress(sqlite3.OperationalError):  # a table WITHOUT ROWID
         connection.execute(f"SELECT rowid FROM main.{table} LIMIT 0")
         return ", rowid AS rowid"
     return ""

@@ -1,4 +1,4 @@
-"""Runs that report no end, and end with their parent or their root run: rule 1.9."""
+"""Runs that report no end and are ENDED because their parent or root run has ended (rule 1.9)."""
 
 import sqlite3
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _STATES = (
 
 
 class ChangedState(NamedTuple):
-    """A run by its key, with the number of its job, whose state another run changed."""
+    """A run whose state changed because of another run. run: its key. job: the number of its job."""
 
     run: str
     job: int
@@ -27,23 +27,23 @@ class ChangedState(NamedTuple):
 
 
 class OpenRunTable:
-    """Takes runs as they are derived; `flush` gives those without an end their state."""
+    """Collects derived runs. `flush` sets the state of those without an end."""
 
     def __init__(self, connection: sqlite3.Connection):
-        """Use the index's connection; the caller holds its transaction."""
+        """Use the index's connection. The caller manages its transaction."""
         self._sql = connection
         self._open: set[int] = set()
         self._moved: set[int] = set()
 
     def take(self, run: int, state: str, *, is_part: bool, end_moved: bool) -> None:
-        """Take a run. is_part: it has a parent or a root; end_moved: its end is known now, or is at another time."""
+        """Add a run. is_part: it has a parent or a root run. end_moved: its end was added or has another time now."""
         if is_part and state in ("RUNNING", ENDED):
             self._open.add(run)
         if end_moved:
             self._moved.add(run)
 
     def flush(self, generation: int) -> list[ChangedState]:
-        """Write the states, once the table of runs has the runs, and return those that changed."""
+        """Write the states and return those that changed. Call it after the runs have been written."""
         if self._moved:
             self._open.update(run for (run,) in self._sql.execute(_BELOW, (one_value(sorted(self._moved)),)))
         rows = self._sql.execute(_STATES, (one_value(sorted(self._open)),)).fetchall() if self._open else []

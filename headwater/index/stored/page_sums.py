@@ -1,4 +1,4 @@
-"""Checksums of the pages of an index file: SQLite keeps none, so that a flipped bit of a value would go unnoticed."""
+"""Page checksums of an index file. SQLite has none, so a flipped bit in a value would go unnoticed."""
 
 import logging
 import os
@@ -14,26 +14,26 @@ log = logging.getLogger(__name__)
 
 SUFFIX = "-sums"
 MANY_FRAMES = 1000
-"""As many pages in the `-wal` file the writer copies into the index file, as SQLite itself does by default."""
+"""The number of pages in the `-wal` file at which the writer copies them into the index file; also SQLite's default."""
 
 _UNKNOWN = 0
 _LEAST_PAGE_BYTES = 512
 _WAL_HEADER, _FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
 _READ_BYTES = 1 << 20
 _BLOCK = 1024
-"""Sums that are written at once."""
+"""The number of checksums in one write."""
 _LOOKS = 3
 
 
 class PageSums:
-    """Keeps a CRC-32 of each page in a file beside the index file, as a list of 32-bit numbers.
+    """Stores a CRC-32 of each page in a file next to the index file, as a list of 32-bit numbers.
 
-    The index file changes only when pages of the `-wal` are copied into it. The writer does that itself: it first
-    notes that the sums of these pages are unknown (0), so that a kill in between leaves no wrong sum.
+    The index file changes only when pages are copied from the `-wal`. The writer controls these copies: before each
+    one, it marks the checksums of the pages as unknown (0). A kill in between therefore leaves no wrong checksum.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection):
-        """Read the sums of a file that only this connection writes."""
+        """Read the checksums. No other connection may write the index file."""
         self._path, self._connection = path, connection
         connection.execute("PRAGMA wal_autocheckpoint=0")
         self._page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
@@ -41,9 +41,10 @@ class PageSums:
         self._unknown = {number for number, each in enumerate(self._sums, 1) if each == _UNKNOWN}
 
     def checkpoint(self, *, least_frames: int = 0) -> None:
-        """Copy the pages of the `-wal` into the index file, if there are this many, and note their sums.
+        """Copy the pages of the `-wal` into the index file and store their checksums.
 
-        Pages that a reader still needs in the `-wal` stay unknown until the next call.
+        least_frames: do nothing if the `-wal` has fewer frames. Pages that a reader still needs in the `-wal` stay
+        unknown until the next call.
         """
         wal = _Wal(self._path, self._page_bytes)
         try:
@@ -75,7 +76,7 @@ class PageSums:
             self._forget(error)
 
     def _forget(self, error: OSError) -> None:
-        """Do without sums rather than keep wrong ones: the next writer that opens the file notes them anew."""
+        """Delete the checksums rather than keep wrong ones. The next writer that opens the file computes them again."""
         log.warning("The sums of the index's pages cannot be written (%s). They are written again later.", error)
         with suppress(OSError):
             Path(f"{self._path}{SUFFIX}").unlink(missing_ok=True)
@@ -89,9 +90,9 @@ class PageSums:
 
 
 def expect_copying(path: Path) -> None:
-    """Note that the sums of the pages in a `-wal` are unknown, before the index file is opened for writing.
+    """Mark the checksums of the pages in a `-wal` as unknown, before the index file is opened for writing.
 
-    SQLite copies these pages into the file when its last connection closes, whatever happens until then.
+    SQLite copies these pages into the file at the latest when its last connection closes.
     """
     sums = _sums_of(path)
     page_bytes = _page_bytes(path)
@@ -100,7 +101,7 @@ def expect_copying(path: Path) -> None:
 
 
 def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
-    """Put sums of pages, by their numbers, among those that are known, and write the blocks that they are in."""
+    """Update checksums by page number, and write the blocks that contain them."""
     missing = max(sums, default=0) - len(known)
     known.extend([_UNKNOWN] * missing)
     for number, each in sums.items():
@@ -115,7 +116,7 @@ def _write(path: Path, known: "array[int]", sums: dict[int, int]) -> None:
 
 
 def _page_bytes(path: Path) -> int:
-    """Return the size of a page by the header of the file; 0 where that says none, so that SQLite refuses the file."""
+    """Return the page size from the file header, or 0 if it is invalid, so that SQLite rejects the file."""
     try:
         with path.open("rb") as file:
             said = int.from_bytes(file.read(18)[16:18], "big")
@@ -125,12 +126,12 @@ def _page_bytes(path: Path) -> int:
 
 
 def check_pages(path: Path) -> None:
-    """Read an index file and compare its pages with their sums; also beside its writer.
+    """Compare the pages of an index file with their checksums. The writer may be running meanwhile.
 
-    Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT for a page that is not as it was written.
+    Raises sqlite3.DatabaseError with the code SQLITE_CORRUPT if a page differs.
     """
     sums = _sums_of(path)
-    with suppress(FileNotFoundError):  # a file without one, or whose writer has just built its successor
+    with suppress(FileNotFoundError):  # no such file, or its writer has just replaced it
         _compare(path, sums)
 
 
@@ -149,7 +150,7 @@ def _compare(path: Path, sums: "array[int]") -> None:
 
 
 def _look_again(path: Path, number: int, page_bytes: int) -> None:
-    """Raise the error for a page unless its writer has just written it: it notes that before it writes."""
+    """Raise the error for a page unless the writer has just changed it: it marks the page before it writes."""
     for _ in range(_LOOKS):
         with path.open("rb") as file:
             found = _sum(os.pread(file.fileno(), page_bytes, number * page_bytes))
@@ -174,15 +175,15 @@ def _sum(page: bytes | memoryview) -> int:
 
 
 class _Wal:
-    """The frames of a `-wal` file since it last began anew: those whose salts are the ones of its header."""
+    """The current frames of a `-wal` file, that is, those with the same salts as its header."""
 
     def __init__(self, path: Path, page_bytes: int):
-        """Read nothing yet; path: of the index file."""
+        """path: the index file."""
         self._path = Path(f"{path}-wal")
         self._frame_bytes = _FRAME_HEADER + page_bytes
 
     def has_frame(self, number: int) -> bool:
-        """Tell whether there are as many frames."""
+        """Return whether the file has at least this many frames."""
         return any(True for _ in self._pages_from(number))
 
     def pages(self) -> set[int]:
@@ -200,7 +201,7 @@ class _Wal:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap | bytes]:
-    """Give the content of a file; of one that is missing or empty, none."""
+    """Map a file into memory. A missing or empty file gives empty bytes."""
     try:
         with path.open("rb") as file:
             mapped = mmap(file.fileno(), 0, access=ACCESS_READ)

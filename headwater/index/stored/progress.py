@@ -1,4 +1,4 @@
-"""How far an index is in bronze: it moves with what was derived, or not at all."""
+"""The position of an index in bronze. It is committed in the same transaction as the data derived up to it."""
 
 import sqlite3
 
@@ -7,7 +7,7 @@ from headwater.lake.bronze_follower import Progress
 
 
 def read_progress(sql: sqlite3.Connection) -> Progress:
-    """Return how far an index is. Raises sqlite3.Error, also where what is stored is no place."""
+    """Return the position of an index. Raises sqlite3.Error, also if a stored position has the wrong type."""
     rows = sql.execute("SELECT incarnation, part, sequence FROM positions").fetchall()
     if not all(isinstance(epoch, str) and isinstance(part, str) and isinstance(at, int) for epoch, part, at in rows):
         raise sqlite3.DatabaseError("a place in bronze is not as it was written")
@@ -15,6 +15,6 @@ def read_progress(sql: sqlite3.Connection) -> Progress:
 
 
 def newest_generation(sql: sqlite3.Connection) -> int:
-    """Return the generation of an index, 0 before its first."""
+    """Return the newest generation of an index, or 0 if it is empty."""
     newest = " UNION ".join(f"SELECT max(generation) AS newest FROM {table}" for table in GENERATIONS)
     return int(sql.execute(f"SELECT max(newest) FROM ({newest})").fetchone()[0] or 0)

@@ -1,6 +1,6 @@
-"""The facets of a job's newest runs, in the index's file: a page of runs is answered without the lake.
+"""Table `run_facets`: the facets of each job's newest runs, so that a page of runs does not read from the lake.
 
-A run has them all here or none: what is not here, as of older runs, bronze has.
+The table has either all facets of a run or none. The facets of older runs are read from bronze.
 """
 
 import sqlite3
@@ -19,12 +19,12 @@ from headwater.lineage.runs.run_facts import RunFacts
 from headwater.lineage.runs.sent_facets import Facets
 
 RUNS = 100
-"""Of a job; some more until they are tidied up."""
+"""How many runs of a job are stored. Up to 25 more may remain until the next cleanup."""
 
 _MORE = 25
 
 _Told = list[tuple[bytes, dict[str, bytes]]]
-"""(order of an event, the facets of which it is the newest with their texts)."""
+"""(order of an event, texts of the facets for which this event is the newest)."""
 
 _told_from = msgpack.Decoder(_Told).decode
 _ROWS = "SELECT k.key, f.value FROM run_keys k JOIN run_facets f ON f.run = k.id WHERE k.key IN ({})"
@@ -41,27 +41,30 @@ _USUAL = b"".join((
     b"https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunFacethttps://openlineage.io/spec/facets/1-1-0/",
     b'ParentRunFacet.json#/$defs/ParentRunFacet","job":{"name":"","namespace":""},"root":{"run":{"runId":"0',
 ))  # fmt: skip
-"""What facets of runs mostly repeat; other files than those of this format may need another."""
+"""An LZ4 dictionary of text that is frequent in run facets. Changing it requires another file format."""
 
 
 class RecentFacets:
-    """Takes the facets of runs event by event; `flush` writes them, once the table of runs has the runs."""
+    """Collects the run facets of events. `flush` writes them after the runs have been written."""
 
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._runs = runs
         self._batch: dict[str, _Told] = {}
         self._written: Counter[int] = Counter()
 
     def take(self, fact: RunFacts, facets: Facets) -> None:
-        """Take an event beside the facets of its run."""
+        """Add an event with the facets of its run."""
         if fact.kind == "RUN":
             told = {facet: bytes(text) for facet, text in facets.items() if text != NULL}
             self._batch.setdefault(fact.run_key, []).append((order_bytes(fact.order), told))
 
     def flush(self, new: Iterable[str]) -> None:
-        """Write what was taken; new: runs of which nothing was known before. Of others nothing new is begun."""
+        """Write the collected facets.
+
+        new: the runs whose first event came with this batch. Other runs are written only if the table already has them,
+        because their earlier facets would be missing.
+        """
         complete = set(new)
         before = _read(self._sql, [run for run in self._batch if run not in complete])
         values = {
@@ -81,7 +84,7 @@ class RecentFacets:
         return [row for some in chunks(runs) for row in self._sql.execute(query.format(marks(some)), some)]
 
     def _tidy(self, job: int, written: int) -> None:
-        """Delete what is older than the newest runs, now and then: a run may be written several times."""
+        """Delete the facets of older runs, but only now and then, because one run may be written several times."""
         self._written[job] += written
         if self._written[job] > _MORE:
             self._sql.execute(_TIDY, (job,))
@@ -89,7 +92,7 @@ class RecentFacets:
 
 
 def recent_facets(sql: sqlite3.Connection, runs: Sequence[str]) -> dict[str, dict[str, bytes]]:
-    """Return the text of each facet that was not deleted, of those of these runs that have theirs here."""
+    """Return the facets of runs by run key, without deleted facets. Runs that are not in the table are left out."""
     return {
         run: {facet: text for _, facets in told for facet, text in facets.items() if not is_deleted(text)}
         for run, told in _read(sql, runs).items()
@@ -102,7 +105,7 @@ def _read(sql: sqlite3.Connection, runs: Sequence[str]) -> Mapping[str, _Told]:
 
 
 def _newest(told: _Told) -> _Told:
-    """Leave each facet with the newest event that has it."""
+    """Keep each facet only in the newest event that has it."""
     known: set[str] = set()
     found: _Told = []
     for order, facets in sorted(told, key=lambda each: each[0], reverse=True):

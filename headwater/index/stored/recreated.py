@@ -1,8 +1,8 @@
-"""Outputs that are made anew again and again: where a job last wrote one, without a look at every generation of it.
+"""Outputs that are re-created often: find where a job last wrote one without reading every generation.
 
-A table that is rebuilt every night has a job output of each job for each night. What counts is asked of the job outputs
-that changed, of those where their jobs wrote last, and of those that counted as such until now (rule 6, current
-readers); of all the others that write the table only of statements, which what others say may explain (rule 4).
+A table that is rebuilt every night has a job output for each job and night. Only these job outputs are counted again:
+those that changed, those in which their jobs last wrote, and those that have counted as current readers until now (rule
+6). Of the other job outputs of the table, only statements are added, because other runs may explain them (rule 4).
 """
 
 import sqlite3
@@ -23,11 +23,14 @@ _NEWEST = (
 )
 
 _Newest = tuple[int, int, str, int]
-"""Period, time and tie of the newest candidate of a weight in a job output, and the job output's number."""
+"""Period, time and tie of the newest candidate of a weight in a job output, and the number of the job output."""
 
 
 class _Everywhere:
-    """The job outputs of a job about one output in all its generations; reading: those that count over all of them."""
+    """The job outputs of one job and one output in all its generations.
+
+    reading: those that count as current readers over all generations.
+    """
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
@@ -36,7 +39,7 @@ class _Everywhere:
         self._known: dict[tuple[int, int], _Newest] = {}
 
     def set_newest(self, number: int, weight: int, newest: _Newest | None) -> None:
-        """Take the newest candidate of a weight in a job output."""
+        """Set the newest candidate of a weight in a job output."""
         known, ordered = self._known.pop((number, weight), None), self._newest[weight]
         if known is not None:
             del ordered[bisect_left(ordered, known)]
@@ -50,10 +53,9 @@ class _Everywhere:
 
 
 class Recreated:
-    """What is remembered of outputs with more than one generation; read when such an output first changes."""
+    """A cache of outputs with more than one generation, loaded when such an output first changes."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self._candidates = candidates
@@ -62,7 +64,7 @@ class Recreated:
         self._job_of: dict[int, _Everywhere] = {}
 
     def around(self, changed: Iterable[JobOutput]) -> list[int]:
-        """Return the job outputs about one output for which something else may count when these have changed."""
+        """Return the job outputs of one output for which other edge sets may count after these have changed."""
         changed = list(changed)
         output = changed[0].output
         if output is None:
@@ -82,7 +84,7 @@ class Recreated:
         return sorted(found)
 
     def settle(self, numbers: Iterable[int], reading: Iterable[JobOutput]) -> None:
-        """Note which of these job outputs count over all generations together."""
+        """Record which of these job outputs count over all generations."""
         for number in numbers:
             if job := self._job_of.get(number):
                 job.reading.discard(number)
@@ -116,11 +118,11 @@ class Recreated:
         return job
 
     def _elsewhere(self, job: _Everywhere) -> set[int]:
-        """Return the job outputs in which a job's newest executions wrote an output, and those that counted so far."""
+        """Return the job outputs in which a job last wrote an output, and those that have counted until now."""
         return {number for newest in job.newest() for number in self._together(job, *newest)} | job.reading
 
     def _together(self, job: _Everywhere, number: int, weight: int) -> set[int]:
-        """Return the job outputs of a job about an output in which its newest candidate's execution says something."""
+        """Return the job outputs that the execution of a job's newest candidate reports."""
         query = f"SELECT DISTINCT grp FROM votes WHERE execution = (SELECT v.execution {_NEWEST})"
         found = {row[0] for row in self._sql.execute(f"{query} LIMIT {_FEW}", (number, weight))}
         if len(found) == _FEW:

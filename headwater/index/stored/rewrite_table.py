@@ -1,4 +1,4 @@
-"""When each dataset was last rewritten as a whole, and the newest event, in the index's file."""
+"""Tables `rewrites`, `commit_proofs` and `newest_event`: the last whole rewrite of each dataset, and related facts."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,15 @@ _LAST = (
 
 
 class RewriteTable:
-    """Follows the candidates of a batch."""
+    """Updates the last whole rewrites from the candidates of a batch."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, candidates: CandidateTable):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self._candidates = candidates
 
     def update(self, generation: int) -> None:
-        """Find the last rewrite of the datasets of which a batch brought or took back one; readers see what differs."""
+        """Find and write the last rewrite of each dataset for which this batch added or removed one."""
         for output in self._candidates.take_rewritten():
             numbers = self._candidates.job_outputs_of([output])
             unless_parts, whole = (max(self._rewrites(numbers, kind), default=None) for kind in (UNLESS_PARTS, WHOLE))
@@ -36,7 +35,7 @@ class RewriteTable:
             self._sql.execute("INSERT OR REPLACE INTO rewrites VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def see(self, facts: Sequence[RunFacts]) -> None:
-        """Keep what commits prove, and the time of the newest event that is not ahead of its receipt."""
+        """Store what commits prove, and the time of the newest event that is not ahead of its receipt."""
         proofs = [proof for fact in facts for proof in proofs_in(fact.content.write_signs)]
         rows = [(self._names.number(each.dataset), each.is_whole, each.run_id) for each in proofs]
         self._sql.executemany("INSERT OR IGNORE INTO commit_proofs VALUES (?, ?, ?)", rows)
@@ -52,7 +51,7 @@ class RewriteTable:
                 yield rewrite_of(self._candidates.job_output(number), last, self._beside(last, numbers))
 
     def _beside(self, candidate: Candidate[int], numbers: Sequence[int]) -> list[tuple[JobOutput, Candidate[int]]]:
-        """Return what an execution wrote into the same dataset."""
+        """Return what the execution of a candidate wrote into the same dataset."""
         if candidate.started_us != candidate.last_us:
             return []
         found = self._candidates.of_execution(int(candidate.execution), numbers)

@@ -1,4 +1,4 @@
-"""What the facets of runs say around them: the job above, the hours they were meant for, what is changed by hand."""
+"""Context from run facets: the parent job, the nominal time, and changes made through the API."""
 
 import sqlite3
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from headwater.lineage.runs.sent_facets import Facets
 
 
 class RunContextTable:
-    """Takes the facets of runs; `flush` writes."""
+    """Collects the facets of runs and writes them in `flush`."""
 
     def __init__(
         self,
@@ -34,10 +34,7 @@ class RunContextTable:
         search: SearchTable,
         jobs: Callable[[Name], Name],
     ):
-        """Use the index's connection.
-
-        search: is told of the jobs that others name as their parents; jobs: returns the canonical name of such a job.
-        """
+        """search: receives the jobs that `parent` facets name. jobs: returns the canonical name of such a job."""
         self._jobs = jobs
         self._sql = connection
         self._names = names
@@ -49,7 +46,7 @@ class RunContextTable:
         self._changes: list[AnnouncedChange] = []
 
     def take(self, facets: Facets, sent: Sent, fact: RunFacts, shown: int) -> None:
-        """Take the facets of a run. shown: number of the name of its job."""
+        """Add the facets of a run. shown: the number of its job's display name."""
         if sent.parent_job_namespace is not None and sent.parent_job_name:
             known, name = self._parents.get(shown), self._jobs(Name(sent.parent_job_namespace, sent.parent_job_name))
             widen(self._above, (job_key(name, None),), (fact.order.time_us, fact.order.time_us))
@@ -62,7 +59,7 @@ class RunContextTable:
             self._changes.append(change)
 
     def flush(self, generation: int) -> None:
-        """Write what was taken. generation: of the batch."""
+        """Write everything that was added since the last call. generation: number of the batch."""
         write = self._sql.executemany
         write(
             "INSERT INTO nominal_times VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -87,7 +84,7 @@ class RunContextTable:
             each.clear()
 
     def _flush_above(self, generation: int) -> None:
-        """Let jobs be known of which nothing is heard but that others are below them."""
+        """Add the jobs that only `parent` facets name."""
         found = {(JOB, self._names.number(name)): span for (name,), span in self._above.items()}
         write = self._sql.executemany
         write(
@@ -105,7 +102,7 @@ class RunContextTable:
 
 @lru_cache(maxsize=1_000)
 def _nominal(facet: bytes) -> tuple[int | None, int | None]:
-    """Return the start and the end (us) that a facet names: one hour has many runs."""
+    """Return the start and end (us) of a `nominalTime` facet. Cached, because many runs share one hour."""
     nominal = decode(facet)
     return _time(text_at(nominal, "nominalStartTime")), _time(text_at(nominal, "nominalEndTime"))
 

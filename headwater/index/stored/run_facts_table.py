@@ -1,4 +1,4 @@
-"""Run facts in the index's file: by run when what was said; event contents and dataset uses, which recur, once."""
+"""Table `parts`: the facts of each event by run. Event contents and dataset uses recur and are stored once."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -18,10 +18,10 @@ _KEEP = 50_000
 _LONG_RUNS = 1_000
 
 Places = Mapping[str, tuple[int, int]]
-"""Event id → number of its partition, sequence in it."""
+"""Event id → the number of its partition and its sequence there."""
 
 Told = Mapping[str, int]
-"""Event id → number of the names of its facets (`ToldTable`)."""
+"""Event id → the number of its facet names (`FacetNamesTable`)."""
 
 _PARTS = (
     "SELECT k.key, p.event, p.saying, p.versions, p.time_us, p.received_us, e.key, a.key, p.nominal_us FROM parts p "
@@ -30,10 +30,9 @@ _PARTS = (
 
 
 class RunFactsTable:
-    """What single events said, by run."""
+    """The facts of events, by run."""
 
     def __init__(self, connection: sqlite3.Connection, runs: RunNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._runs = runs
         self._known_contents = _Numbered[EventContent](connection, "sayings", self._pack, self._unpack)
@@ -42,12 +41,12 @@ class RunFactsTable:
         self._long: dict[str, LongRun] = {}
 
     def add(self, facts: Sequence[RunFacts], places: Places, told: Told) -> Sequence[RunFacts]:
-        """Keep facts, each with the place of its event in bronze and what it told; returns those that are new."""
+        """Store the facts of events, with their places in bronze and facet names. Return those that are new."""
         self._runs.begin()
         self._runs.take(key for fact in facts for key in (fact.run_key, fact.execution, fact.parent))
         number = self._runs
         by_key: dict[tuple[int, bytes], RunFacts] = {}
-        for fact in facts:  # of an event that came twice the first receipt counts, in one batch as in two
+        for fact in facts:  # if an event came twice, its first receipt counts, also within one batch
             by_key.setdefault((number[fact.run_key], bytes.fromhex(fact.order.event_id)), fact)
         older = self._with_events({run for run, _ in by_key if not self._runs.is_new(run)})
         known = self._known([key for key in by_key if key[0] in older])
@@ -71,12 +70,12 @@ class RunFactsTable:
         return list(fresh.values())
 
     def _with_events(self, runs: Set[int]) -> set[int]:
-        """Return those of these runs of which there is an event."""
+        """Filter runs to those with an event in the table."""
         query = "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM parts WHERE run = value)"
         return {run for (run,) in self._sql.execute(query, (one_value(runs),))}
 
     def _known(self, keys: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
-        """Return those of these events that are there; a run may have a million others."""
+        """Filter events to those that are stored, without reading the other events of their runs."""
         found: set[tuple[int, bytes]] = set()
         for some in chunks(keys):
             values = ", ".join(["(?, ?)"] * len(some))
@@ -85,20 +84,23 @@ class RunFactsTable:
         return found
 
     def new_runs(self) -> Set[str]:
-        """Return the runs of which all that is known came with the last `add`."""
+        """Return the runs whose events all came with the last `add`."""
         return self._whole.keys()
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
         """Return all facts of each of these runs."""
         asked = list(run_keys)
-        found = {run: facts for run in asked if (facts := self._whole.get(run))}  # new ones need not be read back
+        found = {run: facts for run in asked if (facts := self._whole.get(run))}  # the new runs are still in memory
         for some in chunks([run for run in asked if run not in found]):
             for fact in self._unpacked(f"{_PARTS} WHERE k.key IN ({marks(some)})", some):
                 found.setdefault(fact.run_key, []).append(fact)
         return found
 
     def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the same, but of a run of many events `FewFacts`, which are kept from batch to batch."""
+        """Return the facts that suffice for each run: all of them, or `FewFacts` for a run of many events.
+
+        `FewFacts` are cached from batch to batch.
+        """
         found: dict[str, Sequence[RunFacts]] = {}
         read: list[str] = []
         for run in run_keys:
@@ -123,7 +125,7 @@ class RunFactsTable:
         return few
 
     def until(self, as_of_us: int, known_at_us: int) -> list[RunFacts]:
-        """Return the facts of events with a time and a receipt up to these moments."""
+        """Return the facts of all events up to an event time and a time of receipt (us)."""
         facts = self._unpacked(_PARTS, ())
         return [fact for fact in facts if fact.time_us <= as_of_us and fact.received_us <= known_at_us]
 
@@ -165,7 +167,7 @@ def _packed(versions: dict[int, str]) -> bytes | None:
 
 
 class _Numbered(Generic[T]):
-    """A table of values that recur, found by their digest."""
+    """A table of recurring values, which are found by their digest."""
 
     def __init__(
         self, connection: sqlite3.Connection, table: str, pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
@@ -178,7 +180,7 @@ class _Numbered(Generic[T]):
         self._values: dict[int, T] = {}
 
     def number(self, value: T) -> int:
-        """Return the number of a value, a new one where it has none."""
+        """Return the number of a value. A new value is stored and gets a number."""
         found = self._numbers.get(value)
         if found is None:
             if len(self._numbers) > _KEEP:
@@ -189,7 +191,6 @@ class _Numbered(Generic[T]):
         return found
 
     def value(self, number: int) -> T:
-        """Return the value of a number."""
         found = self._values.get(number)
         if found is None:
             if len(self._values) > _KEEP:

@@ -1,8 +1,8 @@
-"""Every schema ever mentioned, in the index's file: of mentions of one schema in a row at most six.
+"""Table `seen`: all mentions of schemas, where a sequence of mentions of one schema is reduced to six at most.
 
-These are the first and the last of each authority. What lies between them is read again from
-what runs said, once it matters: where another schema comes to stand between them, or where a name means several
-datasets. Such a name keeps every mention from then on.
+These are the first and the last mention of each authority. The mentions in between are read again from the run facts
+when they matter: when a mention of another schema falls between them, or when a name means several datasets. Such a
+name keeps all its mentions from then on.
 """
 
 import sqlite3
@@ -23,17 +23,16 @@ _DELETE = f"DELETE FROM seen WHERE name = ? AND {' AND '.join(f'{field} = ?' for
 _INSERT = "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _Row = tuple[object, ...]
-"""A row of `seen`: the number of a name, then a mention."""
+"""A row of `seen`: the number of a name, then the fields of a mention."""
 
 Mentions = Callable[[Name], Iterable[SeenSchema]]
-"""All schemas mentioned under a name by runs of earlier batches."""
+"""A function that returns all mentions under a name by runs of earlier batches."""
 
 
 class SchemaUseTable:
-    """See `schema_history.SeenSchemas`; nothing is written before `flush`."""
+    """The `schema_history.SeenSchemas` of an index file. Changes are written in `flush`."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, uses: Mentions):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self._uses = uses
@@ -44,24 +43,24 @@ class SchemaUseTable:
         self._written: set[Name] = set()
 
     def begin(self) -> None:
-        """Begin a batch: its runs are not among those of `uses` yet."""
+        """Begin a batch. `uses` does not return its runs yet."""
         self._fresh.clear()
         self._written.clear()
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
-        """Keep mentions."""
+        """Add mentions under a name."""
         self._waiting.setdefault(name, []).extend(uses)
 
     def keep_whole(self, names: Iterable[Name]) -> None:
-        """Keep every mention under these names, those of the past, too."""
+        """Store every mention under these names from now on, and restore the earlier ones."""
         self.flush()
         for name in names:
             if self._names.number(name) not in self._whole:
                 self._make_whole(name)
 
     def newest_first(self, span: Span) -> Iterator[SeenSchema]:
-        """Return the schemas mentioned under a name in a span of time, newest first."""
-        if span.name in self._waiting:  # what waits under others is written together
+        """Return the mentions under a name in a span of time, newest first."""
+        if span.name in self._waiting:  # writes all names at once
             self.flush()
         number = self._names.known(span.name)
         if number is None or not self._may_have_rows(span.name, number):
@@ -71,13 +70,13 @@ class SchemaUseTable:
         return (seen for seen in reversed(self._rows(span.name)) if span.since_us <= seen.time_us < span.until_us)
 
     def _in_time(self, span: Span) -> Iterator[SeenSchema]:
-        for credible in (True, False):  # apart: then the table's order is that of time
+        for credible in (True, False):  # two queries, so that the table's key orders each by time
             query = f"{_ROWS} AND credible = ? AND time_us >= ? AND time_us < ? ORDER BY {_NEWEST_FIRST}"
             cells = (self._names.number(span.name), credible, span.since_us, span.until_us)
             yield from map(seen_of, self._sql.execute(query, cells))
 
     def flush(self) -> None:
-        """Write what was seen."""
+        """Write the added mentions."""
         waiting, self._waiting = self._waiting, {}
         gone: list[_Row] = []
         come: list[_Row] = []
@@ -92,7 +91,7 @@ class SchemaUseTable:
         self._sql.executemany(_INSERT, come)
 
     def _merge(self, name: Name, seen: Sequence[SeenSchema], gone: list[_Row], come: list[_Row]) -> None:
-        """Find what is left out under a name from now on, and what is not; `flush` writes both."""
+        """Reduce the mentions under a name. The rows to delete and insert are added to `gone` and `come`."""
         before = self._rows(name)
         both = sorted({*before, *seen})
         if _divides(before, both):
@@ -115,11 +114,11 @@ class SchemaUseTable:
         self._kept.pop(name, None)
 
     def _may_have_rows(self, name: Name, number: int) -> bool:
-        """Tell whether the table can have rows of a name: a batch mentions thousands of names that are new in it."""
+        """Return whether the table can have rows of a name. It has none for most names that are new in the batch."""
         return name in self._written or not self._names.is_new(number)
 
     def _rows(self, name: Name) -> list[SeenSchema]:
-        """Return what is kept under a name of which mentions are left out, oldest first."""
+        """Return the stored mentions of a name with reduced mentions, oldest first."""
         found = self._kept.get(name)
         if found is None:
             number, found = self._names.number(name), []
@@ -131,7 +130,7 @@ class SchemaUseTable:
 
 
 def seen_of(row: Sequence[Any]) -> SeenSchema:
-    """Return a mention as the table has it."""
+    """Return the mention in a row of the table."""
     return SeenSchema(bool(row[0]), *row[1:])
 
 
@@ -144,13 +143,16 @@ def _stretches(ordered: Iterable[SeenSchema]) -> Iterator[list[SeenSchema]]:
 
 
 def _ends(stretch: Sequence[SeenSchema]) -> Iterable[SeenSchema]:
-    """Return the first and the last of each authority."""
+    """Return the first and the last mention of each authority."""
     first = {seen.authority: seen for seen in reversed(stretch)}
     return sorted({*first.values(), *{seen.authority: seen for seen in stretch}.values()})
 
 
 def _divides(before: Sequence[SeenSchema], both: Sequence[SeenSchema]) -> bool:
-    """Tell whether another schema comes to stand between two that said the same, and so between what was left out."""
+    """Return whether a new mention of another schema falls between two adjacent stored mentions.
+
+    If it does, mentions that were left out may be on both sides of it, so all mentions of the name are needed.
+    """
     places = {row: at for at, row in enumerate(both)}
     return any(
         _says(first) == _says(last) and any(_says(row) != _says(first) for row in both[places[first] : places[last]])

@@ -1,4 +1,4 @@
-"""What can be searched for, in the index's file: jobs, datasets, columns and tags, kept up with each batch."""
+"""Tables of search: jobs, datasets, columns and tags, updated with each batch."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,19 +17,23 @@ from headwater.nearest_names import distinct_words
 _PARTING = "/.:"
 _KNOWN = 200_000
 _DISPLAY = "display"
-"""In place of an owner: the thing is the display name of a dataset."""
+"""The owner of a thing that is the display name of a dataset."""
 
 _KINDS = ("job", "dataset", "column", "tag")
 
 _SEARCHED_PARTS = 8
-"""Parts of a nested column, from its own name outwards, that it is found by.
+"""How many parts of a nested column name are searched, counted from its end.
 
-Each column of a deep schema repeats the names around it, so all parts of all columns grow with the square of the depth.
+Each column of a deep schema repeats the names of its parents, so that all parts of all columns would grow with the
+square of the depth.
 """
 
 
 class Thing(NamedTuple):
-    """Something to find. name: number of the job or dataset; part: its column; owner: the producer of a tag."""
+    """A thing that search can find.
+
+    name: number of the job or dataset. part: its column. owner: the producer of a tag.
+    """
 
     kind: str
     name: int
@@ -40,18 +44,18 @@ class Thing(NamedTuple):
 
     @property
     def searched(self) -> str:
-        """The part of its name that words and trigrams are taken from."""
+        """The part of its name that is indexed as words and trigrams."""
         nested = self.kind == "column" and self.own.count(".") >= _SEARCHED_PARTS
         return ".".join(self.own.rsplit(".", _SEARCHED_PARTS)[1:]) if nested else self.own
 
 
 class SearchTable:
-    """Takes what batches mention; the same again changes nothing."""
+    """Collects the things that a batch mentions and writes them in `flush`. Repeated mentions change nothing."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, labels: Mapping[str, str]):
-        """Use the index's connection; the caller holds its transaction.
+        """Use the index's connection. The caller manages its transaction.
 
-        labels: the names of workspaces and items of OneLake, by id: datasets are found by them, too.
+        labels: names of OneLake workspaces and items by id. Search also finds datasets by them.
         """
         self._sql, self._labels = connection, labels
         self._names = names
@@ -62,12 +66,15 @@ class SearchTable:
         self._new: list[tuple[int, Thing]] = []
 
     def begin(self) -> None:
-        """Begin a batch; in it every name of which it was said that it is in use stays known."""
+        """Begin a batch. The cache of known names is cleared only here, never within a batch."""
         if len(self._known) > _KNOWN:
             self._known.clear()
 
     def use(self, kind: str, name: Name, time_us: int, *, partners: int) -> None:
-        """Note a job or dataset in use at a time, by so many datasets or jobs that it was not used with before."""
+        """Add a job or dataset that was used at a time.
+
+        partners: the number of datasets or jobs that it was used with for the first time.
+        """
         number = self._names.number(name)
         if (kind, number) not in self._known:
             self._known.add((kind, number))
@@ -81,14 +88,14 @@ class SearchTable:
         self._weights[number, kind] = (uses + partners, max(newest, time_us))
 
     def forget_job(self, job: Name) -> None:
-        """Let a job no longer be found; after `flush`."""
+        """Remove a job from search. Call it after `flush`."""
         number = self._names.number(job)
         self._known.discard(("job", number))
         self._replace("job", number, "", [])
         self._sql.execute("DELETE FROM weights WHERE name = ? AND kind = 'job'", (number,))
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write everything that was added since the last call."""
         self._sql.executemany(
             "INSERT INTO weights VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET uses = uses + excluded.uses, "
             "time_us = max(time_us, excluded.time_us)",
@@ -98,13 +105,13 @@ class SearchTable:
         self._write_new()
 
     def set_columns(self, dataset: Name, columns: Sequence[Path]) -> None:
-        """Let a dataset have these columns and no others; once between two `flush`."""
+        """Replace the columns of a dataset. Call it at most once per dataset between two calls of `flush`."""
         number, parent = self._names.number(dataset), "/".join(dataset)
         names = dict.fromkeys(".".join(path) for path in columns)
         self._replace("column", number, "", [Thing("column", number, name, "", name, parent) for name in names])
 
     def add(self, linked: Sequence[RunFacts], tagged: Sequence[RunFacts]) -> None:
-        """Take the other names of datasets, and the newest tags, that a batch has; once between two `flush`."""
+        """Add symlink names of datasets and their newest tags. Call it at most once between two calls of `flush`."""
         for part in linked:
             for use in (*part.inputs, *part.outputs):
                 for symlink in use.symlinks:
@@ -171,12 +178,12 @@ class SearchTable:
 
 
 def last_of(name: str) -> str:
-    """Return the last part of a name, behind / . or :."""
+    """Return the last part of a name, after the last `/`, `.` or `:`."""
     whole = name.rstrip(_PARTING)
     return whole[max(map(whole.rfind, _PARTING)) + 1 :]
 
 
 def numbers_of(kind: str) -> tuple[int, int]:
-    """Return the first and last number of things of a kind: the words of one are found without those of others."""
+    """Return the range of numbers for things of a kind. Separate ranges allow a search for one kind only."""
     start = _KINDS.index(kind) << 40
     return start, start + (1 << 40) - 1

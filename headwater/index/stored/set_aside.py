@@ -1,4 +1,4 @@
-"""Events that the index could not take, and why; a file that is built anew tries them again."""
+"""Table `set_aside`: events that the index could not process, with the reason. A rebuild tries them again."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from headwater.events.position import Source
 
 
 class SetAside(NamedTuple):
-    """An event that is in bronze, and of which no question knows; times in microseconds, UTC.
+    """An event that is stored in bronze but missing from all answers. Times are in microseconds, UTC.
 
-    reason: `too_slow`, `kills_index`, or the name of an error.
+    reason: `too_slow`, `kills_index` or the name of an error.
     """
 
     sequence: int
@@ -22,13 +22,13 @@ class SetAside(NamedTuple):
 
 
 def put_aside(sql: sqlite3.Connection, source: Source, found: Sequence[SetAside]) -> None:
-    """Note events; part of the caller's transaction."""
+    """Store events that cannot be processed. Writes to the caller's transaction."""
     rows = [(source.log, source.epoch, source.partition, *each) for each in found]
     sql.executemany("INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def set_aside_since(sql: sqlite3.Connection, since_us: int) -> list[tuple[Source, SetAside]]:
-    """Return those that were received since a moment (us)."""
+    """Return the events that were received at or after a time (us), with their sources."""
     rows = sql.execute(
         "SELECT log, incarnation, part, sequence, event_id, received_us, at_us, reason, message FROM set_aside "
         "WHERE received_us >= ?",

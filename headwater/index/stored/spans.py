@@ -1,4 +1,4 @@
-"""The first and last time that something is told of, gathered over a batch; times are those of events (us, UTC)."""
+"""The first and last event time (us, UTC) at which something is mentioned, collected over a batch."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -8,16 +8,16 @@ Span = tuple[int, int]
 K = TypeVar("K", bound=tuple[object, ...])
 
 WIDEN = "first_us = min(first_us, excluded.first_us), last_us = max(last_us, excluded.last_us)"
-"""What an insert does where the row is there."""
+"""The assignments of an upsert that widens the span of an existing row."""
 
 ENTITY = (
     f"INSERT INTO entities VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {WIDEN}, generation = excluded.generation"
 )
-"""Puts a span of an entity, which was heard of in a generation; see `entity_rows`."""
+"""SQL that stores the span and the generation of an entity; see `entity_rows`."""
 
 
 def widen(spans: dict[K, Span], key: K, span: Span) -> None:
-    """Let the span of a key reach over another."""
+    """Widen the span of a key to include another span."""
     known = spans.get(key)
     if known is None:
         spans[key] = span
@@ -26,10 +26,10 @@ def widen(spans: dict[K, Span], key: K, span: Span) -> None:
 
 
 def entity_rows(spans: Mapping[tuple[int, int], Span], generation: int) -> list[tuple[int, ...]]:
-    """Return the rows of entities, by kind and name, that one generation of the index has heard of."""
+    """Return the rows of entities, given spans by (kind, name), for one generation of the index."""
     return [(*key, *span, generation) for key, span in spans.items()]
 
 
 def rows(spans: Mapping[K, Span]) -> list[tuple[object, ...]]:
-    """Return keys and spans as rows."""
+    """Return (key fields, first, last) rows."""
     return [(*key, *span) for key, span in spans.items()]

@@ -1,4 +1,4 @@
-"""Tags facets in the index's file: every one ever sent, since the newest of each producer counts (rule 8)."""
+"""Table `tags`: every `tags` facet, because the newest one of each producer counts (rule 8)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,14 @@ _NEWNESS = ", ".join(NEWNESS)
 
 
 class TagTable:
-    """Takes the tags of events, under names as sent."""
+    """Stores the tags of events under the names as sent."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
 
     def add(self, facts: Sequence[RunFacts]) -> None:
-        """Keep the tags facets of events; the same ones again change nothing."""
+        """Store the `tags` facets of events. Repeated facets change nothing."""
         for fact in facts:
             for facet in tags_facets(fact):
                 number = self._names.number(facet.name)
@@ -31,7 +30,7 @@ class TagTable:
                 self._sql.execute("INSERT OR IGNORE INTO tags VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def newest_of(self, name: Name, until_us: int = EVER_US) -> Iterator[TagsFacet]:
-        """Yield the newest tags facet of each producer under one name as sent, up to a time; reads few older ones."""
+        """Yield the newest `tags` facet of each producer under a name as sent, up to a time (us)."""
         number, producer = self._names.known(name), ""
         if number is None:
             return
@@ -45,7 +44,7 @@ class TagTable:
             yield TagsFacet(Order(*order), place, name, producer, tags_from(value))
 
     def facets(self, of: Name | None = None) -> Iterator[TagsFacet]:
-        """Yield every tags facet; of: those under one name as sent."""
+        """Yield all `tags` facets, or only those under one name as sent."""
         query = f"SELECT name, producer, {_NEWNESS}, value FROM tags"
         where, values = (" WHERE name = ?", (self._names.known(of) or 0,)) if of is not None else ("", ())
         for name, producer, *order, place, value in self._sql.execute(query + where, values):

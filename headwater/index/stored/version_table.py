@@ -1,7 +1,7 @@
-"""Jobs, datasets and their versions in time, as whole runs tell them.
+"""Table `versions`: versions of datasets and jobs over time, from whole runs.
 
-A dataset has another version when its schema, its column lineage or its producer's version differs; a job when it reads
-or writes other datasets. Only runs that make edges make versions.
+A dataset gets a new version when its schema, its column lineage or the version that its producer reports changes. A job
+gets one when it reads or writes other datasets. Only runs that make edges create versions.
 """
 
 import sqlite3
@@ -28,14 +28,14 @@ _VERSION = (
 
 
 class RunDatasets(Struct, array_like=True, gc=False):
-    """The datasets of a run by number, outputs with their version; the version of its job, None while it makes none."""
+    """The datasets of a run, by number; outputs with their versions. job: the version of its job, None without one."""
 
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, bytes | None], ...]
     job: bytes | None
 
     def versions(self, job_key_number: int) -> set[tuple[int, int, bytes]]:
-        """Return (kind, name, version) of what this run is a run of."""
+        """Return the versions to which this run belongs, as (kind, name, version)."""
         found = {(DATASET, name, version) for name, version in self.outputs if version is not None}
         return found | {(JOB, job_key_number, self.job)} if self.job is not None else found
 
@@ -46,7 +46,6 @@ job_value_from = msgpack.Decoder(tuple[tuple[int, ...], tuple[int, ...]]).decode
 _encode = msgpack.Encoder().encode
 
 _Key = tuple[int, int, bytes]
-"""Kind, number of the name, version."""
 
 
 def _versions(job: int, said: bytes) -> set[_Key]:
@@ -59,20 +58,20 @@ def _version(dataset: RunDataset) -> bytes | None:
 
 
 def version_value(schema: str | None) -> bytes:
-    """Return the value of a version that nothing but a schema makes."""
+    """Return the value of a dataset version that consists of a schema only."""
     return _encode((schema, None, None))
 
 
 def dataset_version(name: Name, schema: str | None, lineage: str | None, version: str | None) -> bytes:
-    """Return the 16 bytes of a dataset's version."""
+    """Return the 16-byte version of a dataset."""
     return blake2b(_encode((*name, schema, lineage, version)), digest_size=16).digest()
 
 
 class _DatasetsShape(Struct):
-    """What the datasets of a run come to: things it uses, versions it is a run of and those, as `RunDatasets`.
+    """The entities and versions that follow from the datasets of a run. `said`: these datasets as packed `RunDatasets`.
 
-    job: number of its job's key and of the name that people see, none where it has none.
-    span, runs, first: of a batch first and last time of its runs, how many are new, time and key of the first.
+    job: the numbers of its job's key and display name, None without a job. span, runs, first: in this batch, the first
+    and last time of its runs, the number of new runs, and the time and key of the first run.
     """
 
     entities: tuple[tuple[int, int], ...]
@@ -85,7 +84,7 @@ class _DatasetsShape(Struct):
 
 
 class _VersionNews(NamedTuple):
-    """What a batch tells of a version: what it is made of, by how many new runs, since when, up to when, the first."""
+    """What a batch adds to a version: its encoded value, number of new runs, first and last time, and first run."""
 
     value: bytes
     runs: int
@@ -94,16 +93,18 @@ class _VersionNews(NamedTuple):
     run: str
 
     def merged(self, other: "_VersionNews") -> "_VersionNews":
-        """Return what both tell."""
+        """Return both combined."""
         first_us, run = min((self.first_us, self.run), (other.first_us, other.run))
         return _VersionNews(self.value, self.runs + other.runs, first_us, max(self.last_us, other.last_us), run)
 
 
 class VersionTable:
-    """Takes runs as they are derived, again and again; generation: of the batch that they come with."""
+    """Collects derived runs and writes them in `flush`. A run may be added again with every batch.
+
+    generation: number of the current batch.
+    """
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers):
-        """Use the index's connection."""
         self._sql = connection
         self._names = names
         self.generation = 0
@@ -115,9 +116,9 @@ class VersionTable:
         self._shapes: Weighed[Hashable, _DatasetsShape] = Weighed()
 
     def take(self, derived: Derived, job: int, before: tuple[int, bytes]) -> bytes:
-        """Take a run and what follows from it; returns what it says now, for the table of runs.
+        """Add a derived run. Return its packed `RunDatasets` for table `runs`.
 
-        before: the number of its job's key and what it said when it was last taken; empty if it is new.
+        before: the number of its job's key and its `RunDatasets` when it was last added; empty if it is new.
         """
         run, shape = derived.run, self._shape(derived, job)
         since_us, until_us, first = run.started_us, run.time_us, (run.time_us, run.key)
@@ -133,7 +134,7 @@ class VersionTable:
         return shape.said
 
     def _settle(self, shape: _DatasetsShape) -> None:
-        """Take what was told of a shape in this batch, however often."""
+        """Add a shape, once for all its runs in this batch."""
         span, shape.span = shape.span or (0, 0), None
         for entity in shape.entities:
             widen(self._entities, entity, span)
@@ -146,14 +147,14 @@ class VersionTable:
             self._versions[key] = known.merged(told) if known else told
 
     def _shape(self, derived: Derived, job: int) -> _DatasetsShape:
-        """Return what the datasets of a run come to: of a job that runs again and again, what is known already."""
+        """Return the shape of a run's datasets. The runs of a recurring job share a cached one."""
         run, said, used, alike, _ = derived
         key = (alike, *[each.version for each in run.outputs.values()])
         found = self._shapes.get(key)
         if found is None:
             counted = (each.lineage for each in said.values() if not each.lineage.attempt)
             told = {id(part): part for each in counted for part in (each.tables, each.also_read)}
-            fed = set[Name]().union(*told.values())  # a run's outputs share what feeds them
+            fed = set[Name]().union(*told.values())  # the outputs of a run share these tuples, so each is read once
             shape = self._new_shape(run, job, {*used, *run.inputs, *run.outputs}, fed)
             found = self._shapes.keep(key, shape, len(shape.entities))
         return found
@@ -178,7 +179,7 @@ class VersionTable:
         return _DatasetsShape(entities, versions, _encode(RunDatasets(inputs, tuple(outputs), of_job)), of)
 
     def flush(self) -> None:
-        """Write what was taken, once the table of runs has it."""
+        """Write everything that was added. Call it after the runs have been written."""
         for shape in self._batch:
             self._settle(shape)
         self._batch.clear()
@@ -200,9 +201,9 @@ class VersionTable:
             each.clear()
 
     def drop_unused_jobs(self, jobs: Collection[int]) -> list[Name]:
-        """Delete those of some jobs that no run, no declaration and no parent facet has; return their shown names.
+        """Delete jobs that no run, declaration or `parent` facet names any more. Return their display names.
 
-        Without this the lists would depend on whether events of one run came in one batch or in several.
+        Without this, lists would depend on whether the events of a run came in one batch or in several.
         """
         query = (
             "SELECT shown FROM jobs WHERE key = ?1 AND NOT named AND NOT EXISTS (SELECT 1 FROM runs WHERE job_key = ?1)"

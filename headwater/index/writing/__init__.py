@@ -1,1 +1,1 @@
-"""Bronze to index: one writer, a batch in a transaction."""
+"""The writer of the index: it processes each batch of bronze in one transaction."""

@@ -1,8 +1,8 @@
-"""What people change through the API, as events: they go the way of every event, so they last and are replayed.
+"""Changes made through the API as OpenLineage events. They are stored and replayed like all other events.
 
-A change is a run of a job of ours, `headwater/api.CHANGE`, with a run facet `headwater_change` that says what of which
-job it changes. What OpenLineage has words for is said in them alone: tags of datasets in a `tags` facet, the deletion
-of a dataset as a DROP. Each tag has a producer of its own, because the newest tags facet of a producer replaces its
+A change is a run of an internal job, `headwater/api.CHANGE`. Its run facet `headwater_change` describes the change. If
+OpenLineage has its own terms for a change, the event uses only these: a `tags` facet for tags of datasets, a DROP for
+the deletion of a dataset. Each tag has its own producer, because the newest `tags` facet of a producer replaces its
 older ones (rule 8).
 """
 
@@ -24,21 +24,21 @@ from headwater.lineage.runs.write_properties import CHANGE_FACET, CHANGE_NAMESPA
 
 FACET = CHANGE_FACET
 NAMESPACE = CHANGE_NAMESPACE
-"""Of the jobs that changes are runs of; lists leave it out."""
+"""The namespace of the internal jobs. Lists leave it out."""
 
 _PRODUCER = "urn:headwater:api"
 _SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
 _AT_ONCE = 1_000
-"""Datasets that one event drops."""
+"""How many datasets one event drops at most."""
 
 Json = dict[str, Any]
 
 
 class AnnouncedChange(NamedTuple):
-    """A change of a job, dataset or tag; the newest of one (about, mark, detail) holds.
+    """A change of a job, dataset, tag, namespace or source. The newest of one (about, mark, detail) applies.
 
-    mark: `deleted` with the kind of what was deleted as detail, `tag` of a job with the tag as detail, `described`
-    of a tag, `namespace` or `source` of one that was declared; order: text that sorts like it.
+    mark: `deleted`, with the kind of the deleted thing as detail; `tag` of a job, with the tag as detail; `described`
+    of a tag; `namespace` or `source` of a declared one. order: a text that sorts like the event.
     """
 
     about: Name
@@ -50,7 +50,7 @@ class AnnouncedChange(NamedTuple):
 
 
 def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> AnnouncedChange | None:
-    """Return the change that a run's facets say, None where they say none."""
+    """Return the change in a run's facets, or None if they contain none."""
     if FACET not in facets or fact.content.job.namespace != NAMESPACE:
         return None
     said = decode(bytes(facets[FACET]))
@@ -65,12 +65,12 @@ def read_change(facets: Mapping[str, Raw], fact: RunFacts) -> AnnouncedChange | 
 
 
 def job_tagged(job: Name, tag: str, *, holds: bool) -> Json:
-    """Return the event that puts a tag on a job, or takes it off."""
+    """Return the event that adds a tag to a job, or removes it if `holds` is false."""
     return _change("tag_job", "tag", job, "JOB", detail=tag, value="true" if holds else "false")
 
 
 def tag_described(tag: str, description: str) -> Json:
-    """Return the event that makes a tag known."""
+    """Return the event that creates a tag with a description."""
     return _change("create_tag", "described", Name("", tag), "TAG", value=description)
 
 
@@ -80,12 +80,12 @@ def job_deleted(job: Name) -> Json:
 
 
 def dataset_deleted(dataset: Name) -> Json:
-    """Return the event that drops a dataset: its edges are hidden until it is written again (rule 10)."""
+    """Return the event that drops a dataset. Its edges are hidden until it is written again (rule 10)."""
     return _dropping(_change("delete_dataset", "deleted", dataset, "DATASET", value="true"), [dataset])
 
 
 def namespace_deleted(namespace: str, datasets: Sequence[Name]) -> list[Json]:
-    """Return the events that drop datasets of a namespace, and then hide it and its jobs until it is heard of again."""
+    """Return the events that drop datasets of a namespace and then hide it with its jobs until its next event."""
     change = partial(_change, "delete_namespace", "deleted", Name(namespace, ""), "NAMESPACE", value="true")
     drops = [_dropping(change(), datasets[at : at + _AT_ONCE]) for at in range(0, len(datasets), _AT_ONCE)]
     return [*drops, change()]
@@ -97,29 +97,29 @@ def _dropping(event: Json, datasets: Sequence[Name]) -> Json:
 
 
 def namespace_described(namespace: str, said: Json) -> Json:
-    """Return the event that makes a namespace known, with its owner and description."""
+    """Return the event that creates a namespace. `said`: its owner and description."""
     return _change("put_namespace", "namespace", Name(namespace, ""), "NAMESPACE", value=_text(said))
 
 
 def source_described(source: str, said: Json) -> Json:
-    """Return the event that makes a data source known: type, connectionUrl, description."""
+    """Return the event that creates a data source. `said`: its type, connectionUrl and description."""
     return _change("put_source", "source", Name("", source), "SOURCE", value=_text(said))
 
 
 def dataset_tagged(dataset: Name, column: str | None, tag: str, *, holds: bool) -> Json:
-    """Return the event that puts a tag on a dataset or one of its columns, or takes it off."""
+    """Return the event that adds a tag to a dataset or column, or removes it if `holds` is false."""
     told = {"key": tag, "value": "true", "source": "HEADWATER"} | ({"field": column} if column is not None else {})
     return tags_said(dataset, f"{_PRODUCER}:tag:{'' if column is None else column}:{tag}", [told] if holds else [])
 
 
 def tags_said(dataset: Name, producer: str, tags: Sequence[Json]) -> Json:
-    """Return the event that says what a producer's tags on a dataset are from now on (rule 8)."""
+    """Return the event that replaces a producer's tags of a dataset (rule 8)."""
     event = sent_event("DatasetEvent", dataset={**dataset.shown, "facets": {"tags": facet(tags=tags)}})
     return {**event, "producer": producer}
 
 
 def sent_event(kind: str, **members: Any) -> Json:
-    """Return an event of ours; kind: which of OpenLineage's three."""
+    """Return an event from Headwater. kind: the OpenLineage type, such as `RunEvent`."""
     return {"eventTime": now_text(), "producer": _PRODUCER, "schemaURL": _SPEC + kind, **members}
 
 
@@ -134,10 +134,10 @@ def _text(said: Json) -> str:
 
 
 def facet(**members: Any) -> Json:
-    """Return a facet that we say."""
+    """Return a facet with Headwater as its producer."""
     return {"_producer": _PRODUCER, "_schemaURL": _SPEC + "BaseFacet", **members}
 
 
 def now_text() -> str:
-    """Return the time now as events say it."""
+    """Return the current time in the format of events."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

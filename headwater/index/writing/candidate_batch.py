@@ -1,4 +1,4 @@
-"""What a batch of runs says, held against what they said before, and written at once."""
+"""The candidates of a batch of runs, compared with their stored candidates and written at once."""
 
 import sqlite3
 from collections import defaultdict
@@ -13,19 +13,22 @@ COLUMNS = "time_us, tie, execution, started_us, last_us, weight, landed, rewrite
 _SAYS_OTHER = " UNION ALL ".join(
     f"SELECT 1 FROM votes WHERE execution = ?1 AND grp = ?2 AND edge_set {than} ?3" for than in "<>"
 ) + " LIMIT 1"  # fmt: skip
-"""Whether an execution says something else of a job output, by an index: it may have said the same a million times."""
+"""Selects whether an execution reports another edge set for a job output.
+
+It uses an SQL index, because the execution may have a million rows with the same edge set.
+"""
 
 _REWRITES = 1 + COLUMNS.split(", ").index("rewrites")
 
 Cells = tuple[Any, ...]
-"""The columns of a candidate but its run: `grp`, then `COLUMNS`."""
+"""The columns of a candidate except its run: `grp`, then `COLUMNS`."""
 
 
 class CandidateBatch:
-    """The candidates of some runs; nothing is written before `write`."""
+    """The candidates of some runs. Changes are written in `write`."""
 
     def __init__(self, connection: sqlite3.Connection, runs: Sequence[int], executions: Sequence[int]):
-        """Read what these runs have said so far; executions: those of which earlier batches knew."""
+        """Read the stored candidates of these runs. executions: those that earlier batches have stored."""
         self._sql = connection
         self._before: dict[int, dict[int, Cells]] = defaultdict(dict)
         self._lineage: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -39,7 +42,7 @@ class CandidateBatch:
         self._others: dict[tuple[int, int, int], bool] = {}
 
     def replace(self, run: int, after: Mapping[int, Cells]) -> list[int]:
-        """Replace what a run says, once in a batch; returns the job outputs where that is something else."""
+        """Replace the candidates of a run. Return the job outputs that changed. Call it once per run and batch."""
         before = self._before.get(run, {})
         changed = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
         for number in changed:
@@ -51,16 +54,19 @@ class CandidateBatch:
         return changed
 
     def rewrites(self, run: int, number: int, after: Cells | None) -> bool:
-        """Tell whether what a run said or says in a job output is a whole rewrite."""
+        """Return whether the stored or the new candidate of a run in a job output is a whole rewrite."""
         before = self._before.get(run, {}).get(number)
         return any(bool(cells[_REWRITES]) for cells in (before, after) if cells)
 
     def is_new(self, run: int, number: int) -> bool:
-        """Tell whether a run had said nothing in a job output."""
+        """Return whether a run had no stored candidate in a job output."""
         return number not in self._before.get(run, ())
 
     def says_only(self, execution: int, number: int, edge_set: int) -> bool:
-        """Tell whether an execution says nothing else in a job output, and has not said so before in this batch."""
+        """Return whether an execution reports only this edge set for a job output.
+
+        This covers the reports of earlier batches and of this one.
+        """
         if not self._lineage[execution, number] <= {edge_set}:
             return False
         key = execution, number, edge_set
@@ -69,7 +75,7 @@ class CandidateBatch:
         return not self._others.get(key, False)
 
     def write(self, edge_sets: EdgeSetTable) -> None:
-        """Write the candidates, then the runs of each edge set."""
+        """Write the candidates, then update the run counts of the edge sets."""
         lost = {self._before[run][number][-1] for run, number in self._gone}
         times: dict[int, list[int]] = defaultdict(list)
         for candidate in self._new:

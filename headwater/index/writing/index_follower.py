@@ -1,4 +1,4 @@
-"""Keeps the index up with bronze; builds it again when rules for names or their code change, or its file is damaged."""
+"""Keep the index up to date with bronze, and rebuild it when name rules or their code change or its file is damaged."""
 
 import logging
 import time
@@ -34,37 +34,36 @@ log = logging.getLogger(__name__)
 _TOLD = 100
 NOT_TOLD: Mapping[Source, int] = {}
 AT_ONCE = BATCH_RECORDS
-"""Sequence numbers taken at once: what a job's runs share is written once a batch."""
+"""How many sequence numbers a batch covers. Values that the runs of a job share are written once per batch."""
 
 
 class Beginning(Protocol):
-    """What an index may begin with."""
+    """A source of initial index files, such as snapshots."""
 
     def begin(self, path: Path, rules_hash: str) -> bool:
-        """Put a file of these rules in the place of one that has nothing; tells whether there was one."""
+        """Replace an empty index file with one for these rules. Return whether there was one."""
 
     def begin_with_nothing(self, path: Path) -> object:
-        """Note that an index begins with nothing: what it could begin with is damaged, too."""
+        """Record that an index starts empty, because a file to start from would be damaged, too."""
 
 
 _Failed = tuple[str, str]
-"""Why events cannot be taken: reason, message."""
+"""Why events cannot be processed: reason, message."""
 
 _KILLS: _Failed = ("kills_index", "The process that keeps the index ended each time it came to it.")
 _MESSAGE = 2_000
-"""Characters of an error's text that are kept."""
+"""How many characters of an error message are stored."""
 
 
 class IndexFollower:
-    """One consumer of bronze; `step` until it has nothing to do."""
+    """A consumer of bronze. Call `step` until it returns 0."""
 
     def __init__(
         self, home: IndexHome, bronze: Bronze, event_cpu_s: float = EVENT_CPU_S, beginning: Beginning | None = None
     ):
-        """Open nothing yet.
+        """event_cpu_s: CPU seconds that one event may take; beyond them, the event is set aside as `too_slow`.
 
-        event_cpu_s: CPU time that one event may take, else it is set aside as `too_slow`; beginning: what an index may
-        begin with instead of nothing.
+        beginning: a source of initial index files; None to start empty.
         """
         self._beginning = beginning
         self._was_damaged = False
@@ -80,13 +79,13 @@ class IndexFollower:
         self._rejections = -1
 
     def step(self, rules: NameRules, told: Mapping[Source, int] = NOT_TOLD) -> int:
-        """Take one batch from each partition that is ahead; returns the events taken, 0 when caught up.
+        """Process one batch from each partition with new events. Return the number of events, 0 when caught up.
 
-        told: how far partitions are known to be, which saves asking; wrong or missing, it only costs that.
-        The index of other rules, or of older code, stays in use until that of these rules has caught up for the first
-        time. A damaged file is deleted and the next step begins again.
-        Raises Retry, where lake or disk do not answer; then, as after any other error, the next step begins with an
-        index read anew.
+        `told`: known heads of partitions, which saves reading them. Wrong or missing values do not change the result.
+
+        An index of other rules or older code answers questions until the one for these rules has caught up for the
+        first time. A damaged file is deleted, and the next step starts a new one. Raises Retry if the lake or the disk
+        does not respond. After any error, the next step opens the index again.
         """
         if not self._bronze.exists():
             return 0
@@ -105,12 +104,12 @@ class IndexFollower:
                 ) from error
 
     def begin_anew(self, rules: NameRules) -> None:
-        """Do away with the index of these rules: the next step builds it from what bronze has now."""
+        """Delete the index of these rules. The next step rebuilds it from the events in bronze."""
         self.close()
         self._home.discard(self._home.path_for(rules))
 
     def close(self) -> None:
-        """Close the index's file."""
+        """Close the index file."""
         if self._indexer is not None:
             self._indexer.close()
         self._indexer, self._version = None, -1
@@ -133,13 +132,13 @@ class IndexFollower:
         return self._indexer
 
     def _note_removed(self, indexer: Indexer) -> None:
-        """Note which events retention has removed from bronze before an index could take them."""
+        """Record the events that retention removed from bronze before this index could process them."""
         before_us = self._bronze.removed_before_us()
         if before_us is not None and (self._reads_all or is_cut_off(self._bronze, indexer.progress())):
             indexer.note_removed(before_us)
 
     def _begin(self, path: Path, rules: NameRules) -> None:
-        """Let an index begin where another has come to; not in a process that found one damaged."""
+        """Start a new index from an initial file. A process that has found a damaged index starts empty instead."""
         if self._beginning is None:
             return
         if self._was_damaged:
@@ -151,7 +150,10 @@ class IndexFollower:
         self._indexer = Indexer(path, rules, self._bound)
 
     def _take_told(self, indexer: Indexer, told: Mapping[Source, int]) -> int:
-        """Take what was just committed, if that is all there is; the place moves on by what was seen alone."""
+        """Process events that were just committed, if no others are missing in between.
+
+        The position advances only to the last event that was read.
+        """
         if not told:
             return 0
         taken, progress = 0, indexer.progress()
@@ -177,9 +179,11 @@ class IndexFollower:
         return taken
 
     def _take(self, source: Source, after: int, head: int, *, seen: bool = False) -> int:
-        """Take the next events of a partition: fewer, where as many failed before; one that fails alone is set aside.
+        """Process the next events of a partition. Return the number of events.
 
-        seen: go no further than to the last event that is there. Returns how many events there were.
+        After a batch that failed or killed the process, fewer events are tried. An event that fails alone is set aside.
+
+        seen: advance only to the last event that was read.
         """
         attempts = self._attempts.setdefault(source, Attempts(self._home.attempts_of(source.partition)))
         limit = attempts.begin(after)
@@ -196,7 +200,7 @@ class IndexFollower:
         return taken
 
     def _try(self, source: Source, after: int, until: int, *, seen: bool) -> tuple[int, _Failed | None]:
-        """Take events; returns how many, and why they cannot be taken, if that is theirs."""
+        """Process events. Return their number, and the reason if the events themselves cannot be processed."""
         events: list[BronzeEvent] = []
         try:
             events = stored_events(self._bronze, source, after, until)
@@ -228,7 +232,10 @@ class IndexFollower:
         return self._rules
 
     def _tell_rejected(self, indexer: Indexer) -> None:
-        """Put what was rejected since this process began into the feed: every batch of bronze ends with `events`."""
+        """Add to the feed the events that were rejected since this process started.
+
+        The parser commits table `events` last in each batch, so the rejections of a new batch are already in bronze.
+        """
         table = self._bronze.tables[REJECTED.name]
         version = table.handle().version()
         if version == self._rejections:

@@ -1,4 +1,4 @@
-"""The store of `lineage.runs.derivation` in the index's file: what events said and what follows outlive the process."""
+"""The `lineage.runs.derivation.Store` of an index file: events' facts and derived lineage outlive the process."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -30,7 +30,7 @@ from headwater.lineage.runs.run_facts import RunFacts, names_of_parts
 
 
 class _Before(NamedTuple):
-    """What the index says of a run until now."""
+    """The stored state of a run before this batch."""
 
     state: str | None
     time_us: int
@@ -43,10 +43,10 @@ _NEW = _Before(None, 0, 0, b"", None)
 
 
 class SqliteStore:
-    """See `derivation.Store`."""
+    """The `derivation.Store` of an index file."""
 
     def __init__(self, connection: sqlite3.Connection, names: NameNumbers, runs: RunNumbers, labels: Mapping[str, str]):
-        """Use the index's connection; the caller holds its transaction. labels: as for `SearchTable`."""
+        """Use the index's connection. The caller manages its transaction. labels: as for `SearchTable`."""
         self._sql = connection
         self._names = names
         self.places: Places = {}
@@ -72,7 +72,10 @@ class SqliteStore:
         self.rewrites = RewriteTable(connection, names, self.candidates)
 
     def add(self, facts: Sequence[RunFacts]) -> Sequence[RunFacts]:
-        """Keep facts, whose places in bronze `places` has, what they told `told`; returns those that are new."""
+        """Store the facts of events. Return those that are new.
+
+        `places` and `told` must contain the places and the facet names of the events.
+        """
         self._seen.begin()
         fresh = self._facts.add(facts, self.places, self.told)
         self._happened.add(fresh, self.places)
@@ -81,18 +84,18 @@ class SqliteStore:
         return fresh
 
     def dated_anew(self) -> Iterable[str]:
-        """Return the runs of earlier batches whose period may be another one since the last `add`."""
+        """Return the runs of earlier batches whose period may have changed with the last `add`."""
         return self._nominal.dated_anew()
 
     def nominal(self, run_key: str) -> int | None:
-        """Return the nominal time of a run, else of the nearest run above it that has one, else of its root."""
+        """Return the nominal time of a run (us), else that of the nearest run above it, else that of its root."""
         return self._nominal.of(run_key)
 
     def _facts_of(self, run_key: str) -> Sequence[RunFacts]:
         return self._facts.enough([run_key]).get(run_key, ())
 
     def _note_parts(self, facts: Sequence[RunFacts]) -> None:
-        """Remember the names of which events mention parts."""
+        """Store the names for which events mention parts of a dataset."""
         mentioned = names_of_parts(facts)
         self._new_parts = {name for name in mentioned if self._names.number(name) not in self._parted}
         fresh = {self._names.number(name) for name in self._new_parts}
@@ -100,11 +103,11 @@ class SqliteStore:
         self._parted |= fresh
 
     def new_parts(self) -> Set[Name]:
-        """Return the names of which the facts of the last `add` were the first to mention parts."""
+        """Return the names for which the last `add` was the first to mention parts."""
         return self._new_parts
 
     def is_parted(self, name: Name) -> bool:
-        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        """Return whether an event mentions a part of the dataset with this name, as sent."""
         return self._names.known(name) in self._parted
 
     def facts(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
@@ -112,15 +115,15 @@ class SqliteStore:
         return self._facts.facts(run_keys)
 
     def enough(self, run_keys: Iterable[str]) -> Mapping[str, Sequence[RunFacts]]:
-        """Return the same, of runs of many events those that suffice."""
+        """Return the facts that suffice for each run, which are all of them unless it has many events."""
         return self._facts.enough(run_keys)
 
     def new_runs(self) -> Set[str]:
-        """Return the runs of which all that is known came with the last `add`."""
+        """Return the runs whose events all came with the last `add`."""
         return self._facts.new_runs()
 
     def put(self, derived: Sequence[Derived]) -> set[JobOutput]:
-        """Replace what runs say; returns the job outputs where that made a difference."""
+        """Replace the derived lineage of runs. Return the job outputs for which other edge sets may count now."""
         new = self.new_runs()
         older = [one.run for one in derived if one.run.key not in new]
         self._numbers.take(key for run in older for key in (run.key, run.execution, run.parent))
@@ -148,7 +151,7 @@ class SqliteStore:
         return found
 
     def users(self, spans: Iterable[Span]) -> Iterable[str]:
-        """Return the runs, at such a time, of jobs that use one of these names, and what they declare."""
+        """Return the runs in these spans of time by jobs that use one of these names, and the jobs' declarations."""
         self._flush_runs()
         query = (
             "SELECT k.key FROM uses u JOIN runs r ON r.job_key = u.job_key JOIN run_keys k ON k.id = r.run "
@@ -157,28 +160,28 @@ class SqliteStore:
         found: set[str] = set()
         for span in spans:
             number = self._names.known(span.name)
-            if number is not None and not self._names.is_new(number):  # no earlier batch used a name that is new
+            if number is not None and not self._names.is_new(number):  # no earlier batch used a new name
                 found.update(run for (run,) in self._sql.execute(query, (number, span.until_us, span.since_us)))
         return found
 
     def lends(self, dataset: Name) -> bool:
-        """Tell whether a run took columns of this dataset from the schemas of other runs."""
+        """Return whether a run took columns of this dataset from the schemas of other runs."""
         return self._names.known(dataset) in self._lenders
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
-        """Keep mentions of schemas."""
+        """Add mentions of schemas under a name."""
         self._seen.see(name, uses)
 
     def newest_first(self, span: Span) -> Iterator[SeenSchema]:
-        """Return the schemas mentioned under a name in a span of time, newest first."""
+        """Return the mentions of schemas under a name in a span of time, newest first."""
         return self._seen.newest_first(span)
 
     def keep_whole(self, names: Iterable[Name]) -> None:
-        """Keep every mention under these names from now on, and those of the past."""
+        """Store every mention under these names from now on, and restore the earlier ones."""
         self._seen.keep_whole(names)
 
     def flush(self) -> None:
-        """Write what `see` and `put` have gathered."""
+        """Write everything that `see` and `put` have collected."""
         self._seen.flush()
         self._flush_runs()
 
@@ -205,7 +208,7 @@ class SqliteStore:
         run = derived.run
         job, job_key = self._names.number(run.job), self._names.number(run.job_key)
         number = self._numbers
-        state = ENDED if run.state == "RUNNING" and before.state == ENDED else run.state  # until `_open` knows better
+        state = ENDED if run.state == "RUNNING" and before.state == ENDED else run.state  # `_open` corrects it later
         self._runs.append((
             number[run.key], run.kind, job, job_key, number[run.execution], run.parent and number[run.parent],
             state, run.processing, run.started_us, run.ended_us, run.last_us, run.time_us,
@@ -224,13 +227,13 @@ class SqliteStore:
             self._in_use[derived.alike, run.job] = derived, run.time_us
 
     def _lend(self, datasets: Set[Name]) -> None:
-        """Remember whose schemas runs have asked for."""
+        """Store the datasets whose schemas runs have used."""
         fresh = {self._names.number(dataset) for dataset in datasets} - self._lenders
         self._sql.executemany("INSERT INTO lenders VALUES (?)", [(number,) for number in fresh])
         self._lenders |= fresh
 
     def _use(self, derived: Derived, time_us: int) -> None:
-        """Note what a run uses, once for all runs of a batch that say the same."""
+        """Store what a run uses, once for all runs of a batch with the same shape."""
         run, partners = derived.run, 0
         job_key = self._names.number(run.job_key)
         for name in derived.used:

@@ -1,4 +1,4 @@
-"""Bronze to index, a batch in a transaction: the position moves with what was derived from it, or not at all."""
+"""Index the events of bronze. Each batch commits its derived data and its position in one transaction."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,10 +47,10 @@ from headwater.resources import close_on_error
 
 
 class Indexer:
-    """The index's only writer."""
+    """The only writer of an index file."""
 
     def __init__(self, path: Path, rules: NameRules, bound: WorkBound | None = None):
-        """Open or create the file; it belongs to these rules for names alone. bound: what a batch may cost."""
+        """Open or create the file for these name rules. bound: the CPU limit of a batch."""
         self._bound = bound or WorkBound()
         with close_on_error(open_for_writing(path)) as self._sql:
             self._sums = PageSums(path, self._sql)
@@ -75,13 +75,13 @@ class Indexer:
         self._spelt: set[int] = set()
 
     def progress(self) -> Progress:
-        """Return how far the index is."""
+        """Return the position of the index in bronze."""
         return read_progress(self._sql)
 
     def add(self, source: Source, sequence: int, events: Sequence[BronzeEvent], bodies: Bodies) -> None:
-        """Take the events of a partition up to a sequence number; the same ones again change nothing.
+        """Process the events of a partition up to a sequence number. Repeated events change nothing.
 
-        bodies: are asked for only where an event says what no other has said before it.
+        bodies: called only for events that cannot be processed without their bodies, such as the first of a new shape.
         """
         self._bound.begin(len(events))
         self._sql.set_progress_handler(self._bound.is_spent, self._bound.every)
@@ -100,7 +100,7 @@ class Indexer:
             self._move(source, sequence)
         except BaseException as error:
             self._sql.set_progress_handler(None, 0)
-            if self._sql.in_transaction:  # SQLite ends it itself where the disk is full
+            if self._sql.in_transaction:  # if the disk is full, SQLite has already ended it
                 self._sql.execute("ROLLBACK")
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise self._too_slow() from error
@@ -111,12 +111,15 @@ class Indexer:
         return InvalidEvent(TOO_SLOW, what, "Send less in one event.")
 
     def _keep_to_bound(self) -> None:
-        """Look at the clock where SQLite does not: it counts the steps of each statement, and many are short."""
+        """Check the CPU limit between statements.
+
+        SQLite's progress handler counts the steps of each statement separately, and many statements are short.
+        """
         if self._bound.is_spent():
             raise self._too_slow()
 
     def set_aside(self, source: Source, sequence: int, found: Sequence[SetAside]) -> None:
-        """Note what cannot be taken, and go on behind it."""
+        """Store events that cannot be processed, and advance the position past them."""
         self._sql.execute("BEGIN IMMEDIATE")
         put_aside(self._sql, source, found)
         self._move(source, sequence)
@@ -128,7 +131,7 @@ class Indexer:
         self._sums.checkpoint(least_frames=MANY_FRAMES)
 
     def note_removed(self, before_us: int) -> None:
-        """Note that events received before a moment (us) were removed before the index could take them."""
+        """Record that events received before a time (us) were removed before the index could process them."""
         known = self._sql.execute("SELECT max(before_us) FROM removed_events").fetchone()[0]
         if known is None or known < before_us:
             self._sql.execute("BEGIN IMMEDIATE")
@@ -136,7 +139,7 @@ class Indexer:
             self._sql.execute("COMMIT")
 
     def tell_rejected(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Let who follows the feed know of rejections."""
+        """Add rejections to the feed."""
         self._generation += 1
         self._sql.execute("BEGIN IMMEDIATE")
         self._store.feed.rejected(rows)
@@ -144,18 +147,18 @@ class Indexer:
         self._sql.execute("COMMIT")
 
     def shape_lookups(self) -> tuple[int, int]:
-        """Return how many runs were looked up by what their events say, and how many were known."""
+        """Return how many runs were looked up in the cache of shapes, and how many were found."""
         return self._derivation.shapes.lookups, self._derivation.shapes.hits
 
     def close(self) -> None:
-        """Close the file."""
+        """Write the page checksums and close the file."""
         try:
             self._sums.checkpoint()
         finally:
             self._sql.close()
 
     def _read(self, events: Sequence[BronzeEvent], bodies: Bodies) -> list[RunFacts]:
-        """Read a batch; of events of a shape that is new the first one is read from its body."""
+        """Return the facts of a batch. For a new shape, the body of its first event is read."""
         if self._facets.is_full():
             self._facets.forget()
             self._reader.forget()
@@ -203,7 +206,7 @@ class Indexer:
         self._store.search.flush()
 
     def _settle_all(self, by_output: Sequence[Sequence[int]]) -> None:
-        """Settle the job outputs of each of some outputs, of which no other one's are among them."""
+        """Count the edge sets of groups of job outputs. No two groups contain job outputs of the same dataset."""
         numbers = [number for job_outputs in by_output for number in job_outputs]
         alone, counted = self._store.candidates.alone_in(numbers), self._store.edge_sets.counted(numbers)
         for job_outputs in by_output:
@@ -213,9 +216,10 @@ class Indexer:
     def _settle(
         self, job_outputs: Sequence[int], only: Mapping[int, Candidate[int]], before: Mapping[int, CountedEdgeSet]
     ) -> None:
-        """Mark which edge sets of some job outputs about one output count now.
+        """Determine which edge sets of one output's job outputs count now, and store the changes.
 
-        only: the candidates of job outputs that have but one; before: which edge sets counted until now, and how.
+        only: the candidates of job outputs that have exactly one. before: the edge sets that have counted until now,
+        and how.
         """
         candidates, edge_sets = self._store.candidates, self._store.edge_sets
         asked = [candidates.job_output(number) for number in job_outputs]
@@ -245,7 +249,7 @@ class Indexer:
     def _set_datasets(self, changed: Iterable[JobOutput], told: Iterable[ContentTraits]) -> None:
         spellings = self._fresh_spellings(told)
         looked_at = self._derivation.looked_at
-        concerned = self._derivation.naming.names_of_any(looked_at)  # a name shows what it meant before
+        concerned = self._derivation.naming.names_of_any(looked_at)  # a name also shows its earlier generations
         shown = concerned | {each.output.plain for each in changed if each.output and each.layer != ATTEMPTED}
         self._datasets.look(self._names.number(name) for names in (looked_at, shown, spellings) for name in names)
         for dataset in looked_at:
@@ -259,7 +263,7 @@ class Indexer:
         self._datasets.flush(self._generation)
 
     def _fresh_spellings(self, told: Iterable[ContentTraits]) -> dict[Name, set[str]]:
-        """Return how columns are spelt by events that say something else than those before them."""
+        """Return how columns are spelled in event contents that were not processed before, by dataset name."""
         found: dict[Name, set[str]] = {}
         for each in told:
             if each.spellings and each.number not in self._spelt:
@@ -274,7 +278,7 @@ class Indexer:
             self._datasets.set(number, "nests", int(self._derivation.schemas.columns(dataset).nests))
 
     def _set_shown(self, dataset: Name) -> None:
-        """Note what a dataset has as columns, by the newest generation that says so, and whether it is gone."""
+        """Store the columns of a dataset, from the newest generation that has a schema, and whether it is dropped."""
         generations, schemas = self._derivation.naming.generations, self._derivation.schemas
         every = generations.meanings(dataset)
         schema = next((found for each in every if (found := schemas.newest(each))), None)
@@ -285,7 +289,7 @@ class Indexer:
 
 
 def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]]:
-    """Put job outputs about one output, in whatever generation, together; of what is written nowhere each job alone."""
+    """Group job outputs by dataset, in any generation. A job output without a dataset forms its own group."""
     found: dict[object, list[JobOutput]] = {}
     for job_output in job_outputs:
         found.setdefault(job_output.output.plain if job_output.output else job_output, []).append(job_output)
@@ -293,14 +297,14 @@ def _by_output(job_outputs: Iterable[JobOutput]) -> Iterable[Sequence[JobOutput]
 
 
 def _untold(events: Sequence[BronzeEvent], shapes: Mapping[str, ReadShape]) -> set[int]:
-    """Return the sequences of events whose bodies must be read; of those of a new shape the first."""
+    """Return the sequences of events whose bodies must be read, including the first event of each new shape."""
     found = {event.sequence for event in events if event.sent is None or _is_cut(event.sent, shapes)}
     first = {event.sent.shape: event.sequence for event in reversed(events) if event.sent}
     return found | {sequence for shape, sequence in first.items() if shape not in shapes}
 
 
 def _is_cut(sent: Sent, shapes: Mapping[str, ReadShape]) -> bool:
-    """Tell whether the body alone has the facets of a run."""
+    """Return whether only the body contains the run facets."""
     if sent.run_facets is not None or sent.kind != "RUN":
         return False
     return sent.shape not in shapes or shapes[sent.shape].has_run_facets
@@ -312,7 +316,7 @@ def _counted(counting: EdgeSet[int]) -> CountedEdgeSet:
 
 
 def _alone(edge_sets_of_it: Sequence[EdgeSet[int]], edge_sets: EdgeSetTable) -> int | None:
-    """Return what alone counts of a job output, if it has column lineage and nothing in it is to be explained."""
+    """Return the only edge set that counts. None if it has no column lineage or other runs may explain it."""
     counting = [each for each in edge_sets_of_it if each.live or each.latest or each.reading]
     if len(counting) != 1 or not (counting[0].live and counting[0].latest and counting[0].reading):
         return None

@@ -1,27 +1,27 @@
-"""How much CPU a batch of events may take the index: SQLite asks now and then, and all of the work asks SQLite."""
+"""The CPU limit of a batch of events. SQLite's progress handler checks it, because all the work uses SQLite."""
 
 import time
 
 EVENT_CPU_S = 30.0
-"""CPU time of one event, after which it is set aside; the goal for the largest, 30,000 outputs, is 5 s."""
+"""CPU seconds after which an event is set aside. The target for the largest event, 30,000 outputs, is 5 s."""
 
 _MORE_S = 0.05
-"""CPU time of each event of a batch beside that."""
+"""Additional CPU seconds for each event of a batch."""
 
 
 class WorkBound:
-    """Seconds of CPU of this thread for one batch after the other."""
+    """A limit of CPU seconds of this thread for each batch."""
 
     def __init__(self, event_cpu_s: float = EVENT_CPU_S, *, every: int = 10_000):
-        """every: steps of SQLite's machine, for each of its statements, between two looks at the clock."""
+        """Set the limit. every: steps of SQLite's virtual machine in a statement between two checks of the clock."""
         self.event_cpu_s = event_cpu_s
         self.every = every
         self._until_s = 0.0
 
     def begin(self, events: int) -> None:
-        """Begin with a batch of so many events."""
+        """Start the limit for a batch of this many events."""
         self._until_s = time.thread_time() + self.event_cpu_s + _MORE_S * events
 
     def is_spent(self) -> bool:
-        """Tell whether the batch has had its share."""
+        """Return whether the batch has used up its CPU time."""
         return time.thread_time() > self._until_s

@@ -1,4 +1,4 @@
-"""Rule 4: the columns of an output that its run may have written without saying what feeds them."""
+"""Rule 4.9: find the columns of an output that its run may have written without reporting their sources."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
@@ -8,13 +8,15 @@ from headwater.lineage.edges.facet_contents import SentEdge
 from headwater.lineage.edges.schema_columns import Path, parents
 
 ALL_COLUMNS = "*"
-"""Stands for the columns of an output of which no column is known."""
+"""Placeholder for all columns of an output if none of them is known."""
 
 
 class LineColumns(NamedTuple):
     """The keys of the columns that the lineage of an output names.
 
-    accounted: it says what feeds them; of these nothing feeds the `empty` ones. unclear: it does not say what does.
+    accounted: columns with known sources, including the `empty` ones.
+    empty: columns that are made of no column.
+    unclear: columns that the lineage names without their sources.
     """
 
     accounted: Collection[str]
@@ -23,7 +25,10 @@ class LineColumns(NamedTuple):
 
 
 class ColumnList(NamedTuple):
-    """The keys of the columns that events list for a dataset, and which of them are nested in no other column."""
+    """The keys of the columns that events list for a dataset.
+
+    top_level: those that are not nested in another column.
+    """
 
     keys: frozenset[str]
     top_level: frozenset[str]
@@ -33,14 +38,14 @@ class ColumnList(NamedTuple):
         return ColumnList(self.keys | other.keys, self.top_level | other.top_level)
 
     def lacks(self, keys: Collection[str]) -> bool:
-        """Tell whether one of these columns is not listed, nor a column around or within it."""
+        """Tell whether the list lacks one of these columns, and also every struct around it and column nested in it."""
         return any(True for _ in self._unrelated(keys, self.keys))
 
     def unaccounted(self, columns: LineColumns) -> tuple[str, ...]:
-        """Return the listed and the named columns that are not accounted for, sorted.
+        """Return the columns of the list and of the lineage that are not accounted for, sorted.
 
-        A column is accounted for with the column that it is nested in, and with a column that is nested in it, unless
-        the lineage itself names it and does not say what feeds it.
+        A struct is accounted for with a column that is nested in it, and a nested column with its struct. This does not
+        apply to a column that the lineage names without its sources.
         """
         if not self.keys:
             return (ALL_COLUMNS,)
@@ -54,7 +59,6 @@ class ColumnList(NamedTuple):
                 yield key
 
     def _around(self, keys: Iterable[str]) -> set[str]:
-        """Return the columns that these are nested in."""
         found: set[str] = set()
         for key in keys:
             if key not in self.top_level:
@@ -63,14 +67,17 @@ class ColumnList(NamedTuple):
 
 
 def _parents_inwards(key: str) -> Iterator[str]:
-    """Yield the structs that a column is nested in, the innermost first; a deep schema shares them."""
+    """Yield the structs that a column is nested in, the innermost first."""
     while (end := key.rfind(".")) >= 0:
         key = key[:end]
         yield key
 
 
 def _within(key: str, others: Set[str], known: dict[str, bool]) -> bool:
-    """Tell whether a column is nested in one of others; known: the answers for structs so far."""
+    """Tell whether a column is nested in one of `others`.
+
+    known: cache of the answers for structs; many columns of a deep schema share their structs.
+    """
     asked: list[str] = []
     answer = False
     for parent in _parents_inwards(key):
@@ -92,15 +99,17 @@ def columns_of_lines(
     empty_counts: bool,
     proves: Callable[[SentEdge, int | None], bool],
 ) -> LineColumns:
-    """Return the columns that lines lead to; keys: by name as sent. Lines without a time follow from SQL.
+    """Divide the columns that lines of lineage lead to into accounted, empty and unclear ones.
 
-    empty_counts: a column that is named without inputs is stated to have none; SQL always states that.
-    proves: tells whether a line accounts for its column; a doubtful one only names it.
+    lines: with the time of their event in microseconds, or None if they follow from SQL.
+    keys: the key of each output column, by its name as sent.
+    empty_counts: a column without inputs is made of no column. Lines from SQL always mean that.
+    proves: returns whether a line accounts for its column. A doubtful line only names it.
     """
     fed: set[str] = set()
     empty: set[str] = set()
     unstated: set[str] = set()
-    of_wholes: set[str] = set()  # of datasets without a column, and of jobs
+    of_wholes: set[str] = set()  # made of a job, or of a dataset without a column
     for line, time_us in lines:
         if line.output is not None:
             if not proves(line, time_us):
@@ -114,33 +123,36 @@ def columns_of_lines(
 
 
 def names_all(columns: Sequence[Path], fed: Iterable[str]) -> bool:
-    """Tell whether lineage gives inputs for exactly the columns that a schema lists, as they are spelt there.
+    """Tell whether lineage gives inputs for exactly the columns that a schema lists, in the same spelling.
 
-    Most facets do.
+    This is true for most facets, and cheaper than comparing keys.
     """
     return bool(columns) and {path[0] for path in columns if len(path) == 1} == set(fed)
 
 
 def fed_columns(lines: Iterable[SentEdge]) -> set[str]:
-    """Return the columns, as spelt, for which a lineage facet gives an input column."""
+    """Return the output columns, as sent, for which a lineage facet gives an input column."""
     return {line.output for line in lines if line.source and line.column is not None and line.output is not None}
 
 
 def lists_some_columns(producer: str) -> bool:
-    """Tell whether the schemas of a producer may leave columns out: dbt lists the documented ones."""
+    """Tell whether the schemas of a producer may lack columns: dbt lists only documented columns."""
     return "integration/dbt" in producer
 
 
 def names_its_columns(producer: str) -> bool:
-    """Tell whether a producer names all columns that a job writes, and means it if it gives one no input.
+    """Tell whether a producer names all columns that a job writes, so that one without inputs is made of no column.
 
-    That is the contract of the files of `headwater declare`.
+    Only the files of `headwater declare` guarantee this.
     """
     return producer.startswith("urn:headwater:declare")
 
 
 def is_related(key: str, others: Set[str]) -> bool:
-    """Tell whether a column is among others, or by its dots nested in one of them or around one."""
+    """Tell whether a column is among others, is nested in one of them, or has one of them nested in it.
+
+    Only the dots in the keys decide about nesting.
+    """
     if key in others or not others.isdisjoint(parents(key, frozenset())):
         return True
     return any(other.startswith(key + ".") for other in others)

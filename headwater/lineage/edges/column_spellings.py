@@ -1,4 +1,4 @@
-"""Rule 12.1: how lineage spells the columns that no schema lists."""
+"""Rule 12.1: choose the spelling of columns that lineage names and no schema lists."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -11,9 +11,9 @@ from headwater.lineage.runs.run_facts import NO_COLUMN_LINEAGE, EventContent
 
 
 def sent_spellings(content: EventContent, lines: Callable[[str], Sequence[SentEdge]]) -> Iterator[tuple[Name, str]]:
-    """Yield (name of the dataset, column) of the columns in an event's lineage facets that are not lower case.
+    """Yield (dataset name, column) for each column in an event's lineage facets that is not in lower case.
 
-    lines: of a lineage facet by its hash.
+    lines: returns the lines of a lineage facet by its hash.
     """
     carried = [(use.name, each) for use in (*content.inputs, *content.outputs) for each in (use.lineage, use.declared)]
     declared, forms = [(None, each) for _, each in content.declared], dict(content.forms)
@@ -27,9 +27,10 @@ def sent_spellings(content: EventContent, lines: Callable[[str], Sequence[SentEd
 
 
 def chosen_spellings(columns: Iterable[str]) -> dict[str, str]:
-    """Return one spelling of each column, by its key; which one does not depend on the order in which they came.
+    """Return one spelling of each column, by its key. The order of the input makes no difference.
 
-    Mixed case comes before upper case, which an engine may have made of any name; then the alphabet decides.
+    Mixed case comes before upper case, because engines may convert any name to upper case. Ties are broken
+    alphabetically.
     """
     chosen: dict[str, str] = {}
     for column in sorted(columns, key=_preference):
@@ -43,7 +44,7 @@ def spellings_text(columns: Iterable[str]) -> str:
 
 
 def spellings_from(text: str | None) -> list[str]:
-    """Return the spellings in a JSON list; none where there is no text."""
+    """Return the spellings in a JSON list, or an empty list if there is no text."""
     return msgspec.json.decode(text, type=list[str]) if text else []
 
 

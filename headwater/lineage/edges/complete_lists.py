@@ -1,4 +1,4 @@
-"""Rule 12.6: which lists of columns are complete. A newer complete list removes the columns that it lacks."""
+"""Rule 12.6: decide which lists of columns are complete. A newer complete list removes the columns that it lacks."""
 
 import re
 
@@ -7,14 +7,17 @@ from headwater.lineage.edges.write_kinds import ADDS, LISTS_ALL, WHOLE, Write, w
 from headwater.lineage.runs.run_facts import DatasetUse, EventContent
 
 READ, ADDED, UNLESS_PARTS, COMPLETE = range(4)
-"""What a list is worth: it is of a reader; it adds columns; it has all of them unless the dataset is known to be
-written by parts; it has all of them."""
+"""The authority of a list of columns, in ascending order.
+
+READ: a reader sent the list. ADDED: the list adds columns. UNLESS_PARTS: the list is complete unless some event shows
+that the dataset is written in parts. COMPLETE: the list is complete.
+"""
 
 
 def authority_of(content: EventContent, use: DatasetUse, *, is_output: bool) -> int:
-    """Return what the schema of a dataset in an event is worth.
+    """Return the authority (READ to COMPLETE) of the schema that an event gives for a dataset.
 
-    The event alone decides, so that neither order nor other events matter.
+    Only this event decides, so the order of events and other events make no difference.
     """
     if LISTS_ALL in content.write_signs and _is_settled(content) and not use.is_part and not _is_echo(content):
         return COMPLETE
@@ -41,7 +44,7 @@ def _of_output(content: EventContent, output: DatasetUse) -> int:
 
 
 def _is_echo(content: EventContent) -> bool:
-    """Tell whether an event names what is read as written, without column lineage, as Spark's RDD jobs do."""
+    """Tell whether an event has the same inputs and outputs and no column lineage, as Spark's RDD jobs do."""
     if content.declared or any(use.lineage or use.declared for use in content.outputs):
         return False
     return {use.name for use in content.inputs} == {use.name for use in content.outputs}
@@ -51,4 +54,4 @@ _OF_TABLE = re.compile(
     r"(?:append_data|replace_data|replace_iceberg_data|write_delta|write_iceberg_delta|merge_rows"
     r"|(?:execute_)?(?:merge_into|update)(?:_command|_table)?(?:_edge)?)(?:_exec(?:_v\d)?)?"
 )
-"""Nodes of Spark's plan for which the listener reports the columns of the table, not those of the rows written."""
+"""Nodes of Spark's plan for which the listener reports the columns of the table, not those of the written rows."""

@@ -1,4 +1,4 @@
-"""Rule 6: which of the runs that write a dataset say what feeds it now."""
+"""Rule 6: choose the runs whose lineage counts for a dataset."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class JobOutput(NamedTuple):
-    """A job and one dataset that it writes.
+    """A job and one dataset that it writes; `output` is None if it reports no output.
 
-    layer: `observed`, `declared`, or `attempted` for what runs report that did not complete.
+    layer: `observed`, `declared`, or `attempted` for reports of runs that did not complete.
     """
 
     layer: str
@@ -21,17 +21,21 @@ class JobOutput(NamedTuple):
 
     @property
     def has_job(self) -> bool:
-        """Whether a job writes the output: a DatasetEvent has none, and its producer stands in the job's place."""
+        """Whether a job writes the output. A DatasetEvent has no job; `job` then contains its producer."""
         return self.layer != "declared" or bool(self.job.namespace)
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """What one run says of a job output; of two at one instant the greater `tie` is newer.
+    """What one run reports about a job output.
 
-    started_us, last_us: of the run's first and last event.
-    weight: CARRIES column lineage, has it INFERRED, is OPAQUE about inputs, or SILENT, as an ALTER is.
-    rows_confirmed: rows are known to have been written. rewrites: its kind, see `write_kinds`; it began at started_us.
-    period_us: what it was run for (rule 6.1), never later than its time. lineage: stands for its edges.
+    time_us: the time of the run. Of runs with the same period and time, the one with the greater `tie` is newer.
+    started_us, last_us: the times of the run's first and last event.
+    weight: CARRIES (has column lineage), INFERRED (its SQL implies it), OPAQUE (has inputs only) or SILENT (has no
+    source, such as an ALTER).
+    rows_confirmed: the events show that rows were written.
+    rewrites: the kind of the write (`write_kinds`); a whole rewrite replaces the writes that ended before started_us.
+    period_us: the period of the run (rule 6.1), never later than its time.
+    lineage: identifies its edge set.
     """
 
     time_us: int
@@ -48,29 +52,30 @@ class Candidate(NamedTuple, Generic[T]):
 
     @property
     def carries(self) -> bool:
-        """Whether it has column lineage."""
+        """Whether the run has column lineage for the output, reported or inferred."""
         return self.weight >= INFERRED
 
 
 ATTEMPTED = "attempted"
-"""The layer of what runs report that did not complete."""
+"""The layer of reports of runs that did not complete."""
 
 SILENT, OPAQUE, INFERRED, CARRIES = WEIGHTS = range(4)
 
 
 class Standing(NamedTuple, Generic[T]):
-    """What a job output says: by the candidates that count, and by its newest execution whatever that carries."""
+    """The candidates of a job output that count, and those of its newest execution, whatever these carry."""
 
     live: list[Candidate[T]]
     latest: list[Candidate[T]]
 
 
 def standing(job_output: JobOutput, candidates: Sequence[Candidate[T]]) -> Standing[T]:
-    """Count candidates: those of the newest execution among the ones with column lineage, else of the newest.
+    """Return the candidates of a job output that count (rules 6.2 to 6.4, 6.10).
 
-    The newest execution counts beside that: it may be inferred, or carry nothing but the columns that select its rows.
-    A declaration replaces the one before, whatever either carries. Of attempts that report the same, the newest counts,
-    and none replaces another.
+    The newest execution with column lineage counts, else the newest execution. Executions that report column lineage
+    rank before those that only infer it. The newest execution always counts in addition, even if it carries nothing.
+    The newest declaration replaces the older ones, whatever it carries. Attempts do not replace each other; of attempts
+    that report the same, only the newest counts.
     """
     if job_output.layer == ATTEMPTED:
         newest_of = {candidate.lineage: candidate for candidate in sorted(candidates, key=newness)}
@@ -93,6 +98,6 @@ def _of_newest(pool: Iterable[Candidate[T]], candidates: Sequence[Candidate[T]])
 
 
 CANDIDATE_ORDER = ("period_us", "time_us", "tie")
-"""What orders the candidates of a job output, in tables, too; the greatest is the newest."""
+"""The fields, also in tables, that order the candidates of a job output; the greatest is the newest."""
 
 newness = attrgetter(*CANDIDATE_ORDER)

@@ -1,4 +1,4 @@
-"""The files of masking and constants over edge sets: what users declare outweighs what a producer says."""
+"""Apply `masking.yaml` and `constants.yaml` to edge sets: users' rules override what producers report."""
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from headwater.lineage.rules.user_rules import UserRules
 
 
 def remasked(rules: UserRules, job_output: JobOutput, lineage: OutputLineage) -> OutputLineage:
-    """Return an edge set with its steps masked or not, and its columns accounted for, as the rules declare."""
+    """Return an edge set in which masks and accounted columns follow the user's rules."""
     lineage = _without_constants(rules, lineage)
     if not rules.masking or lineage.output is None:
         return lineage
@@ -19,7 +19,6 @@ def remasked(rules: UserRules, job_output: JobOutput, lineage: OutputLineage) ->
 
 
 def _without_constants(rules: UserRules, lineage: OutputLineage) -> OutputLineage:
-    """Account for the columns that are declared to be constants."""
     output, unaccounted = lineage.output, lineage.unaccounted
     if output is None or not unaccounted or not rules.constants or unaccounted == (ALL_COLUMNS,):
         return lineage

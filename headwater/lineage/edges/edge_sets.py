@@ -1,4 +1,4 @@
-"""What all jobs together say about one dataset they write: which edge sets count, and what explains the opaque ones."""
+"""Find the edge sets of all jobs for one dataset that count, and the opaque inputs that other runs explain."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from headwater.lineage.runs.job_identity import is_statement_half
 T = TypeVar("T")
 
 Candidates = Mapping[JobOutput, Sequence[Candidate[T]]]
-"""The candidates about one dataset, in all its generations."""
+"""The candidates of all jobs that write one dataset, in all its generations."""
 
 Names = frozenset[Name]
 
@@ -20,9 +20,12 @@ Names = frozenset[Name]
 class EdgeSet(NamedTuple, Generic[T]):
     """One edge set of one job output, and how it counts.
 
-    live: it is current in its generation; latest: the newest there. reading: either, over all generations together.
-    None of them holds for what only earlier executions say, for which the newest run of those that say it stands.
-    explained: opaque inputs of which other runs say what is read; accounted: and, too, what the output is made of.
+    live: it belongs to a current or newest execution in its generation.
+    latest: it belongs to the newest execution there.
+    reading: it belongs to a current or newest execution over all generations together.
+    If only earlier executions report it, all three are false, and the newest of these runs represents it.
+    explained: opaque inputs that other runs cover.
+    accounted: the explained inputs for which another run also shows what the output is made of.
     """
 
     lineage: T
@@ -34,20 +37,20 @@ class EdgeSet(NamedTuple, Generic[T]):
 
 
 class Reported(NamedTuple):
-    """Which datasets runs report columns of, and for which they carry column lineage."""
+    """The datasets that runs cover as sources, and the outputs for which they carry column lineage (rule 4.4)."""
 
     covered: Names
     carried: Names
 
 
 class RelatedRuns(Protocol):
-    """What other runs say; a run is below another if a chain of parents leads up to it."""
+    """Reports of related runs. A run is below another if a chain of parents leads to that run."""
 
     def below(self, run_key: str) -> Reported:
-        """Return what the runs below a run report."""
+        """Return the reports of the runs below a run."""
 
     def beside(self, execution: str) -> Reported:
-        """Return what the runs of an execution report."""
+        """Return the reports of the runs of an execution."""
 
 
 ContentOf = Callable[[T], OutputLineage]
@@ -56,10 +59,12 @@ ContentOf = Callable[[T], OutputLineage]
 def outcome(
     candidates: Candidates[T], content_of: ContentOf[T], relations: RelatedRuns, of: Iterable[JobOutput] | None = None
 ) -> dict[JobOutput, list[EdgeSet[T]]]:
-    """Return the edge sets of all job outputs about one dataset, or `of` some, and how they count.
+    """Return the edge sets of one dataset, by job output, and how they count.
 
-    For some, `candidates` has theirs, and of what their job says of other generations, and a statement's execution of
-    its output, all that could count. Of edge sets that do not count, the newest candidate is enough.
+    of: the job outputs to return; None for all. To return some, `candidates` needs all candidates of these job outputs.
+    It also needs two kinds of candidates that could count: those of the same jobs in other generations of the dataset,
+    and those of a statement's execution for the same output. If an edge set does not count, its newest candidate is
+    enough.
     """
     explains = _Explains(content_of, relations)
     if (alone := _alone(candidates)) and (of is None or alone[0] in of):
@@ -74,7 +79,7 @@ def outcome(
 
 
 def _alone(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
-    """Return the only candidate that there is, which counts in each way; None where there are others."""
+    """Return the only candidate, which counts in every way; None if there are several, or if it is of an attempt."""
     if len(candidates) != 1:
         return None
     job_output, own = next(iter(candidates.items()))
@@ -82,7 +87,7 @@ def _alone(candidates: Candidates[T]) -> tuple[JobOutput, Candidate[T]] | None:
 
 
 def _reading(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (job output, run) of the candidates that count for a job and an output over all generations together."""
+    """Return (job output, run key) of the candidates that count over all generations of the output together."""
     together: dict[JobOutput, list[Candidate[T]]] = defaultdict(list)
     job_outputs: dict[tuple[JobOutput, str], list[JobOutput]] = defaultdict(list)
     for job_output, own in candidates.items():
@@ -125,14 +130,14 @@ def _edge_sets(
 
 
 class _Explains(Generic[T]):
-    """Rule 4: what other runs say of the opaque inputs of a run."""
+    """Rule 4.7: find the opaque inputs of a run that other runs explain."""
 
     def __init__(self, content_of: ContentOf[T], relations: RelatedRuns):
         self._content_of = content_of
         self._relations = relations
 
     def of(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> tuple[Names, Names]:
-        """Return opaque inputs that are explained, and those for which the output is accounted for, too."""
+        """Return the explained opaque inputs, and those of them for which the output is explained, too."""
         lineage = self._content_of(candidate.lineage)
         if lineage.feeds:
             return frozenset(), frozenset()
@@ -142,13 +147,13 @@ class _Explains(Generic[T]):
             return frozenset(), frozenset()
         halves = self._halves(job_output, candidate, candidates)
         below = self._relations.below(candidate.run_key)
-        # most runs have nobody below them; hidden inputs may be thousands
+        # Most runs have no run below them, and there may be thousands of hidden inputs.
         explained = below.covered.intersection(lineage.hidden) if below.covered else frozenset()
         made = lineage.output in below.carried
         return explained | halves, (explained if made else frozenset()) | halves
 
     def _halves(self, job_output: JobOutput, candidate: Candidate[T], candidates: Candidates[T]) -> Names:
-        """Return what the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
+        """Return the inputs that the other half of a CREATE or REPLACE TABLE AS SELECT covers."""
         if job_output.layer == ATTEMPTED or not is_statement_half(job_output.job):
             return frozenset()
         same = [
@@ -175,9 +180,10 @@ def _is_instant(candidate: Candidate[T]) -> bool:
 
 
 def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T], instants: Sequence[int]) -> bool:
-    """Tell whether a run is the half of a statement that knows the columns: it ended while the statement ran.
+    """Tell whether a run is the other half of a statement, which reports the columns: it ended during the statement.
 
-    Of statements of one instant it is that of the next one, else of the last.
+    instants: the times of the statements whose events all have the same time, sorted. For such a statement, the name of
+    the job decides. The other half belongs to the next statement at or after its newest event, else to the last one.
     """
     if not _is_instant(statement):
         return statement.started_us <= other.last_us <= statement.last_us
@@ -187,16 +193,16 @@ def _is_half(statement: Candidate[T], job_output: JobOutput, other: Candidate[T]
 
 
 def is_half_by_name(job: Name) -> bool:
-    """Tell whether a job is named as the half of a statement that writes the rows is."""
+    """Tell whether the name of a job is that of the half of a statement that writes the rows."""
     return any(part.startswith(_HALVES) for part in job.name.split("."))
 
 
 def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
-    """Return (job output, run key) of the candidates that `outcome` needs: all others make no difference.
+    """Return (job output, run key) of the candidates that `outcome` needs; the others make no difference.
 
-    They are those that count, the first and the last that say the same, the rewrite of each job that began last, and
-    of executions with an opaque one or a statement among them what may explain it, or is explained by the same:
-    halves, and statements.
+    These are the candidates that count, the first and the last of those that report the same, and the whole rewrite of
+    each job that began last. If an execution has an opaque candidate or a statement among these, its halves and
+    statements are needed, too, because they may explain the opaque input or share its explanation.
     """
     counting = (standing(job_output, own) for job_output, own in candidates.items())
     found = _reading(candidates) | {
@@ -221,7 +227,7 @@ def that_matter(candidates: Candidates[T]) -> set[tuple[JobOutput, str]]:
 
 
 def _ends(candidates: Sequence[Candidate[T]]) -> Iterator[Candidate[T]]:
-    """Yield of the candidates of a job output the first and the last of equal ones, and the last rewrite to begin."""
+    """Yield the first and the last of candidates that report the same, and the rewrite of each kind that began last."""
     in_time = sorted(candidates, key=lambda each: (each.time_us, each.tie))
     for ordered in (in_time, reversed(in_time), sorted(candidates, key=newness)):
         yield from {each.lineage: each for each in ordered}.values()

@@ -1,4 +1,4 @@
-"""What schema and lineage facets say, by the hash of their content; names in canonical form, columns as sent."""
+"""The contents of schema, lineage and SQL facets by content hash; names in canonical form, columns as sent."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ Canonical = Callable[[str, str], Name]
 
 
 class Transformation(NamedTuple):
-    """What happened to a value on one edge: a transformation as the facet says."""
+    """The transformation of one edge, as the facet reports it."""
 
     direct: bool
     masked: bool
@@ -24,18 +24,20 @@ class Transformation(NamedTuple):
 
 
 OWN_JOB = Name("", "")
-"""A source or target of type JOB without a name: the job whose event carries the facet."""
+"""Placeholder for a source or target of type JOB without a name: the job whose event carries the facet."""
 
 
 class SentEdge(Struct, frozen=True, gc=False, array_like=True):
     """One line of a lineage facet.
 
-    target: the dataset that an entry of a `lineage` facet names, None for the dataset that carries the facet.
-    output: None for what concerns the whole target.
-    source, column: None where nothing feeds the output, or a dataset as a whole does.
-    stated: it has a transformation, so that its producer can show filters and joins (rule 9).
-    job: a job, by its name as sent, that feeds the output in place of a dataset; `OWN_JOB` for the one that reports it.
-    into_job: the job, likewise, that the source feeds: then there is no target and no output (rule 4.13).
+    target: the dataset that an entry of a `lineage` facet names; None for the dataset that carries the facet.
+    output: the output column; None for the whole target.
+    source: the input dataset; None if the facet gives none, or gives a job instead.
+    column: the input column; None for the whole source.
+    stated: the line has a transformation, so its producer can report filters and joins (rule 9.2).
+    job: the name, as sent, of a job that feeds the output instead of a dataset (rule 4.12); `OWN_JOB` for the job of
+    the event.
+    into_job: the name, as sent, of the job that the source feeds (rule 4.13); the line then has no target or output.
     """
 
     target: Name | None
@@ -54,36 +56,36 @@ class SentEdge(Struct, frozen=True, gc=False, array_like=True):
 
 
 LONGEST_SQL = 100_000
-"""Characters of a statement that is read; of a longer one so many and one more are kept, by which it is known."""
+"""Characters of the longest statement that is parsed. One more character is stored, to recognize longer ones."""
 
 
 class SentSql(Struct, frozen=True, gc=False, array_like=True):
-    """An `sql` facet: its query, and the dialect where it says that."""
+    """An `sql` facet: its query, and its dialect if it gives one."""
 
     query: str
     dialect: str | None = None
 
 
 class Contents(Protocol):
-    """Holds facets by content hash; a hash that it does not hold is a KeyError, never no edges."""
+    """Storage of facets by content hash. An unknown hash raises KeyError; it never means a facet without edges."""
 
     def __contains__(self, content_hash: object) -> bool:
-        """Tell whether this hash is held."""
+        """Tell whether a facet with this hash is stored."""
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Take a schema's columns, nested ones after their parents."""
+        """Store the columns of a schema, nested ones after their parents."""
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
-        """Take the lines of a lineage facet."""
+        """Store the lines of a lineage facet."""
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
         """Return the lines of a lineage facet."""
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema, or of several lists that stand together (`joined_lists`)."""
+        """Return the columns of a schema, or of several joined lists (`joined_lists`)."""
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
-        """Take an `sql` facet."""
+        """Store an `sql` facet."""
 
     def sql(self, content_hash: str) -> SentSql:
         """Return an `sql` facet."""
@@ -93,7 +95,6 @@ class ContentsInMemory:
     """Contents in dictionaries."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
         self._lineage: dict[str, Sequence[SentEdge]] = {}
         self._schemas: dict[str, Sequence[Path]] = {}
         self._sql: dict[str, SentSql] = {}
@@ -102,11 +103,11 @@ class ContentsInMemory:
         return content_hash in self._lineage or content_hash in self._schemas or content_hash in self._sql
 
     def add_schema(self, content_hash: str, columns: Sequence[Path]) -> None:
-        """Take a schema's columns."""
+        """Store the columns of a schema."""
         self._schemas[content_hash] = columns
 
     def add_lineage(self, content_hash: str, edges: Sequence[SentEdge]) -> None:
-        """Take the lines of a lineage facet."""
+        """Store the lines of a lineage facet."""
         self._lineage[content_hash] = edges
 
     def lineage(self, content_hash: str) -> Sequence[SentEdge]:
@@ -114,13 +115,13 @@ class ContentsInMemory:
         return self._lineage[content_hash]
 
     def schema(self, content_hash: str) -> Sequence[Path]:
-        """Return the columns of a schema."""
+        """Return the columns of a schema, or of several joined lists."""
         if is_joined(content_hash):
             return joined_columns([self.schema(each) for each in lists_in(content_hash)])
         return self._schemas[content_hash]
 
     def add_sql(self, content_hash: str, sql: SentSql) -> None:
-        """Take an `sql` facet."""
+        """Store an `sql` facet."""
         self._sql[content_hash] = sql
 
     def sql(self, content_hash: str) -> SentSql:
@@ -129,12 +130,12 @@ class ContentsInMemory:
 
 
 def schema_columns(rows: Sequence[Row]) -> tuple[Path, ...]:
-    """Return the columns of a schema's rows in table `schemas`."""
+    """Return the columns of a schema from its rows in the table `schemas`."""
     return tuple(tuple(row[2]) for row in rows)
 
 
 def sent_sql(facet: bytes) -> SentSql:
-    """Return what the text of an `sql` facet says; its query is empty where it holds none."""
+    """Parse the JSON of an `sql` facet. If it has no query, the query of the result is empty."""
     value = decode(facet)
     query, dialect = (value.get("query"), value.get("dialect")) if isinstance(value, dict) else (None, None)
     if not isinstance(query, str) or not query.strip():
@@ -143,7 +144,10 @@ def sent_sql(facet: bytes) -> SentSql:
 
 
 def sent_edges(rows: Sequence[Row], canonical: Canonical) -> tuple[SentEdge, ...]:
-    """Return what a facet's rows in table `column_lineage` report about datasets, and about jobs that they feed."""
+    """Return the lines of a lineage facet from its rows in the table `column_lineage`.
+
+    Lines whose source is not a dataset (rule 11.1) are left out.
+    """
     edges = tuple(_sent_edges(rows, canonical))
     noise = {source for source in {edge.source for edge in edges} if source and is_noise(source)}
     return tuple(edge for edge in edges if edge.source not in noise) if noise else edges
@@ -157,7 +161,7 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
         found = canonical(namespace or "", name) if name else None
         return forms.setdefault((namespace, name), found)
 
-    for row in rows:  # a facet says the same names and steps hundreds of times
+    for row in rows:  # a facet repeats the same names and transformations hundreds of times
         to_type, to_namespace, to_name, _, output, from_type, from_namespace, from_name, column = row[3:12]
         job = _job(from_namespace, from_name) if from_type == "JOB" else None
         into_job = _job(to_namespace, to_name) if to_type == "JOB" else None
@@ -178,14 +182,14 @@ def _sent_edges(rows: Sequence[Row], canonical: Canonical) -> Iterator[SentEdge]
 
 
 def _job(namespace: str | None, name: str | None) -> Name:
-    """Return a job of a `lineage` facet by its name as sent."""
+    """Return the name of a job in a `lineage` facet as sent, or `OWN_JOB` if the facet gives none."""
     return Name(namespace or "", name).cut if name else OWN_JOB
 
 
 def _transformation(
     kind: str | None, subtype: str | None, text: str | None, masking: bool | None, *, dataset_wide: bool
 ) -> Transformation:
-    """Read a transformation, also in its form before facet 1-1-0, where `type` said IDENTITY or MASKED."""
+    """Read a transformation, also from a facet older than 1-1-0, in which `type` was IDENTITY or MASKED."""
     old = (kind or "").upper()
     if subtype is None and masking is None and old not in ("", "DIRECT", "INDIRECT"):
         known = "IDENTITY" if old == "IDENTITY" else "TRANSFORMATION"
@@ -194,7 +198,7 @@ def _transformation(
 
 
 def _is_stated(kind: str | None, subtype: str | None, _: str | None, masking: bool | None) -> bool:
-    """Tell a transformation from none at all, and from a `transformationType` of before facet 1-1-0."""
+    """Tell whether a line has a transformation; the `transformationType` of facets before 1-1-0 does not count."""
     return subtype is not None or masking is not None or (kind or "").upper() in ("DIRECT", "INDIRECT")
 
 
@@ -202,7 +206,7 @@ _NOISE = ("delta_source_snapshot_", "delta_table_state_")
 
 
 def is_noise(name: Name) -> bool:
-    """Rule 11: what Delta reads of itself is no dataset."""
+    """Tell whether a name is that of Delta's own files, which are not a dataset (rule 11.1)."""
     last = name.name.rpartition("/")[2]
     return last == "_delta_log" or last.startswith(_NOISE)
 
@@ -218,10 +222,10 @@ _OF_METADATA = (
     frozenset(("record_count", "file_count", "position_delete_record_count")),  # partitions
     frozenset(("file_path", "pos", "delete_file_path")),  # position_deletes
 )
-"""Columns by which the metadata tables of Iceberg 1.9 are known: listeners give `t.snapshots` the name of `t`."""
+"""Columns that identify the metadata tables of Iceberg 1.9: listeners report `t.snapshots` under the name `t`."""
 
 
 def is_of_metadata(columns: Sequence[Path]) -> bool:
-    """Rule 12: tell whether what was read under the name of a table are Iceberg's notes on it, not its rows."""
+    """Tell whether columns are those of an Iceberg metadata table and not of the table itself (rule 11.4)."""
     names = {path[0] for path in columns}
     return any(known <= names for known in _OF_METADATA)

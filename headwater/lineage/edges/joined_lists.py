@@ -1,4 +1,4 @@
-"""Rule 12.8: the columns that several lists of a dataset make together."""
+"""Rule 12.8: join several lists of columns of one dataset."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from msgspec import json
 from headwater.lineage.edges.schema_columns import Path, column_key, in_values, maps_among, told_apart
 
 _AND = "+"
-"""Between the hashes of lists that together make the columns of a dataset."""
+"""Separator between the hashes of joined lists."""
 
 
 def joined_hash(schemas: Sequence[str], columns_of: Callable[[str], Sequence[Path]]) -> str:
-    """Return what stands for the columns of several lists: the hashes of those that add columns, in their order."""
+    """Return the hash of several joined lists: the hashes of those that add columns, in their order."""
     adding = list[str]()
     together = _Together()
     for schema in schemas:
@@ -22,17 +22,17 @@ def joined_hash(schemas: Sequence[str], columns_of: Callable[[str], Sequence[Pat
 
 
 def lists_in(joined: str) -> list[str]:
-    """Return the hashes of the lists that such a text stands for."""
+    """Return the hashes of the lists in a joined hash."""
     return joined.split(_AND)
 
 
 def is_joined(schema: str) -> bool:
-    """Tell whether a hash stands for several lists."""
+    """Tell whether a hash is that of several joined lists."""
     return _AND in schema
 
 
 def joined_columns(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
-    """Return the columns of several lists, each once, as the first list that has it spells it."""
+    """Return the columns of several lists, each once and in the spelling of the first list that has it."""
     together = _Together()
     for columns in lists:
         together.add(columns)
@@ -40,7 +40,7 @@ def joined_columns(lists: Sequence[Sequence[Path]]) -> tuple[Path, ...]:
 
 
 def joined_facet(texts: Sequence[str]) -> str:
-    """Return the first of some schema facets, at least one, with the columns that the others add."""
+    """Return the first of one or more schema facets (JSON), with the columns that the others add."""
     first, *others = (json.decode(text) for text in texts)
     for other in others:
         first["fields"] = _joined_fields(first.get("fields"), other.get("fields"))
@@ -60,7 +60,7 @@ def _joined_fields(fields: Any, more: Any) -> list[Any]:
 
 
 class _Together:
-    """Columns to which one list after the other adds those that are missing."""
+    """Joins lists of columns one after the other: each adds the columns that are missing."""
 
     def __init__(self) -> None:
         self.columns: list[Path] = []
@@ -69,10 +69,11 @@ class _Together:
         self._exact = frozenset[str]()
 
     def add(self, columns: Sequence[Path]) -> bool:
-        """Add the columns of a list; return whether the columns are others now.
+        """Add the columns of a list; return whether that changed the joined columns.
 
-        Names that differ only in case on either side are compared exactly. A column that any list shows to be a map is
-        one: what other lists nest in it lies in its values. A column that any list nests in another is nested there.
+        If either side has two names that differ only in case, these are compared exactly. A column is a map if any list
+        shows it as one; columns that other lists nest in it then belong to its values. A column is nested if any list
+        nests it.
         """
         own = told_apart(columns)
         maps = maps_among(own)
@@ -93,14 +94,14 @@ class _Together:
         return bool(fresh or new_maps or is_nested)
 
     def _take(self, columns: Sequence[Path]) -> None:
-        """Take other paths for the columns."""
+        """Replace the paths of all columns."""
         self.columns = list(columns)
         self._names = [".".join(path) for path in columns]
         self._exact = told_apart(self.columns)
         self._keys = {column_key(name, self._exact) for name in self._names}
 
     def _nest(self, columns: Sequence[Path], exact: frozenset[str]) -> bool:
-        """Nest columns whose names have dots, and which a list nests in others; return whether there were any."""
+        """Nest known columns that have dots in their names and that this list nests; return whether there were any."""
         named = ((at, path[0]) for at, path in enumerate(self.columns) if len(path) == 1 and "." in path[0])
         flat = {column_key(name, exact): at for at, name in named}
         if not flat:
@@ -115,7 +116,10 @@ class _Together:
         return bool(found)
 
     def _compare(self, exact: frozenset[str], fresh: Sequence[str]) -> None:
-        """Take up new names; only these are looked at unless they make, or are in, a map."""
+        """Add the keys of new columns.
+
+        If there are maps or names that differ only in case, the keys of all columns are computed again.
+        """
         has_maps = len(exact) > 0 or any("._" in name for name in fresh)
         if has_maps:
             self._exact = told_apart(self.columns)

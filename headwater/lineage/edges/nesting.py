@@ -1,4 +1,4 @@
-"""Rule 12: what an edge between two columns says of the columns that are nested in them."""
+"""Rule 12: follow edges between columns to the columns that are nested in them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -7,28 +7,31 @@ from headwater.lineage.edges.schema_columns import Columns, parents
 from headwater.lineage.walks.column_graph import Graph
 
 ColumnsOf = Callable[[int], Columns]
-"""Dataset number → the columns of its newest schema."""
+"""Dataset number → its columns now (rule 12.7)."""
 
 SURE, MAY, CONTAINS = 0, 1, 2
-"""How a step reaches a column: wholly; perhaps, names do not settle it; as what it lies in, and nothing else of it."""
+"""How a step reaches a column.
+
+SURE: completely. MAY: perhaps, because the names do not decide. CONTAINS: as a struct around the reached column; its
+other columns are not reached.
+"""
 
 
 class StepTarget(NamedTuple):
-    """A column that a step reaches, and how (`SURE`, `MAY`, `CONTAINS`)."""
+    """The node of a column that a step reaches, and how it does (`SURE`, `MAY` or `CONTAINS`)."""
 
     node: int
     kind: int
 
 
 class Nesting:
-    """The columns of a graph that lie in each other, as they are known when it is made."""
+    """The nested columns of a graph, as they are known when this object is created.
+
+    active: the datasets that may have nested columns, also because a question names one.
+    """
 
     def __init__(self, graph: Graph, columns_of: ColumnsOf, by_schema: Iterable[int]):
-        """by_schema: datasets with a newest schema that nests columns.
-
-        active: datasets that may have nested columns, be it by what is asked; all others are left alone.
-        columns_of: the columns of the newest schema of a dataset.
-        """
+        """by_schema: the datasets whose lists nest columns."""
         graph.nested.update(by_schema)
         self.active = graph.nested
         self._graph = graph
@@ -36,11 +39,11 @@ class Nesting:
         self._trees: dict[int, Mapping[str, Mapping[str, str]]] = {}
 
     def dataset_of(self, node: int) -> int:
-        """Return the dataset of a column, below 0 for the meeting point of dataset-wide edges."""
+        """Return the dataset number of a node; it is negative for the hub of dataset-wide edges."""
         return self._graph.dataset_of[node]
 
     def lies_in(self, node: int) -> Iterator[tuple[int, str]]:
-        """Yield (column, rest of the path) for each column of the graph that this one is nested in."""
+        """Yield (node, rest of the path) for each column of the graph that this column is nested in."""
         dataset, key = self._graph.columns[node]
         if key is None or "." not in key:
             return
@@ -50,11 +53,11 @@ class Nesting:
                 yield found, key[len(parent) + 1 :]
 
     def above(self, dataset: int, key: str) -> list[str]:
-        """Return the structs that a column is nested in, outermost first."""
+        """Return the keys of the structs that a column is nested in, the outermost first."""
         return parents(key, self.columns_of(dataset).top_level) if "." in key else []
 
     def within(self, node: int) -> Mapping[str, int]:
-        """Return the columns that are nested in this one and there, by the rest of their paths."""
+        """Return the nodes of the existing columns that are nested in this one, by the rest of their paths."""
         dataset, key = self._graph.columns[node]
         if key is None or dataset < 0:
             return {}
@@ -62,7 +65,7 @@ class Nesting:
         return {rest: self._graph.node_for(dataset, whole) for rest, whole in found.items()}
 
     def onward(self, node: int, far: int, *, direct: bool) -> Iterator[StepTarget]:
-        """Yield what an edge from a column to another reaches."""
+        """Yield the columns that an edge from `node` to `far` reaches."""
         yield StepTarget(far, SURE)
         inside = self.within(far)
         if inside:
@@ -72,7 +75,7 @@ class Nesting:
                     yield StepTarget(each, MAY if direct else SURE)
 
     def onward_from_within(self, node: int, parent: int, rest: str, far: int, *, direct: bool) -> Iterator[StepTarget]:
-        """Yield what an edge from `parent` reaches for a column at `rest` in it."""
+        """Yield the columns that an edge from `parent` to `far` reaches from `node`, nested at `rest` in `parent`."""
         if not direct:
             yield from self.onward(parent, far, direct=False)
             return
@@ -88,7 +91,7 @@ class Nesting:
             yield from (StepTarget(each, MAY) for at, each in inside.items() if at not in own)
 
     def back(self, node: int, near: int, *, direct: bool) -> Iterator[StepTarget]:
-        """Yield what an edge into a column comes from; mirrors `onward` and `onward_from_within`."""
+        """Yield the columns from which an edge from `near` into `node` reaches it; the inverse of `onward`."""
         yield StepTarget(near, SURE)
         inside = self.within(near)
         if inside:
@@ -96,7 +99,7 @@ class Nesting:
             yield from (StepTarget(each, SURE) for rest, each in inside.items() if rest not in own)
 
     def back_from_within(self, node: int, parent: int, rest: str, near: int, *, direct: bool) -> Iterator[StepTarget]:
-        """Yield what an edge from `near` into `parent` means for a column at `rest` in it."""
+        """Yield the sources of `node`, nested at `rest` in `parent`, over an edge from `near` into `parent`."""
         inside = self.within(near)
         if not direct:
             yield StepTarget(near, SURE)
@@ -110,18 +113,21 @@ class Nesting:
             yield from (StepTarget(each, MAY) for at, each in inside.items() if at not in own or at in above)
 
     def whole(self, nodes: set[int]) -> set[int]:
-        """Return columns with all that is nested in them."""
+        """Return columns with all columns that are nested in them."""
         return nodes | {each for node in nodes for each in self.within(node).values()}
 
     def moved(self, node: int, dataset: int) -> Iterator[StepTarget]:
-        """Yield what holds the values of a column where its name moved on to: `again`, without what it lies in."""
+        """Yield the columns that may have the values of a column at another location of a moved name (rule 10.11).
+
+        Unlike `again`, this does not fall back to the nearest struct.
+        """
         return self.again(node, dataset, around=False)
 
     def again(self, node: int, dataset: int, *, around: bool = True) -> Iterator[StepTarget]:
-        """Yield what stands for a column in another generation or location of its dataset.
+        """Yield the counterparts of a column in another generation or location of its dataset.
 
-        The same by name in either's spelling, and what is nested in it only there; else the nearest that it lies in
-        (around).
+        These are the columns of the same name, by the spelling rules of either side, and the columns that are nested in
+        them only there. If there are none, and with `around`, it is the nearest struct around the column.
         """
         own, key = self._graph.columns[node]
         nodes, here = self._graph.nodes_of(dataset), self.columns_of(own)
@@ -157,5 +163,5 @@ class Nesting:
         return tree
 
     def _edged(self, node: int) -> str | None:
-        """Return the key of a column that lineage proves to be there, None of one that was only asked about."""
+        """Return the key of a column that lineage names, None if only a question names it."""
         return self._graph.columns[node].key if self._graph.is_there(node) else None

@@ -1,4 +1,4 @@
-"""Who says an edge: a run that observed it, somebody who declared it, or the rules, which inferred it from SQL."""
+"""The origin of an edge: a run reported it, a declaration contains it, or rule 13 inferred it from SQL."""
 
 from typing import Literal, get_args
 
@@ -11,7 +11,7 @@ ORIGINS: frozenset[Origin] = frozenset(get_args(Origin))
 
 
 def origin_of(job_output: JobOutput, lineage: OutputLineage) -> Origin:
-    """Return where what is said of an output comes from."""
+    """Return the origin of the lineage of an output."""
     if lineage.inferred:
         return "inferred"
     return "declared" if job_output.layer == "declared" else "observed"

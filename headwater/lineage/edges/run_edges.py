@@ -1,4 +1,4 @@
-"""Rules 4, 5 and 11: what one run says about each dataset it writes."""
+"""Rules 4, 5 and 11: derive the lineage of each output of one run."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -29,38 +29,39 @@ from headwater.lineage.runs.job_identity import is_rdd_step
 from headwater.lineage.runs.merged_run import Run, RunDataset
 
 ColumnKey = Callable[[Name, str], str]
-"""(dataset, column as sent) → the key that equal columns share (rule 12)."""
+"""(dataset, column as sent) → the key that all spellings of the column share (rule 12)."""
 
 SchemaAt = Callable[[Name, int], str | None]
-"""(dataset, time) → hash of its newest schema up to then, else of its earliest later one."""
+"""(dataset, time in microseconds) → hash of its columns at that time (rule 12.7), None without a list."""
 
 Dated = tuple[SentEdge, int | None]
-"""A line of a facet, and the time of the event that brought it (us): names mean what they meant then.
+"""A line of a facet and the time of its event in microseconds. The time decides which dataset a name means.
 
-None: it follows from the run's SQL, and its source is a dataset, no name.
+The time is None if the line follows from the run's SQL. Its source is then a resolved dataset.
 """
 
 
 class Edge(Struct, frozen=True, gc=False):
-    """One input column to one output column; to all of them where `target` is None (always INDIRECT)."""
+    """An edge from an input column to an output column, or to all of them if `target` is None (always INDIRECT)."""
 
     source: Name
     column: str
     target: str | None
-    transformation: Transformation = field(name="how")  # as lakes of before have it
+    transformation: Transformation = field(name="how")  # the name in stored edge sets
 
 
 class Mention(Struct, frozen=True, gc=False):
-    """Columns of a dataset, by key, that lineage names and no edge of the same run leads from or to (rule 12.9)."""
+    """Columns of a dataset, by key, that lineage of a run names and that no edge of the run has (rule 12.9)."""
 
     dataset: Name
     columns: tuple[str, ...]
 
 
 class Doubt(Struct, frozen=True, gc=False):
-    """A name in lineage that the run does not list, and the inputs that it may mean.
+    """A name in lineage that the run does not list, and the inputs that it may mean (rule 4.10).
 
-    source: the dataset that its edges come from; dataset: settles the doubt if lineage in force knows it.
+    source: the dataset at which its edges start.
+    dataset: the dataset that the name means if lineage in force knows it; the doubt does not apply then.
     """
 
     source: Name
@@ -69,7 +70,7 @@ class Doubt(Struct, frozen=True, gc=False):
 
 
 class JobFeed(Struct, frozen=True, gc=False):
-    """A job, by its name as sent, and what feeds it by a `lineage` facet: datasets, and jobs by their names as sent."""
+    """A job and its sources in a `lineage` facet: datasets and other jobs. Jobs have their names as sent."""
 
     job: Name
     datasets: tuple[Name, ...] = ()
@@ -77,23 +78,27 @@ class JobFeed(Struct, frozen=True, gc=False):
 
 
 class OutputLineage(Struct, frozen=True, gc=False):
-    """What one run says about one dataset it writes.
+    """The lineage that one run reports for one output. It is the content of an edge set.
 
-    output: None for what is read and, as far as reported, written nowhere; opaque then is what streams in.
+    output: None if the run reports no output; the inputs of a streaming job are then opaque.
     columns: keys of the columns that dataset-wide edges lead to; empty without such edges.
-    bare: keys of columns that it states are made of no column.
-    tables: datasets that feed it, by `named` its column lineage or as mere inputs; also_read: other inputs of the run.
-    opaque: inputs of which the run reports no column, or which feed an output without column lineage.
-    carries: it has column lineage; shows: and its run has a transformation, so that filters and joins would be in it.
-    inferred: all of it follows from the run's SQL; unread: why nothing, or not all, follows from that.
-    unaccounted: keys of columns that it may have written and whose sources it does not give, despite column lineage;
-    `ALL_COLUMNS` where no column of the output is known.
-    doubts: names that may mean inputs, unless they are datasets of their own (rule 4.10).
-    doubtful: datasets that its producer names and its SQL explains otherwise (rule 4.10a): their edges prove nothing.
-    attempt: state of the run or attempt that reports it, if that did not complete: nothing of it is proven then.
-    mentions: columns that its lineage, or lineage that a newer event of the run replaced, names without an edge.
-    jobs: jobs, by their names as sent, that feed the output or its unaccounted columns in place of a dataset.
-    feeds: jobs that the run reports as targets, without an output: what they read is opaque then.
+    bare: keys of columns that are made of no column.
+    tables: datasets that feed the output: sources in its column lineage (`named`), and inputs.
+    also_read: other datasets that the run reads.
+    opaque: inputs that the run does not cover, or that feed an output without column lineage (rules 4.5, 4.6).
+    carries: the run carries column lineage for the output.
+    shows: some line of the run has a transformation, so the run reports its filters and joins.
+    inferred: all edges follow from the run's SQL.
+    unread: why nothing, or not everything, follows from the SQL.
+    unaccounted: keys of columns that the run may have written without reporting their sources (rule 4.9), although it
+    carries column lineage; `ALL_COLUMNS` if no column of the output is known.
+    doubts: names that may mean inputs, unless they are separate datasets (rule 4.10).
+    doubtful: datasets that the lineage names and that the SQL explains differently (rule 4.10a); their edges account
+    for no column.
+    attempt: the state of the run or attempt if it did not complete; it then proves nothing.
+    mentions: columns that the lineage, or lineage that newer events of the run replaced, names without an edge.
+    jobs: jobs, by their names as sent, that feed the output or its unaccounted columns (rule 4.12).
+    feeds: jobs that the run reports as targets, without an output (rule 4.13); their sources are opaque.
     """
 
     output: Name | None
@@ -119,23 +124,23 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     @property
     def says_something(self) -> bool:
-        """Whether it tells of anything that feeds the output."""
+        """Whether the run reports sources of the output, or columns that are made of no column."""
         return bool(self.carries or self.tables or self.jobs)
 
     @property
     def asks(self) -> bool:
-        """Whether other runs may explain what this one leaves open."""
+        """Whether there are inputs that other runs may explain (rule 4.7)."""
         return bool(self.hidden)
 
     @property
     def hidden(self) -> tuple[Name, ...]:
-        """The inputs of which it does not tell all that became of their columns."""
+        """The inputs whose columns may be used in ways that the run does not report."""
         if self.unaccounted or self.attempt:
             return self.reads
         return (*self.opaque, *(name for doubt in self.doubts for name in doubt.inputs))
 
     def columns_from(self, dataset: Name) -> set[str]:
-        """Return the columns that DIRECT edges from a dataset lead to."""
+        """Return the keys of the columns that DIRECT edges from a dataset lead to."""
         return {
             edge.target
             for edge in self.edges
@@ -144,12 +149,12 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
     @property
     def reads(self) -> tuple[Name, ...]:
-        """All that it may be made of."""
+        """All datasets that the output may be made of; some may occur twice."""
         return (*self.opaque, *self.tables, *self.also_read)
 
     @property
     def proven(self) -> frozenset[object]:
-        """What it would prove as lineage that counts, for comparison: without subtypes, versions and reasons."""
+        """A value to compare what two edge sets prove; subtypes, descriptions and reasons make no difference."""
         edges = {
             (edge.source, edge.column, target, edge.transformation.direct, edge.transformation.masked)
             for edge in self.edges
@@ -167,7 +172,7 @@ class OutputLineage(Struct, frozen=True, gc=False):
 
 
 class EdgeRules(NamedTuple):
-    """What reading edges needs to know beside the run."""
+    """What the derivation of edges needs in addition to the run."""
 
     contents: Contents
     naming: Naming
@@ -176,12 +181,15 @@ class EdgeRules(NamedTuple):
 
 
 def contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
-    """Return what a run says, one for each dataset that it writes or that its `lineage` facet leads to."""
+    """Return the lineage of a run, one item for each output and each target of its `lineage` facets.
+
+    A run that did not complete has none.
+    """
     return _contributions(run, rules) if run.makes_edges else []
 
 
 def attempted_contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
-    """Return what a run, or an attempt of one, reports that did not complete."""
+    """Return the lineage of a run or attempt that did not complete (rule 6.10); empty if it completed."""
     return [] if run.makes_edges else [replace(each, attempt=run.state) for each in _contributions(run, rules)]
 
 
@@ -243,14 +251,15 @@ def _contributions(run: Run, rules: EdgeRules) -> list[OutputLineage]:
 
 
 class _Feeds:
-    """Rule 4.13: what a run reports to feed jobs.
+    """Rule 4.13: the entries in a run's `lineage` facets that name a job as their target.
 
-    run: with the sources of its own job as inputs; lines: of all entries about jobs; edges: to the whole of each
-    output, from the columns that feed the run's own job; opaque: the datasets that feed it.
+    run: the run, with the datasets that feed its job as additional inputs.
+    lines: the lines of all entries with a job as target.
+    edges: edges to the whole of each output from the columns that feed the run's own job.
+    opaque: the datasets that feed the run's own job.
     """
 
     def __init__(self, run: Run, rules: EdgeRules):
-        """Read the `lineage` facets of a run."""
         self._rules = rules
         every = [(line, at) for content_hash, at in run.declared for line in rules.contents.lineage(content_hash)]
         self.lines = [(line, at) for line, at in every if line.into_job]
@@ -272,12 +281,12 @@ class _Feeds:
         return tuple(Edge(name, column, None, _FED) for name, column in self._columns(self._own))
 
     def with_jobs(self, lineage: OutputLineage) -> OutputLineage:
-        """Say of an output that the jobs that feed the run's own job feed it."""
+        """Add the jobs that feed the run's own job to the sources of an output."""
         jobs = self._jobs(self._own)
         return replace(lineage, jobs=tuple(sorted({*lineage.jobs, *jobs}))) if jobs else lineage
 
     def without_output(self) -> list[OutputLineage]:
-        """Return what a run without outputs reads: nobody says what becomes of what feeds a job."""
+        """Return the lineage of a run without outputs. The datasets that feed jobs are opaque."""
         read = tuple(sorted(self.run.inputs)) if not self.run.drops else ()
         found = self._hidden(self.lines)
         opaque = {*found.opaque, *(read if self.run.processing != "BATCH" else ())}
@@ -285,7 +294,7 @@ class _Feeds:
         return [replace(found, tables=tables, opaque=tuple(sorted(opaque)), jobs=self._jobs(self._own))]
 
     def of_others(self) -> list[OutputLineage]:
-        """Return what feeds other jobs, of a run with outputs: these are not made of it."""
+        """Return what a run with outputs reports about other jobs. Its outputs are not made of these sources."""
         return [self._hidden(self._others)] if self._others else []
 
     def _hidden(self, lines: Sequence[Dated]) -> OutputLineage:
@@ -308,7 +317,7 @@ class _Feeds:
         return {self._meant[line.source, at] for line, at in lines if line.source and at is not None}
 
     def _columns(self, lines: Iterable[Dated]) -> list[tuple[Name, str]]:
-        """Return the columns that lines name as sources, each with its dataset, sorted."""
+        """Return (dataset, column key) of the columns that lines name as sources, sorted."""
         found = set()
         for line, at in lines:
             if line.source and line.column is not None and at is not None:
@@ -332,7 +341,7 @@ def _all_sources(
     unlisted: Mapping[Name, "_Unlisted"],
     rules: EdgeRules,
 ) -> tuple[Name, ...]:
-    """Return the inputs of a run and all sources in its lineage, for whatever output, sorted."""
+    """Return the inputs of a run and all sources in its lineage of any output, sorted."""
     found: dict[tuple[int, int | None], Name] = {}
     for output, own in lines.items():
         doubtful = unlisted[output].doubtful if output in unlisted else frozenset()
@@ -347,22 +356,21 @@ def _all_sources(
 def _without(output: Name, sources: tuple[Name, ...], run: Run) -> tuple[Name, ...]:
     """Return sources without the output itself, unless the run lists that as an input."""
     if len(sources) == len(run.inputs) or output in run.inputs:
-        return sources  # the same for thousands of outputs
+        return sources  # one tuple shared by thousands of outputs
     return tuple(name for name in sources if name != output)
 
 
 def _is_echo(run: Run) -> bool:
-    """Rule 11.2: tell whether a run without column lineage names what it reads, or alters, as written, too."""
+    """Rule 11.2: tell whether a run without column lineage lists the datasets that it reads or alters as outputs."""
     if not run.inputs or run.inputs.keys() != run.outputs.keys():
         return False
     return is_rdd_step(run.job) or all(output.lifecycle == "ALTER" for output in run.outputs.values())
 
 
 class _RunContext:
-    """What all outputs of a run share: what its SQL says of them, and what it lists; found when it is asked for."""
+    """The data that all outputs of a run share, computed on demand: its datasets and the lineage in its SQL."""
 
     def __init__(self, run: Run, rules: EdgeRules):
-        """Read nothing yet."""
         self._run = run
         self._rules = rules
 
@@ -378,21 +386,20 @@ class _RunContext:
 
     @cached_property
     def said(self) -> Mapping[Name, Inferred]:
-        """By output what follows from the SQL, nothing without SQL."""
+        """The lineage that follows from the SQL, by output; empty without SQL."""
         run, rules = self._run, self._rules
         if not run.script:
             return {}
         return inferred_lines(run.script, rules.contents, lambda dataset: rules.schema_at(dataset, run.time_us))
 
     def inputs_ending_in(self, name: Name) -> tuple[Name, ...]:
-        """Return the inputs that have a name in the same namespace with this end."""
+        """Return the inputs with a name in the same namespace that ends with the parts of this name."""
         end = parts_of(name.name)
         same = self._input_parts.get(name.namespace, ()) if end else ()
         return tuple(sorted({dataset for dataset, parts in same if parts[-len(end) :] == end}))
 
     @cached_property
     def _input_parts(self) -> Mapping[str, Sequence[tuple[Name, Parts]]]:
-        """By namespace the inputs with the parts of each of their names."""
         found: dict[str, list[tuple[Name, Parts]]] = {}
         for dataset in self._run.inputs.values():
             for name in dataset.names:
@@ -400,7 +407,7 @@ class _RunContext:
         return found
 
     def defines(self, name: Name) -> bool:
-        """Tell whether the SQL defines a name, whatever is written before it."""
+        """Tell whether the SQL defines the last parts of a name as a CTE, an alias or a temporary table."""
         parts = parts_of(name.name)
         return any(parts[-len(own) :] == own for own in self._defined)
 
@@ -416,10 +423,13 @@ class _RunContext:
 
 
 class _Unlisted(NamedTuple):
-    """The lines of an output where the run does not list all that they name.
+    """The lines of an output after rule 4.10 resolved the names that the run does not list.
 
-    lines: with the inputs that names mean; ends: these inputs. doubtful: names that the SQL explains; doubts: names
-    that may mean inputs. explained: the datasets that the doubtful names would mean.
+    lines: the lines, in which names that are the end of one input are replaced by that input.
+    doubtful: names that the SQL explains (4.10a).
+    doubts: names that may mean several inputs (4.10d).
+    ends: the inputs that replaced names (4.10b).
+    explained: the datasets that the doubtful names would mean without the SQL.
     """
 
     lines: list[Dated]
@@ -432,7 +442,7 @@ class _Unlisted(NamedTuple):
 def _with_doubts(lineage: OutputLineage, unlisted: Mapping[Name, _Unlisted], run: Run) -> OutputLineage:
     """Add the names that may mean inputs.
 
-    A name that is the end of one input may also mean an input of which the run reports no column.
+    A name that is the end of one input may also mean an input that the run does not cover.
     """
     names = unlisted.get(lineage.output) if lineage.output else None
     if names is not None and names.explained:
@@ -451,7 +461,10 @@ def _with_mentions(
     metadata: Mapping[Name, Set[str]],
     rules: EdgeRules,
 ) -> OutputLineage:
-    """Add the columns that lineage names and no edge has. metadata: columns of metadata tables, by input."""
+    """Add the columns that the lineage names and no edge has (rule 12.9).
+
+    metadata: the keys of the columns of metadata tables, by input; these are left out.
+    """
     output = lineage.output
     written = run.outputs.get(output) if output else None
     entries = explicit.get(output, ()) if output else ()
@@ -483,7 +496,7 @@ def _with_mentions(
 
 
 def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules: EdgeRules) -> _Unlisted:
-    """Rule 4.10: read the names in the lineage of an output that its run lists neither as input nor as output."""
+    """Rule 4.10: resolve the names in the lineage of an output that its run lists neither as input nor as output."""
     sources = {id(line.source): (line.source, at) for line, at in own if line.source}
     meant = {name: rules.naming.input(run.speaker, name, at or 0) for name, at in sources.values()}
     new = [name for name, dataset in meant.items() if dataset not in run.inputs and dataset not in run.outputs]
@@ -511,7 +524,7 @@ def _unlisted(run: Run, output: Name, own: list[Dated], sql: _RunContext, rules:
 def _marked(
     lineage: OutputLineage, inferred: Mapping[Name, Inferred], sql: _RunContext, explicit: Container[Name]
 ) -> OutputLineage:
-    """Say of an output that what is said of it follows from SQL, or why nothing, or not all, does."""
+    """Mark an output as inferred from SQL, or add the reason why the SQL was not read completely."""
     found = inferred.get(lineage.output) if lineage.output else None
     if found is None and lineage.unaccounted and lineage.output and lineage.output not in explicit:
         said = sql.said.get(lineage.output)
@@ -526,7 +539,7 @@ _OF_OTHERS = "its columns, or what they are made of, are not those of the report
 
 
 def _only_reads(run: Run) -> list[OutputLineage]:
-    """Return what is read to be written nowhere: hidden for a stream, only shown to somebody by a batch run."""
+    """Return the lineage of a run without outputs: its inputs, which are opaque unless it is a batch run."""
     if not run.inputs or run.drops or run.kind != "RUN":
         return []
     read = tuple(sorted(run.inputs))
@@ -536,7 +549,10 @@ def _only_reads(run: Run) -> list[OutputLineage]:
 def _settled(
     run: Run, found: Sequence[OutputLineage], lines: Iterable[Sequence[Dated]], feeds: "_Feeds"
 ) -> list[OutputLineage]:
-    """Say of each contribution what only the whole run tells: which inputs are opaque, whether it shows its steps."""
+    """Add the values that depend on the whole run to the lineage of each output.
+
+    These are the opaque inputs, the sources of unaccounted columns, and whether the run reports transformations.
+    """
     covered = {name for each in found for name in each.named}
     shows = any(line.stated for own in lines for line, _ in own if line.column is not None) or not covered
     uncovered = dict.fromkeys(sorted(name for name in run.inputs if name not in covered))
@@ -555,13 +571,14 @@ def _settled(
 
 
 def _with_opaque(lineage: OutputLineage, more: Set[Name]) -> OutputLineage:
-    """Say of an output that it may be made of any column of more inputs, covered or not."""
+    """Make more inputs opaque for an output, covered or not."""
     itself = {lineage.output} if lineage.carries else set()
     return replace(lineage, opaque=tuple(sorted({*lineage.opaque, *more} - itself)))
 
 
 def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
-    """Return all that a run reads, for whatever output, sorted; outputs share the tuples of what they read."""
+    """Return all datasets that a run reads for any output, sorted."""
+    # Outputs share these tuples, so comparing by id avoids reading them thousands of times.
     parts = {id(part): part for each in found for part in (each.tables, each.also_read)}
     return tuple(sorted(set(chain.from_iterable(parts.values()))))
 
@@ -569,7 +586,7 @@ def _read_by_any(found: Sequence[OutputLineage]) -> tuple[Name, ...]:
 def _with_all_sources(
     lineage: OutputLineage, every_input: Sequence[Name], every_job: tuple[Name, ...]
 ) -> OutputLineage:
-    """Say that an output with unaccounted columns may be made of all that the run reads, for whatever output."""
+    """Add all datasets and jobs that the run reads for any output, if this output has unaccounted columns."""
     if not lineage.unaccounted:
         return lineage
     own = set(lineage.tables)
@@ -578,21 +595,23 @@ def _with_all_sources(
 
 
 def _adds_nothing(lineage: OutputLineage, covered: Set[Name], uncovered: Mapping[Name, None]) -> bool:
-    """Tell whether just what no lineage of the run covers is opaque: thousands of outputs share that then."""
+    """Tell whether exactly the uncovered inputs of the run are opaque; thousands of outputs then share one tuple."""
     if not lineage.carries or lineage.output in uncovered:
         return False
     return all(name in uncovered or name in covered or name == lineage.output for name in lineage.tables)
 
 
 def _opaque(run: Run, lineage: OutputLineage, covered: Set[Name], uncovered: Iterable[Name]) -> tuple[Name, ...]:
-    """Rule 4: an input of which no column is in any lineage of the run; all of an output without column lineage.
+    """Rules 4.5 and 4.6: return the opaque inputs of an output.
 
+    These are the inputs that the run does not cover. For an output without column lineage, all its sources are opaque,
+    too.
     uncovered: the inputs that are not among `covered`.
     """
     if lineage.carries:
         hidden = {*uncovered, *lineage.tables} - covered - {lineage.output}
     elif not lineage.also_read:
-        return lineage.tables  # which hold all inputs
+        return lineage.tables  # these contain all inputs
     else:
         hidden = {*lineage.tables, *(name for name in run.inputs if name not in covered or name == lineage.output)}
     return tuple(sorted(hidden))
@@ -603,7 +622,7 @@ def _observed_lines(dataset: RunDataset, rules: EdgeRules) -> list[Dated]:
 
 
 def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]]:
-    """Return the lines of all `lineage` facets by the dataset they lead to."""
+    """Return the lines of all `lineage` facets of a run, by the dataset that they lead to."""
     own = [(dataset.name, *declared) for dataset in run.outputs.values() for declared in dataset.declared]
     found: dict[Name, list[Dated]] = {}
     for content_hash, time_us in run.declared:
@@ -617,16 +636,19 @@ def _explicit_lines(run: Run, rules: EdgeRules) -> dict[Name, list[Dated]]:
 
 
 class _OutputContext(NamedTuple):
-    """What is known of an output beside its lines.
+    """What is known about an output in addition to its lines.
 
-    feeding: the inputs that feed it besides; inputs: all of its run, sorted: the same tuples for all outputs.
-    empty_counts: a column that is named without inputs has none. sql: may account for columns that are left out.
-    is_whole: the lines are about all columns that are written; by_sql: the columns that SQL writes, if it was read
-    completely and counts.
-    filters: edges from the columns that select the rows which the run reads, or that feed its job. reads: the run reads
-    something, for whatever output.
-    doubtful: names that the SQL explains, so that lines from them prove nothing; unproven: ids of lines of that SQL
-    which prove nothing, either. metadata: columns of metadata tables that the run reads, by input.
+    feeding: the inputs that feed the output in addition to the sources in its lines.
+    inputs: all inputs of the run, sorted. Outputs share these tuples.
+    metadata: the keys of the columns of metadata tables that the run reads, by input.
+    empty_counts: a column that is named without inputs is made of no column.
+    sql: the SQL of the run, which may account for columns that the lines leave out.
+    is_whole: the lines name all columns that the run writes.
+    by_sql: the keys of the columns that the SQL writes, if it was read completely and counts.
+    filters: edges from columns that select the rows which the run reads (rule 4.11), or that feed its job (4.13).
+    doubtful: names that the SQL explains; lines from them prove nothing.
+    unproven: ids of lines from the SQL that also prove nothing.
+    reads: the run reads something for any of its outputs.
     """
 
     feeding: tuple[Name, ...]
@@ -657,12 +679,12 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
         tables = tuple(sorted(named | {name: None for name in (*whole, *context.feeding) if name != output}))
         fed = set(tables)
         also_read = tuple([name for name in context.inputs if name not in fed])
-    else:  # of thousands of outputs of which nothing is said all have the same, once
+    else:  # thousands of outputs without lineage share one tuple
         tables, also_read = context.feeding, () if context.feeding else context.inputs
     sent = dict.fromkeys(line.output for line, _ in lines)
     keys = {column: rules.column_key(output, column) for column in sent if column is not None}
     if len(sent_edges) == len(lines) and not context.doubtful:
-        # each has a source, as in most facets: a facet of 400 lines is read once less
+        # Each line has a source, as in most facets, so the lines need not be read once more.
         columns = LineColumns(keys.values(), frozenset(), frozenset())
     else:
         columns = columns_of_lines(lines, keys, empty_counts=context.empty_counts, proves=context.proves)
@@ -686,9 +708,9 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
                 asked = context._replace(sql=None, by_sql=frozenset(by_sql.values()), unproven=unproven)
                 return _read(run, output, [*lines, *more], asked, rules)
     carries = bool(edges or columns.empty)
-    if context.metadata:  # no column of the tables themselves
+    if context.metadata:  # these are not columns of the tables themselves
         edges = tuple(edge for edge in edges if edge.column not in context.metadata.get(edge.source, ()))
-    if context.filters:  # they prove nothing of what else a run reads
+    if context.filters:  # added after `carries`, because they are not column lineage
         edges = tuple(dict.fromkeys((*edges, *context.filters)))
     return OutputLineage(
         output,
@@ -706,9 +728,9 @@ def _read(run: Run, output: Name, lines: Sequence[Dated], context: _OutputContex
 
 
 def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
-    """Return by input the keys of the columns of metadata tables that the run reads under its name (rule 11.4).
+    """Return the keys of the columns of metadata tables that the run reads under the name of an input (rule 11.4).
 
-    A column that the run lists for the table as well is one of the table.
+    A column that the run also lists for the table itself is a column of the table.
     """
     metadata: dict[Name, Set[str]] = {}
     for name, dataset in run.inputs.items():
@@ -720,7 +742,7 @@ def _metadata_columns(run: Run, rules: EdgeRules) -> dict[Name, Set[str]]:
 
 
 def _filters(run: Run, rules: EdgeRules) -> tuple[Edge, ...]:
-    """Rule 4.11: return the edges to the whole of each output from the columns that select the rows a run reads."""
+    """Rule 4.11: return the dataset-wide edges from the columns that select the rows that a run reads."""
     return tuple(
         Edge(name, rules.column_key(name, column), None, _FILTER)
         for name, dataset in sorted(run.inputs.items())
@@ -732,7 +754,7 @@ _FILTER = Transformation(direct=False, masked=False, subtype="FILTER", descripti
 
 
 def _names_all(run: Run, output: Name, keys: Mapping[str, str], columns: LineColumns, rules: EdgeRules) -> bool:
-    """Tell whether lineage gives inputs for exactly the columns that a run lists: then nothing else has to be known."""
+    """Tell whether the lineage gives inputs for exactly the columns that the run lists, so all are accounted for."""
     written = run.outputs.get(output)
     if columns.empty or columns.unclear or not written or not written.schema or lists_some_columns(run.producer):
         return False
@@ -742,9 +764,9 @@ def _names_all(run: Run, output: Name, keys: Mapping[str, str], columns: LineCol
 def _unaccounted(
     run: Run, output: Name, columns: LineColumns, rules: EdgeRules, *, by_sql: frozenset[str]
 ) -> tuple[str, ...]:
-    """Rule 4: return the keys of the columns that a run may have written and does not account for.
+    """Rule 4.9: return the keys of the columns that a run may have written and does not account for.
 
-    These are columns that its own events list, and that its SQL writes; else all that are known.
+    by_sql: the keys of the columns that its SQL writes; they replace a missing list.
     """
     contents, written = rules.contents, run.outputs.get(output)
     own = contents.schema(written.schema) if written and written.schema else ()
@@ -768,10 +790,10 @@ def _column_list(output: Name, columns: Sequence[Path], rules: EdgeRules) -> Col
 def _written_by_sql(
     output: Name, edges: Sequence[Edge], columns: LineColumns, sql: _RunContext, rules: EdgeRules
 ) -> dict[str, str]:
-    """Return the keys of the columns that the SQL of a run writes, by their names there.
+    """Return the keys of the columns that the SQL of a run writes, by their names in the SQL.
 
-    Nothing unless it was read completely, writes all columns that the lineage accounts for, and makes them of the same
-    columns: else it is about something else.
+    The result is empty unless the SQL was read completely, writes all columns that the lineage accounts for, and makes
+    them of the same columns. Otherwise the SQL is about something else (rule 4.9).
     """
     found = sql.said.get(output)
     if found is None or not found.complete or found.behind_views:
@@ -790,7 +812,7 @@ def _written_by_sql(
 
 
 def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozenset[str]:
-    """Return the keys of the columns that SQL writes; nothing if there may be more."""
+    """Return the keys of the columns that SQL writes; empty if it may write more columns."""
     named = {line.output for line in inferred.columns if line.output is not None} if inferred.complete else ()
     return frozenset(rules.column_key(output, column) for column in named)
 
@@ -798,9 +820,9 @@ def _written_keys(output: Name, inferred: Inferred, rules: EdgeRules) -> frozens
 def _lines_of_sql(
     context: _OutputContext, output: Name, columns: LineColumns, by_sql: Mapping[str, str]
 ) -> list[Dated]:
-    """Return the lines of the SQL that count next to those of the lineage.
+    """Return the lines from the SQL that count in addition to those of the lineage.
 
-    They are those of the columns that the lineage leaves out, and all of them if the lineage has doubtful names.
+    These are the lines for columns that the lineage leaves out, or all lines if the lineage has doubtful names.
     """
     assert context.sql is not None  # noqa: S101 - the caller looked
     found, accounted = context.sql.said[output], frozenset(columns.accounted)
@@ -821,7 +843,7 @@ def _edges(
     for line, time_us in lines:
         name = line.source
         if name and line.column is not None:
-            keys = sources.get((id(name), time_us))  # by identity: hashing two long texts costs more than all the rest
+            keys = sources.get((id(name), time_us))  # by id, because hashing two long names dominates the cost
             if keys is None:
                 keys = sources[id(name), time_us] = _Keys(
                     name if time_us is None else rules.naming.input(who, name, time_us), rules
@@ -839,7 +861,7 @@ def _unmasked(transformation: Transformation) -> Transformation:
 
 
 class _Keys(dict[str, str]):
-    """The keys of a dataset's columns, each worked out once: a facet of 400 lines says 150 columns."""
+    """Cache of the keys of a dataset's columns: a facet with 400 lines may name only 150 columns."""
 
     def __init__(self, dataset: Name, rules: EdgeRules):
         super().__init__()
@@ -851,7 +873,7 @@ class _Keys(dict[str, str]):
 
 
 def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str], rules: EdgeRules) -> tuple[str, ...]:
-    """Return the columns that dataset-wide edges lead to."""
+    """Return the keys of the columns that dataset-wide edges lead to (rule 4.3); empty without such edges."""
     if all(edge.target is not None for edge in edges):
         return ()
     own = run.outputs[output].schema if output in run.outputs else None
@@ -863,6 +885,6 @@ def _columns(run: Run, output: Name, edges: Sequence[Edge], fields: Iterable[str
 
 
 def others_read(lineage: OutputLineage) -> Iterable[Name]:
-    """Return what a run reads to write something else: a MERGE into itself shows no reader."""
+    """Yield the datasets that a run reads to write a different dataset; a MERGE of a table into itself has none."""
     own = lineage.output.plain if lineage.output is not None and not lineage.attempt else None
     return (name for name in (*lineage.tables, *lineage.also_read) if own is not None and name.plain != own)

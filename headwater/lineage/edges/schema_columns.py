@@ -1,42 +1,46 @@
-"""Rule 12: the columns of a dataset as they are spelled, their keys and their nesting."""
+"""Rule 12: the columns of a dataset with their spellings, keys and nesting."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 
 Path = tuple[str, ...]
-"""A column of a schema: its name, behind the names of the structs it is nested in."""
+"""The path of a column in a schema: the names of the structs around it, the outermost first, then its own name."""
 
 
 class Columns:
-    """The columns of one dataset (rule 12.7); without a list there are none."""
+    """The columns of one dataset (rule 12.7); empty if no event lists any.
+
+    names: the listed names, with dots between the parts.
+    by_key: the listed spelling of each column, by key.
+    """
 
     def __init__(self, paths: Sequence[Path]):
-        """Take a schema as `Contents.schema` gives it."""
+        """paths: as `Contents.schema` returns them."""
         self.names = tuple(".".join(path) for path in paths)
         self._told_apart = told_apart(paths)
         self.by_key: dict[str, str] = {}
         for name in self.names:
-            self.by_key.setdefault(self.key(name), name)  # an array stands for its elements
+            self.by_key.setdefault(self.key(name), name)  # an array and its elements have the same key
         self.nests = any(len(path) > 1 for path in paths)
         self.top_level = frozenset(self.key(path[0]) for path in paths if len(path) == 1)
         self._unlisted: Mapping[str, str] = {}
 
     def key(self, column: str) -> str:
-        """Return what equal columns share: see `column_key`."""
+        """Return the key of a column (`column_key`)."""
         return column_key(column, self._told_apart)
 
     def matches_like(self, other: "Columns") -> bool:
-        """Tell whether the same names are equal columns in both."""
+        """Tell whether both datasets distinguish columns by the same names, so that their keys agree."""
         return self._told_apart == other._told_apart
 
     def with_unlisted(self, spellings: Mapping[str, str]) -> "Columns":
-        """Return the same columns, which also know the spellings, by key, of columns that the schema does not list."""
+        """Return a copy that also knows the spellings, by key, of columns that no list has."""
         found = copy(self)
         found._unlisted = spellings
         return found
 
     def with_more(self, spellings: Mapping[str, str]) -> "Columns":
-        """Return the same columns, and behind them others by their keys."""
+        """Return a copy with further columns after the listed ones; spellings: by key."""
         more = {key: shown for key, shown in spellings.items() if key not in self.by_key}
         if not more:
             return self
@@ -45,22 +49,26 @@ class Columns:
         return found
 
     def shown(self, key: str) -> str:
-        """Return a column as the schema spells it, else as lineage does, else in lower case."""
+        """Return a column as its list spells it, else as lineage spells it, else its key."""
         return self.by_key.get(key) or self._unlisted.get(key, key)
 
 
 _ELEMENT, _KEY, _VALUE = "_element", "_key", "_value"
-"""How a schema names what an array and a map hold (SchemaDatasetFacet 1-1-1); lineage leaves these parts out."""
+"""Names in a schema for the elements of arrays and the parts of maps (SchemaDatasetFacet 1-1-1).
+
+Lineage leaves these parts out.
+"""
 
 _MAP = "*"
-"""Before the path of a map, among what `told_apart` returns."""
+"""Prefix of the paths of maps in the result of `told_apart`."""
 
 
 def column_key(column: str, exact: Collection[str]) -> str:
-    """Return what equal columns share; exact: what `told_apart` says of the newest schema.
+    """Return the key that all spellings of a column share.
 
-    That is the path without double quotes around it and without the parts for the elements of arrays and the values of
-    maps, casefolded unless the schema has two columns that differ by case.
+    The key is the path without double quotes around it, and without the parts for the elements of arrays and the values
+    of maps. It is casefolded unless the dataset has two columns that differ only in case.
+    exact: the result of `told_apart` for the columns of the dataset.
     """
     plain = _plain(column, exact)
     folded = plain.casefold()
@@ -68,14 +76,14 @@ def column_key(column: str, exact: Collection[str]) -> str:
 
 
 def _plain(column: str, exact: Collection[str]) -> str:
-    """Return a path without what spellings of one column differ in; double quotes are how SQL delimits a name."""
+    """Remove the double quotes around a column, and the parts for elements of arrays and values of maps."""
     if column.startswith('"') and len(column) > 2 and column.find('"', 1) == len(column) - 1:
         column = column[1:-1]
     return _without_elements(column, exact) if "._" in column else column
 
 
 def _without_elements(column: str, exact: Collection[str]) -> str:
-    """Leave out `_element`, and `_value` of a map: a struct may have a field of that name."""
+    """Remove `_element`, and `_value` if it belongs to a map; a struct may have a field with that name."""
     first, *parts = column.split(".")
     kept = [first]
     for part in parts:
@@ -86,7 +94,7 @@ def _without_elements(column: str, exact: Collection[str]) -> str:
 
 
 def told_apart(columns: Sequence[Path]) -> frozenset[str]:
-    """Return the casefolded names that stand for two columns, and the paths of maps."""
+    """Return the casefolded names that several columns share, and the paths of maps with the prefix `*`."""
     maps = _maps(columns)
     spellings: dict[str, set[str]] = {}
     for path in columns:
@@ -103,21 +111,22 @@ def _maps(columns: Sequence[Path]) -> frozenset[str]:
         if len(path) > 1:
             within.setdefault(".".join(path[:-1]), set()).add(path[-1])
     found = set[str]()
-    for parent in sorted(within, key=len):  # a map may lie in another
+    for parent in sorted(within, key=len):  # a map may be nested in another map
         if within[parent] == {_KEY, _VALUE}:
             found.add(_MAP + _without_elements(parent, found).casefold())
     return frozenset(found)
 
 
 def maps_among(exact: Collection[str]) -> frozenset[str]:
-    """Return the maps among what `told_apart` returns."""
+    """Return the paths of maps in a result of `told_apart`."""
     return frozenset(each for each in exact if each.startswith(_MAP))
 
 
 def in_values(columns: Sequence[Path], maps: Collection[str]) -> list[Path]:
-    """Return the columns of a list that may not show some maps: what lies in a map lies in its values.
+    """Rewrite the columns of a list that does not show some maps: columns nested in a map move into its values.
 
-    maps: as `maps_among` returns them. A map among the columns gets its `_key` and `_value`.
+    Each map in the list also gets its `_key` and `_value`.
+    maps: as `maps_among` returns them.
     """
     found: dict[Path, None] = {}
     for path in columns:
@@ -142,7 +151,7 @@ def _map_at(path: Path, maps: Collection[str]) -> bool:
 
 
 def parents(key: str, top_level: frozenset[str]) -> list[str]:
-    """Return the structs that a column is nested in, outermost first; an exact top-level name has none."""
+    """Return the keys of the structs that a column is nested in, the outermost first; none for a top-level column."""
     if key in top_level:
         return []
     parts = key.split(".")
@@ -150,4 +159,4 @@ def parents(key: str, top_level: frozenset[str]) -> list[str]:
 
 
 NO_COLUMNS = Columns(())
-"""Of a dataset whose schema nobody told."""
+"""The columns of a dataset without a list."""

@@ -1,4 +1,4 @@
-"""Rule 12: which columns a dataset has at a time, and which spellings are one column."""
+"""Rule 12: the columns of a dataset at a time, and the keys of its columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -20,10 +20,12 @@ _BEFORE = 1 << 30
 
 
 class SeenSchema(NamedTuple):
-    """A list of columns as one event mentioned it; in the order in which the last one is the newest.
+    """One mention of a list of columns by an event. The greatest mention is the newest (rule 1.3).
 
-    place: among inputs, then outputs; beyond 1 << 30 of what a DROP or a RENAME says, which is of the moment before.
-    authority: what the list is worth, READ to COMPLETE (`complete_lists`).
+    place: the index of the dataset among the event's inputs and then outputs. 1 << 30 is added for a list that comes
+    with a DROP or RENAME, because it describes the dataset just before (rule 10.8).
+    schema: the hash of the list.
+    authority: READ to COMPLETE (`complete_lists`).
     """
 
     credible: bool
@@ -35,44 +37,47 @@ class SeenSchema(NamedTuple):
     authority: int = 0
 
     def dataset(self, name: Name, naming: Naming) -> Name:
-        """Return the dataset that it is about, seen under a name as sent."""
+        """Return the dataset that the list describes; name: the name in the event, as sent."""
         return naming.generations.meaning(naming.bound(name, self.time_us), self.time_us - (self.place >= _BEFORE))
 
 
 class SeenSchemas(Protocol):
-    """Keeps the schemas that were ever mentioned, under the name as sent."""
+    """Storage of all mentions of schemas, by dataset name as sent."""
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> None:
-        """Keep mentions; the same ones again change nothing."""
+        """Store mentions; storing a mention again has no effect."""
 
     def newest_first(self, span: Span) -> Iterable[SeenSchema]:
-        """Return the schemas mentioned under a name in a span of time, newest first.
+        """Return the mentions under a name in a time span, the newest first.
 
-        Of several in a row of one schema, only the first and the last of each authority must be among them.
+        Of consecutive mentions of one schema, implementations may return only the first and the last of each authority.
         """
 
     def is_parted(self, name: Name) -> bool:
-        """Tell whether some event mentions a part of the dataset under this name, as sent."""
+        """Tell whether some event mentions a part of the dataset, such as a partition, under this name as sent."""
 
     def keep_whole(self, names: Iterable[Name]) -> None:
-        """Leave out no mention under these names from now on: they mean several datasets, or several mean one."""
+        """Store every mention under these names from now on.
+
+        Each of them means several datasets, or several of them mean one dataset.
+        """
 
 
 class KnownLists:
-    """The lists that make up the columns of a dataset: its base list, and the newest mention of each newer list."""
+    """The lists that make up the columns of a dataset: its base list, and the newest mention of each newer list.
+
+    first: the list that comes first if there is no base list; None for the newest one.
+    """
 
     def __init__(self, *, by_parts: bool) -> None:
-        """Know no list; by_parts: some event mentions a part of the dataset.
-
-        first: the list that comes first if there is no base list; without it the newest one does.
-        """
+        """by_parts: some event mentions a part of the dataset."""
         self.base: SeenSchema | None = None
         self.first: SeenSchema | None = None
         self._least = COMPLETE if by_parts else UNLESS_PARTS
         self._newer: dict[tuple[str, int], SeenSchema] = {}
 
     def take(self, seen: SeenSchema) -> None:
-        """Take a mention, in whatever order they come."""
+        """Add a mention. The order of calls makes no difference."""
         if self.base is not None and seen <= self.base:
             return
         if seen.authority >= self._least:
@@ -91,11 +96,11 @@ class KnownLists:
 
     @property
     def newest(self) -> SeenSchema | None:
-        """The newest mention of all; None without a list."""
+        """The newest mention; None without a list."""
         return max((*self._newer.values(), *((self.base,) if self.base else ())), default=None)
 
     def beginning_with(self, first: SeenSchema | None) -> "KnownLists":
-        """Return the same lists in another order."""
+        """Return a copy in which `first` comes first if there is no base list."""
         found = copy(self)
         found.first = first
         return found
@@ -103,18 +108,22 @@ class KnownLists:
     @property
     def schemas(self) -> tuple[str, ...]:
         """The hashes of the lists in their order, each once."""
-        if not self._newer and self.base is None:  # as of thousands of symlinks
+        if not self._newer and self.base is None:  # a fast path for names without lists, such as symlinks
             return ()
         return tuple(dict.fromkeys(seen.schema for seen in self.lists))
 
     @property
     def written(self) -> set[str]:
-        """The hashes of the lists that others than readers made."""
+        """The hashes of the lists that do not come from readers."""
         return {seen.schema for seen in self.lists if seen.authority > READ}
 
 
 def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_parts: bool = False) -> KnownLists:
-    """Rule 12.7: return the lists that make up the columns at a time: the base list up to then, and all newer ones."""
+    """Rule 12.7: return the lists that make up the columns at a time.
+
+    These are the newest base list up to that time and all lists that are newer than it, or all lists without a base
+    list.
+    """
     found = KnownLists(by_parts=by_parts)
     seen = first = None
     for seen in newest_first:
@@ -122,20 +131,19 @@ def lists_at(newest_first: Iterable[SeenSchema], time_us: int = EVER_US, *, by_p
         first = first or (seen if seen.time_us <= time_us else None)
         if found.base is not None:
             break
-    # Of all lists the newest comes first: lists that are taken later may be newer than the first one here.
+    # For the columns now, `first` stays None: lists that are added later may be newer than the first one here.
     return found if time_us == EVER_US else found.beginning_with(first or seen)
 
 
 class JoinedSchemas:
-    """Joins lists of columns, and remembers what they come to."""
+    """Joins lists of columns and caches the results."""
 
     def __init__(self, contents: Contents):
-        """`contents` holds the columns of lists."""
         self._contents = contents
         self._found: Weighed[tuple[str, ...], str] = Weighed()
 
     def joined(self, known: KnownLists) -> str | None:
-        """Return the hash that stands for the columns of lists; None of no list."""
+        """Return the hash of the joined lists; None without a list."""
         schemas = known.schemas
         if len(schemas) < 2:
             return schemas[0] if schemas else None
@@ -144,10 +152,10 @@ class JoinedSchemas:
 
 
 class Schemas:
-    """The columns of datasets in time."""
+    """The columns of datasets, now and at earlier times."""
 
     def __init__(self, contents: Contents, seen: SeenSchemas, naming: Naming):
-        """`contents` holds the columns of schemas; `naming` knows what names mean now."""
+        """contents: the columns of each list; seen: the mentions of lists; naming: the datasets that names mean."""
         self._contents = contents
         self._kept = seen
         self._naming = naming
@@ -156,11 +164,11 @@ class Schemas:
         self._columns: dict[Name, Columns] = {}
 
     def see(self, name: Name, uses: Sequence[SeenSchema]) -> set[Name]:
-        """Take mentions under a name; returns datasets that may have other columns."""
+        """Store mentions under a name; return the datasets whose columns may have changed."""
         mentions = self.by_dataset(name, uses)
         before = {dataset: self.newest(dataset) for dataset in mentions}
         for dataset in mentions:
-            self.columns(dataset)  # as they are before it changes
+            self.columns(dataset)  # cached before the change, so that `settle` can compare
         self._kept.see(name, uses)
         for dataset, own in mentions.items():
             for seen in own:
@@ -168,7 +176,7 @@ class Schemas:
         return {dataset for dataset, schema in before.items() if self.newest(dataset) != schema}
 
     def by_dataset(self, name: Name, uses: Sequence[SeenSchema]) -> dict[Name, list[SeenSchema]]:
-        """Return the datasets that are mentioned under a name, each with the newest mention of each list."""
+        """Group mentions under one name by the dataset that they mean, with the newest mention of each list."""
         newest: dict[tuple[Name, str, int], SeenSchema] = {}
         constant = uses[0].dataset(name, self._naming) if self._naming.is_constant(name) else None
         for seen in uses:
@@ -180,13 +188,19 @@ class Schemas:
         return found
 
     def forget(self, begun: Iterable[Name]) -> None:
-        """Names mean something else: look again; begun: generations that were not there before, nor their columns."""
+        """Clear the cached lists because names mean other datasets now.
+
+        begun: new generations, which had no columns before.
+        """
         self._lists.clear()
         for dataset in begun:
             self._columns.setdefault(dataset, NO_COLUMNS)
 
     def part(self, names: Iterable[Name]) -> set[Name]:
-        """Look again at what is mentioned in parts under some names; returns these datasets."""
+        """Clear the cached lists of the datasets that names mean, because events now mention parts of them.
+
+        Returns these datasets.
+        """
         meant = {dataset for name in names for dataset in self._naming.datasets_in(Span(name))}
         found = {dataset for dataset in self._lists if dataset.plain in {each.plain for each in meant}}
         for dataset in found:
@@ -195,14 +209,14 @@ class Schemas:
         return meant | found
 
     def newest(self, dataset: Name) -> str | None:
-        """Return the hash of the schema that the lists of a dataset make together now."""
+        """Return the hash of the columns of a dataset now; None without a list."""
         return self._joined(self._known(dataset))
 
     def at(self, dataset: Name, time_us: int) -> str | None:
-        """Return the hash of the schema that the lists at a time make together; see `lists_at`."""
+        """Return the hash of the columns of a dataset at a time (`lists_at`); None without a list."""
         known = self._known(dataset)
         last = known.base or known.newest
-        if last is None or last.time_us <= time_us:  # most runs come after all lists
+        if last is None or last.time_us <= time_us:  # most runs are later than all lists
             return self._joined(known)
         names = self._naming.names_of(dataset)
         if len(names) > 1:
@@ -212,9 +226,9 @@ class Schemas:
         return self._joined(self._read(dataset, time_us))
 
     def renewed(self, name: Name, uses: Sequence[SeenSchema]) -> Iterator[Span]:
-        """Yield the datasets whose columns change by mentions that are not kept yet, and since when.
+        """Yield the datasets whose columns change by mentions that are not stored yet, and the times that change.
 
-        For all other times `at` returns what it did.
+        For all other times, the results of `at` stay the same.
         """
         for dataset, mentions in self.by_dataset(name, uses).items():
             keys: dict[str | None, frozenset[str]] = {None: frozenset()}
@@ -225,7 +239,7 @@ class Schemas:
                     for schema in (seen.schema, before)
                 )
                 if not own <= known or not seen.credible:
-                    yield Span(dataset)  # newer lists count for the time before, too
+                    yield Span(dataset)  # newer lists also count for earlier times
                 elif before and lists_in(before)[0] != seen.schema and self._leads(dataset, seen):
                     first = self._first(dataset, seen.time_us)
                     is_earliest = first is not None and first.time_us > seen.time_us
@@ -234,7 +248,7 @@ class Schemas:
                     yield Span(dataset, seen.time_us)
 
     def _leads(self, dataset: Name, seen: SeenSchema) -> bool:
-        """Tell whether a mention may stand first, which SQL that inserts by position goes by."""
+        """Tell whether a mention may be the first list, whose order of columns SQL that inserts by position uses."""
         base = self._known(dataset).base
         return base is None or base.time_us > seen.time_us or seen.authority > ADDED
 
@@ -244,11 +258,11 @@ class Schemas:
         return found if found is not None else self._look(dataset)
 
     def key(self, dataset: Name, column: str) -> str:
-        """Return what equal columns of a dataset share (`Columns.key`)."""
+        """Return the key of a column of a dataset (`Columns.key`)."""
         return self.columns(dataset).key(column)
 
     def settle(self, datasets: Iterable[Name]) -> set[Name]:
-        """Look at the columns of datasets; returns those whose columns match differently from now on."""
+        """Read the columns of datasets again; return those whose columns may have other keys now."""
         changed = set()
         for dataset in datasets:
             before, now = self._columns.get(dataset), self._look(dataset)
@@ -257,11 +271,11 @@ class Schemas:
         return changed
 
     def base(self, dataset: Name) -> SeenSchema | None:
-        """Return the base list of a dataset."""
+        """Return the base list of a dataset now; None without one."""
         return self._known(dataset).base
 
     def written_keys(self, dataset: Name) -> frozenset[str]:
-        """Return the keys of the columns that others than readers list."""
+        """Return the keys of the columns in lists that do not come from readers."""
         return frozenset().union(*(self._keys(schema, dataset) for schema in self._known(dataset).written))
 
     def _look(self, dataset: Name) -> Columns:
@@ -293,7 +307,10 @@ class Schemas:
         return lists_at(newest_first, time_us, by_parts=by_parts)
 
     def _histories(self, dataset: Name, until_us: int = EVER_US) -> Iterator[Iterator[SeenSchema]]:
-        """Yield what each name that means a dataset mentioned, newest first; what ends it speaks of it, too."""
+        """Yield the mentions under each name that means a dataset, the newest first.
+
+        The end of a span is included, because a DROP or RENAME describes the dataset that it ends.
+        """
         for span in self._naming.uses(dataset):
             yield self._mentions(Span(span.name, span.since_us, min(span.until_us + 1, until_us)), dataset)
 
@@ -303,9 +320,9 @@ class Schemas:
 
 
 def seen_schemas(fact: RunFacts) -> Iterator[tuple[Name, SeenSchema]]:
-    """Yield (name as sent, schema as seen) of the datasets of an event.
+    """Yield (dataset name as sent, mention) for each list of columns in an event.
 
-    What a DROP or a RENAME says of its dataset is of the moment before (rule 10).
+    A list that comes with a DROP or RENAME describes the dataset just before (rule 10.8).
     """
     order, said = fact.order, fact.content
     for place, use in enumerate((*said.inputs, *said.outputs)):

@@ -1,4 +1,4 @@
-"""Rule 12.10: columns of a dataset that no run writes, and that its readers no longer list."""
+"""Rule 12.10: find columns that readers no longer list, for datasets that no run writes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -18,9 +18,10 @@ class ReaderList(NamedTuple):
 
 
 class UnlistedColumn(NamedTuple):
-    """A column, by its key, that no newest list of a reader has.
+    """A column, by its key, that the newest lists of all readers lack.
 
-    listed: the newest list that has it; since: the list from which on no reader's newest list has it.
+    listed: the newest list that has the column.
+    since: the list since which no reader's newest list has it.
     """
 
     column: str
@@ -29,9 +30,10 @@ class UnlistedColumn(NamedTuple):
 
 
 def unlisted_columns(read: Iterable[ReaderList], others: Iterable[SeenSchema], keys: Keys) -> list[UnlistedColumn]:
-    """Return the columns that the newest lists of all jobs lack, while an older list has them, by their keys.
+    """Return the columns that the newest lists of all jobs lack and an older list has, sorted by key.
 
-    read: the lists of jobs within the window; others: lists of whoever else, and of whatever time.
+    read: the lists of jobs that read the dataset, within 92 days.
+    others: all other lists, from any source and time.
     """
     by_job: dict[Name, list[SeenSchema]] = {}
     for job, seen in read:
@@ -51,7 +53,7 @@ def unlisted_columns(read: Iterable[ReaderList], others: Iterable[SeenSchema], k
 
 
 def _since(column: str, listed: SeenSchema, histories: Sequence[Sequence[SeenSchema]], keys: Keys) -> SeenSchema:
-    """Return the list with which the last of the jobs that had listed a column no longer did."""
+    """Return the list with which the last job that had listed a column stopped listing it."""
     found = []
     for own in histories:
         places = [at for at, seen in enumerate(own) if column in keys(seen.schema)]

@@ -1,6 +1,6 @@
-"""Rule 6.7: what a write does to the rows that were there: replaces them all, or only a part of them, or none.
+"""Rule 6.7: decide whether a write replaces all rows of its output.
 
-The table in `docs/lineage.md` names the source of each line. `write_kind` is the only place that decides.
+The table in `docs/lineage.md` gives the source of each line. Only `write_kind` decides by events.
 """
 
 import re
@@ -10,34 +10,48 @@ from typing import NamedTuple
 from headwater.lineage.names.dataset_name import Name
 
 ADDS, UNLESS_PARTS, WHOLE = WRITE_KINDS = range(3)
-"""A write adds or changes rows; it is a whole rewrite unless the dataset is known to be written by parts; it is one."""
+"""The kinds of writes.
+
+ADDS: the write adds or changes rows. UNLESS_PARTS: it is a whole rewrite unless some event shows that the dataset is
+written in parts. WHOLE: it is a whole rewrite.
+"""
 
 SQL_WHOLE = "whole"
-"""The SQL empties or replaces its only target: TRUNCATE, DELETE without a condition, CREATE OR REPLACE TABLE AS."""
+"""Sign: the SQL empties or replaces its only target.
+
+These are TRUNCATE, DELETE without a condition, and CREATE OR REPLACE TABLE AS.
+"""
 
 PART = "part"
-"""The SQL has a condition on what it replaces, or changes rows (MERGE, UPDATE, DELETE), or the session overwrites
-partitions dynamically."""
+"""Sign: the write replaces only a part of the rows.
+
+The SQL has a condition on the replaced rows or changes rows (MERGE, UPDATE, DELETE), or the session overwrites
+partitions dynamically.
+"""
 
 PARTITIONS = "partitions"
-"""The SQL shows that the output has partitions: PARTITION or PARTITIONED BY."""
+"""Sign: the SQL shows with PARTITION or PARTITIONED BY that the output has partitions."""
 
 NOT_IF_EXISTS = "if not exists"
-"""The SQL writes nothing if the table exists."""
+"""Sign: the SQL writes nothing if the table exists."""
 
 MATERIALIZED = "materialized"
-"""dbt builds the whole table or view from scratch."""
+"""Sign: dbt builds the whole table or view from scratch."""
 
 
 LISTS_ALL = "lists all"
-"""The user declares that the lists of columns of the producer are complete (rule 12.6)."""
+"""Sign: a rule of `names.yaml` declares that the producer's lists of columns are complete (rule 12.6)."""
 
 
 class Write(NamedTuple):
-    """What is known of a completed write of one output by one run.
+    """A completed write of one output by one run.
 
-    signs: of the run, see above; is_part: a folder or pattern was removed from the name of the output, or the run has
-    a `subset` of it; alone: the run has no other output; failed: the attempt has a FAIL, too.
+    job: the name of the job.
+    lifecycle: `lifecycleStateChange` of the output.
+    signs: the signs of the run, which are the constants above.
+    is_part: the rules for names removed a folder or pattern from the output's name, or the output has a `subset` facet.
+    alone: the run has no other output.
+    failed: the attempt has a FAIL, too.
     """
 
     job: str
@@ -50,7 +64,7 @@ class Write(NamedTuple):
 
 
 def write_kind(write: Write) -> int:
-    """Return one of `WRITE_KINDS`."""
+    """Return the kind of a write by its events: one of `WRITE_KINDS`."""
     if write.failed or write.is_part:
         return ADDS
     nodes = _nodes(write.job)
@@ -66,12 +80,15 @@ def write_kind(write: Write) -> int:
 
 
 def rewrites(kind: int, *, by_parts: bool) -> bool:
-    """Tell whether a write of this kind is a whole rewrite; by_parts: some mention of the dataset shows a part."""
+    """Tell whether a write of this kind is a whole rewrite.
+
+    by_parts: some event shows that the dataset is written in parts.
+    """
     return kind == WHOLE or (kind == UNLESS_PARTS and not by_parts)
 
 
 def shows_partitions(job: str, signs: Collection[str]) -> bool:
-    """Tell whether a run shows that what it writes has partitions."""
+    """Tell whether the job name or the signs of a run show that its output has partitions."""
     return PARTITIONS in signs or any(node.startswith(_DYNAMIC) for node in _nodes(job))
 
 
@@ -82,7 +99,7 @@ def _shows_part(write: Write, nodes: Iterable[str]) -> bool:
 
 
 def _nodes(job: str) -> list[str]:
-    """Return the parts of a job's name that may name a node of Spark's plan: `app.node.target`."""
+    """Split a job name such as `app.node.target`, in which a part may be a node of Spark's plan."""
     return job.lower().split(".")
 
 
@@ -98,7 +115,10 @@ _STATEMENT = re.compile(
     r"(?:(?:atomic_|execute_)?replace_table(?:_as_select)?|(?:atomic_|execute_)?create_table_as_select)"
     r"(?:_command|_exec(?:_v\d)?)?"
 )
-"""`CreateDataSourceTableAsSelectCommand` is not here: it is also what `saveAsTable` in append mode runs."""
+"""Spark's statements that replace the whole table.
+
+`CreateDataSourceTableAsSelectCommand` is not one of them, because `saveAsTable` in append mode runs it, too.
+"""
 
 _SAVE = "execute_save_into_data_source_command"
 _DYNAMIC = "overwrite_partitions_dynamic"
@@ -111,5 +131,7 @@ _PATHS_AND_JDBC = frozenset(
         *("postgres", "mysql", "mariadb", "sqlserver", "mssql", "oracle", "db2", "h2", "derby", "sqlite", "teradata"),
     )
 )
-"""Schemes of file systems, and of databases that Spark writes by JDBC. For the connectors of
-Snowflake, BigQuery, Kafka and Kusto, the listener reports OVERWRITE of appends as well."""
+"""Schemes of file systems and of databases that Spark writes by JDBC.
+
+For the connectors of Snowflake, BigQuery, Kafka and Kusto, the listener reports OVERWRITE for appends, too.
+"""

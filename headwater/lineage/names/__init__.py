@@ -1,1 +1,1 @@
-"""Rules 2 and 10: which dataset a name means, by its form, in time, and in which generation."""
+"""Rules 2, 3.1 and 10: canonical names, symlinks, and generations of datasets."""

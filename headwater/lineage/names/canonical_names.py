@@ -1,4 +1,4 @@
-"""Rule 2, form: one canonical name for the many ways to write it; stateless: the same name, the same form, always."""
+"""Rule 2.1: the canonical form of names. It depends only on the name, the rules and the metadata table."""
 
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -24,21 +24,21 @@ _TOO_LONG = f"names of more than {LONGEST} characters are cut in the middle, and
 
 
 _Candidates = tuple[tuple[tuple[NameRule, tuple[Pattern, ...]], ...], ...]
-"""For each stage, rules that may fit the namespaces of one scheme, with their patterns for this scheme."""
+"""For each stage, the rules that may fit namespaces of one scheme, with their patterns for this scheme."""
 
 _Fit = tuple[NameRule, str, dict[str, str]]
-"""A rule that fits a namespace, a text that a name needs to fit, and what the holes of the namespace take."""
+"""A rule that fits a namespace, a text that each fitting name contains, and the values of the namespace's holes."""
 
 _Fitting = list[tuple[_Fit, ...] | None]
-"""For each stage, the rules that fit a namespace; None for a stage that no name of the namespace has reached."""
+"""For each stage, the rules that fit a namespace; None for a stage that no name in the namespace has reached yet."""
 
 
 class NameRules:
-    """The rules for names in force: the user's before the shipped ones, and the metadata table.
+    """The rules for names in force: the user's rules, then the shipped ones, and the metadata table.
 
-    In every stage the first rule that fits and changes the name counts; the stages repeat until nothing changes. A
-    name that does not settle within eight rounds (a rule of the user's that grows or circles) stays as it was sent:
-    so the form of a form is that form, whatever the rules.
+    In each stage, the first rule that fits and changes the name applies. The stages repeat until the name stays the
+    same. A user's rule may make a name longer each time, or lead in a circle. If a name still changes after eight
+    rounds, it stays as sent, so the canonical form of a canonical form is always that form.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class NameRules:
         metadata_rows: Iterable[MetadataRow] = (),
         job_texts: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Read rules from (file, YAML) and rows; raises WrongSetting naming file, line and rule.
+        """Read rules from (file, YAML) pairs; raises WrongSetting, which names file, line and rule.
 
-        job_texts: of rules for the names of jobs.
+        texts: rules for names of datasets; job_texts: rules for names of jobs; metadata_rows: the metadata table.
         """
         self._sources = (tuple(texts), tuple(metadata_rows), tuple(job_texts))
         rows = self._sources[1]
@@ -73,43 +73,44 @@ class NameRules:
 
     @cached_property
     def rules_hash(self) -> str:
-        """The version of the rules for names: what they say, and the code that derives rows by them."""
+        """The version of the rules for names: a hash over the rules and the code that derives rows from events."""
         return _hash(code_hash(), *self._said)
 
     def canonical(self, namespace: str, name: str) -> Name:
-        """Return the canonical form of a name as sent. Takes every text and never fails."""
+        """Return the canonical form of a name as sent. Accepts every text and never raises."""
         found = self._memo.get((namespace, name))
         return found if found is not None else self._remember(namespace, name)
 
     def in_event(self, producer: str, job_namespace: str) -> Callable[[str, str], Name]:
-        """Return the canonical form of names in one event: rules with conditions on the event apply, too (2.1).
+        """Return a function for the canonical form of names in one event.
 
-        job_namespace: that of the canonical name of the event's job; empty for a DatasetEvent.
+        It also applies rules with conditions on the event (rule 2.1).
+        job_namespace: the namespace in the canonical name of the event's job; empty for a DatasetEvent.
         """
         if not self.of_events.rules:
             return self.canonical
         return lambda namespace, name: self.of_events.form(self.canonical(namespace, name), producer, job_namespace)
 
     def job(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
-        """Return the canonical name of a job. outputs: of the event that names it, as sent."""
+        """Return the canonical name of a job; outputs: those of the event that names it, as sent."""
         return self.jobs.canonical(job, outputs)
 
     def lists_all(self, producer: str) -> bool:
-        """Tell whether a producer was declared to list all columns of a dataset, whatever it reports."""
+        """Tell whether a rule declares that a producer's lists of columns are complete (rule 12.6)."""
         return any(fnmatchcase(producer, glob) for glob in self._complete)
 
     def explain(
         self, namespace: str, name: str, producer: str | None = None, job_namespace: str | None = None
     ) -> list[Step]:
-        """Return the steps from a name as sent to its canonical form, in order; none where it is canonical.
+        """Return the steps from a name as sent to its canonical form, in order; none if the name is canonical.
 
-        producer, job_namespace: of the event that names it, on which some rules depend.
+        producer, job_namespace: those of the event that uses the name; some rules depend on them.
         """
         found, steps = self._settle(Name(namespace, name))
         return [*steps, *self.of_events.explain(found, producer, job_namespace)]
 
     def __reduce__(self) -> tuple[type["NameRules"], tuple[object, ...]]:
-        """Travel to Spark's workers as the sources, without what is remembered."""
+        """Pickle the sources of the rules, without caches, for Spark's workers."""
         return NameRules, self._sources
 
     def _remember(self, namespace: str, name: str) -> Name:
@@ -128,7 +129,7 @@ class NameRules:
             namespace, fitting = name.namespace, self._fitting(name.namespace)
             for stage in range(len(STAGES)):
                 if stage > until and name is before:
-                    return name, steps  # the last round asked the later stages about this name
+                    return name, steps  # the last round applied the later stages to this name
                 if name.namespace != namespace:
                     namespace, fitting = name.namespace, self._fitting(name.namespace)
                 rules = fitting[stage]
@@ -148,7 +149,7 @@ class NameRules:
         return sent, [*steps, Step("unsettled", "the rules never come to rest: the name stays as sent", name, sent)]
 
     def _fitting(self, namespace: str) -> _Fitting:
-        """Return the rules whose namespace fits, by stage, as far as they are known: names share few namespaces."""
+        """Return the rules that fit a namespace, by stage. Names share few namespaces, so the rules are cached."""
         found = self._by_namespace.get(namespace)
         if found is None:
             found = [None if rules else () for rules in self._candidates(namespace)]
@@ -157,7 +158,10 @@ class NameRules:
         return found
 
     def _candidates(self, namespace: str) -> _Candidates:
-        """Return the rules worth trying, by stage. Schemes come from events: what is remembered is bounded."""
+        """Return the rules that may fit a namespace, by stage.
+
+        The cache is bounded, because schemes come from events.
+        """
         scheme = namespace.partition(":")[0]
         found = self._by_scheme.get(scheme)
         if found is None:
@@ -183,7 +187,7 @@ class NameRules:
         links = Links(rows, self.canonical)
         if links:
             self._operations["link"] = links.follow
-        self._memo.clear()  # what was remembered did not know the links
+        self._memo.clear()  # the cached names were derived without the links
         self._by_scheme.clear()
         self._by_namespace.clear()
         for row in rows:
@@ -197,7 +201,7 @@ class NameRules:
 
 @cache
 def default_rules() -> NameRules:
-    """Return the shipped rules alone."""
+    """Return the shipped rules, without rules of a user."""
     return NameRules()
 
 
@@ -224,7 +228,7 @@ def _stay(name: Name) -> Name:
 def _aliases(
     own: Iterable[NameFile], rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]
 ) -> dict[str, Name]:
-    """Return business names, casefolded, with the datasets they mean."""
+    """Return the datasets that business names mean, by casefolded name."""
     given = [alias for file in own for alias in file.aliases]
     given += [(row.name, Name(row.parent, row.target)) for row in of_kind(rows, "alias")]
     return {alias.casefold(): canonical(*name.parts) for alias, name in reversed(given)}

@@ -1,4 +1,4 @@
-"""Rule 10: which generation of a dataset is meant, by what runs drop, rename and write."""
+"""Rule 10: find the generation of a dataset that a mention means, from the drops, renames and writes of runs."""
 
 from bisect import insort
 from collections.abc import Iterator
@@ -10,16 +10,14 @@ from headwater.lineage.names.dataset_name import Name
 T = TypeVar("T")
 
 _LOOKED_AT = 8
-"""Things that happened to a dataset without its being written: a batch tells of drops before it tells of writes."""
+"""The number of changes and writes that a search examines: a batch may bring many drops before it brings writes."""
 
 
 class Generations(DatasetHistory):
-    """What happened to datasets; may be told in any order and again."""
-
-    # What is meant
+    """Resolves mentions to generations. Changes and writes may be added in any order and repeatedly."""
 
     def meaning(self, location: Name, time_us: int) -> Name:
-        """Follow a mention in time: a rename carries it on; an end, or nothing at all, stops it."""
+        """Return the generation that a mention means (rule 10.3): renames are followed until an end or no change."""
         while self.touches(location):
             away = first_from(self.renamed.get(location, ()), time_us + 1)
             end = first_from(self._ends.get(location, ()), time_us + 1)
@@ -29,9 +27,11 @@ class Generations(DatasetHistory):
         return location
 
     def read(self, location: Name, since_us: int, time_us: int, run_key: str) -> Name:
-        """Return the newest generation that lived in a window, if it can be other than one that the run itself ends.
+        """Return the generation that an input of a run means (rule 10.5).
 
-        Where none did, the one that is meant, if others wrote it after all; else the newest that lived before.
+        This is the newest one that lived between `since_us` and `time_us`, preferably one that the run does not end. If
+        none lived, it is the generation that the mention means if other runs wrote it, else the newest one that lived
+        before.
         """
         meaning = self.meaning(location, time_us)
         if not self.touches(location):
@@ -49,9 +49,9 @@ class Generations(DatasetHistory):
         return next((each for each in before if self.lived(each, time_us, but=run_key)), meaning)
 
     def uses(self, dataset: Name) -> Iterator[Span]:
-        """Yield when a location, or one that renames led to it, means a generation.
+        """Yield the times at which a location, or one that was renamed to it, means a generation.
 
-        Of two renames of one location at one instant, both are taken to lead to theirs.
+        If a location is renamed twice at the same instant, both renames count.
         """
         if not dataset.generation and not self.touches(dataset):
             yield Span(dataset)
@@ -60,7 +60,7 @@ class Generations(DatasetHistory):
             yield from self._leading(span)
 
     def newest(self, location: Name) -> Name:
-        """Return the newest generation at a location, be it only coming."""
+        """Return the newest generation at a location, even if it has not lived yet."""
         return self._begun(location.plain, EVER_US)
 
     def newest_lived(self, location: Name) -> Name:
@@ -70,18 +70,18 @@ class Generations(DatasetHistory):
         return next((each for each in every if self.lived(each)), plain)
 
     def meanings(self, location: Name) -> Iterator[Name]:
-        """Yield all that a location has ever meant, the newest first; one that came back comes twice."""
+        """Yield all generations that a location has meant, the newest first. The same one may occur several times."""
         return self._meanings_back(location, -EVER_US, EVER_US)
 
     def meanings_in(self, span: Span) -> set[Name]:
-        """Return what a location means in a span, and what stood there when it began."""
+        """Return the generations that a location means in a time span, and the one that existed when it began."""
         if not self.touches(span.name):
             return {span.name}
         found = self._meanings_back(span.name, span.since_us, span.until_us - 1)
         return {*found, self._begun(span.name, span.since_us)}
 
     def lived(self, dataset: Name, upto_us: int = EVER_US, *, but: str | None = None) -> bool:
-        """Tell whether a generation was there at or before a time; but: a run whose own writes prove nothing."""
+        """Tell whether a generation lived at or before a time (rule 10.6); but: a run whose writes do not count."""
         if not dataset.generation:
             return True
         begun = (at for at in self._begins(dataset) if at <= upto_us)
@@ -93,17 +93,15 @@ class Generations(DatasetHistory):
         return any(run_key != but for span in self.uses(dataset) for run_key in self._writers(span, upto_us))
 
     def stands(self, dataset: Name) -> bool:
-        """Tell whether a generation is there now: it lived, and none has begun since."""
+        """Tell whether a generation exists now: it lived, and it is the newest one."""
         return dataset == self.newest(dataset) and self.lived(dataset)
 
     def is_there(self, location: Name) -> bool:
-        """Tell whether something stands at a location now: it was not dropped, or was made again."""
+        """Tell whether a dataset exists at a location now: it was not dropped, or it was created again."""
         return self.lived(self.newest(location))
 
-    # What happened
-
     def set_changes(self, run_key: str, after: frozenset[Change]) -> list[Span]:
-        """Replace what a run drops and renames; returns the locations that mean something else now, and when."""
+        """Replace the drops and renames of a run; return the locations and times whose meaning changes."""
         before = self.changes(run_key)
         moved = [span for change in before - after for span in self._concerned(change)]
         for change in before - after:
@@ -114,7 +112,7 @@ class Generations(DatasetHistory):
         return moved + [span for change in after - before for span in self._concerned(change)]
 
     def set_writes(self, run_key: str, after: frozenset[tuple[int, Name]]) -> list[Span]:
-        """Replace where and when a run writes, as far as something was dropped or renamed there; returns as above."""
+        """Replace the writes of a run to locations with a drop or rename; return the same as `set_changes`."""
         after = frozenset((time_us, location) for time_us, location in after if self.touches(location))
         before = self.writes(run_key)
         for time_us, location in before - after:
@@ -127,7 +125,7 @@ class Generations(DatasetHistory):
         return [self._concerning(span) for dataset in proved for span in self.uses(dataset)]
 
     def _meanings_back(self, location: Name, since_us: int, time_us: int) -> Iterator[Name]:
-        """Yield what a location meant at a time, then before each thing that happened to it, newest first."""
+        """Yield what a location means at a time, then what it meant before each earlier change, the newest first."""
         yield self.meaning(location, time_us)
         at_us = self._before(location, time_us + 1)
         while at_us >= since_us and at_us > -EVER_US:
@@ -135,22 +133,25 @@ class Generations(DatasetHistory):
             at_us = self._before(location, at_us)
 
     def _concerned(self, change: Change) -> Iterator[Span]:
-        """Yield the mentions whose meaning rests on a change."""
+        """Yield the mentions whose meaning depends on a change."""
         for location in {change.location, change.ended}:
             yield from self._from(location, change.time_us)
 
     def _from(self, location: Name, time_us: int) -> Iterator[Span]:
-        """Yield mentions from what happened last before a time on, also by names that led here in between."""
+        """Yield the mentions since the last change before a time, also by names that were renamed to the location."""
         end = first_from(self._ends.get(location, ()), time_us + 1)
         for span in self._leading(Span(location, self._before(location, time_us), end[0] if end else EVER_US)):
             yield self._concerning(span)
 
     def _concerning(self, span: Span) -> Span:
-        """Return a span with later mentions, until another generation has lived: an input means what lived before."""
+        """Extend a span up to the time when the next generation lives: until then, an input means the earlier one."""
         return span._replace(until_us=self._lived_from(span.name, span.until_us))
 
     def _lived_from(self, location: Name, time_us: int) -> int:
-        """Return from when on, at a time or after it, what a location means has lived; of many that have not, none."""
+        """Return the first time at or after `time_us` at which a location means a generation that has lived.
+
+        Returns EVER_US if there is none, or if the search finds none among `_LOOKED_AT` changes and writes.
+        """
         for _ in range(_LOOKED_AT):
             if time_us == EVER_US or self.lived(self.meaning(location, time_us), time_us):
                 return time_us
@@ -159,7 +160,7 @@ class Generations(DatasetHistory):
         return EVER_US
 
     def _tells(self, location: Name, time_us: int) -> bool:
-        """Tell whether a write may be the first proof that a generation lived: after two other runs' it is none."""
+        """Tell whether a write may be the first proof that a generation lived: at most one run wrote it before."""
         earlier = Span(location, self._before(location, time_us + 1), time_us)
         writers = self._writers(earlier, time_us)
         first = next(writers, None)

@@ -1,4 +1,4 @@
-"""What happened to datasets, in the order of time: what runs drop, rename and write; locations are bound names."""
+"""The history of datasets: the drops, renames and writes of runs. Locations are names after symlinks (rule 2.3)."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,11 +9,11 @@ from headwater.lineage.names.dataset_name import Name
 T = TypeVar("T")
 
 EVER_US = 1 << 62
-"""Later than any event."""
+"""A time after all events, in microseconds."""
 
 
 class Change(NamedTuple):
-    """A run drops what stands at a location (`to` None), or renames it."""
+    """A drop (`to` is None) or a rename of the dataset at a location."""
 
     time_us: int
     location: Name
@@ -21,12 +21,12 @@ class Change(NamedTuple):
 
     @property
     def ended(self) -> Name:
-        """Where a generation ends: what is dropped, or what stood under the new name."""
+        """The location whose generation ends: the dropped one, or the new name of a rename."""
         return self.to or self.location
 
 
 class Span(NamedTuple):
-    """The times in which a name is mentioned: from `since_us` on, up to but not at `until_us`."""
+    """Mentions of a name in a time span: from `since_us` up to, but not including, `until_us`."""
 
     name: Name
     since_us: int = -EVER_US
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 def joined(spans: Iterable[Span]) -> set[Span]:
-    """Join spans of a name that overlap: a batch of a year of nights tells the same times again and again."""
+    """Merge overlapping spans of each name. A batch with a year of nightly runs has many of them."""
     found: list[Span] = []
     for span in sorted(spans):
         last = found[-1] if found else None
@@ -46,10 +46,12 @@ def joined(spans: Iterable[Span]) -> set[Span]:
 
 
 class DatasetHistory:
-    """Keeps it by location and by run; `Generations` reads what names mean from it."""
+    """Stores changes and writes by location and by run; `Generations` derives from it what names mean.
+
+    renamed: the renames away from each location, as (time, new location).
+    """
 
     def __init__(self) -> None:
-        """Know nothing. renamed: by location, when to what."""
         self.renamed: dict[Name, list[tuple[int, Name]]] = {}
         self._onto: dict[Name, list[tuple[int, Name]]] = {}
         self._ends: dict[Name, list[tuple[int, str]]] = {}
@@ -60,7 +62,7 @@ class DatasetHistory:
         self._taken_back: set[Name] = set()
 
     def touches(self, location: Name) -> bool:
-        """Tell whether anything was dropped at or renamed from or to a location."""
+        """Tell whether a run dropped a dataset at a location, or renamed one from or to it."""
         return location in self._ends or location in self.renamed
 
     def touched(self) -> Iterable[Name]:
@@ -68,28 +70,31 @@ class DatasetHistory:
         return self._ends
 
     def ends(self, location: Name) -> Sequence[tuple[int, str]]:
-        """Return when a generation ended at a location, and by which run, oldest first."""
+        """Return (time, run key) of each end of a generation at a location, the oldest first."""
         return self._ends.get(location, ())
 
     def runs(self) -> Iterable[str]:
-        """Return the runs that drop, rename, or write where something was dropped or renamed."""
+        """Return the runs that drop, rename, or write to a location with a drop or rename."""
         return {*self._changes, *self._written}
 
     def changes(self, run_key: str) -> frozenset[Change]:
-        """Return what a run drops and renames."""
+        """Return the drops and renames of a run."""
         return self._changes.get(run_key, frozenset())
 
     def writes(self, run_key: str) -> frozenset[tuple[int, Name]]:
-        """Return when and where a run writes, as far as something was dropped or renamed there."""
+        """Return (time, location) of the writes of a run to locations with a drop or rename."""
         return self._written.get(run_key, frozenset())
 
     def changed_by(self, run_key: str, location: Name, lifecycle: str) -> int | None:
-        """Return when a run dropped, or renamed something to, what stands at a location."""
+        """Return when a run dropped the dataset at a location, or renamed one to it; None if it did not.
+
+        lifecycle: DROP or RENAME.
+        """
         ended, drops = self._ended_by.get((run_key, location), ()), lifecycle == "DROP"
         return max((each.time_us for each in ended if (each.to is None) == drops), default=None)
 
     def taken_back(self) -> set[Name]:
-        """Return the generations that runs were known to begin, and are no more, since this was last asked."""
+        """Return the generations that ceased to exist since the last call, because a run no longer begins them."""
         found, self._taken_back = self._taken_back, set()
         return found
 
@@ -109,13 +114,16 @@ class DatasetHistory:
         self._taken_back.add(change.ended._replace(generation=run_key))
 
     def _begun(self, location: Name, time_us: int) -> Name:
-        """Return the generation that the newest end up to a time began; of ends at one instant the smallest run's."""
+        """Return the generation that began with the newest end up to a time.
+
+        Of several ends at that time, the one with the smallest run key counts.
+        """
         ends = self._ends.get(location, ())
         newest = _last(ends, time_us + 1)
         return location._replace(generation=ends[bisect_left(ends, newest[:1])][1]) if newest else location
 
     def _begins(self, dataset: Name) -> Iterator[int]:
-        """Yield when a generation began: a run may end more than one."""
+        """Yield the times at which a generation began; there are several if its run ended several generations."""
         if not dataset.generation:
             yield -EVER_US
         for time_us in self._ends_by(dataset.generation, dataset.plain):
@@ -123,11 +131,9 @@ class DatasetHistory:
                 yield time_us
 
     def _ends_by(self, run_key: str, location: Name) -> set[int]:
-        """Return when a run ended generations at a location."""
         return {each.time_us for each in self._ended_by.get((run_key, location), ())}
 
     def _ends_it(self, run_key: str, dataset: Name) -> bool:
-        """Tell whether it is this run that ends a generation."""
         ended = self._ends_by(run_key, dataset.plain)
         return any(self._begun(dataset.plain, time_us - 1) == dataset for time_us in ended)
 
@@ -136,7 +142,7 @@ class DatasetHistory:
         return found is not None and found[0] == time_us
 
     def _before(self, location: Name, time_us: int) -> int:
-        """Return when something last happened at a location before a time."""
+        """Return the time of the last change at a location before a time, else -EVER_US."""
         both = (
             _last(self._ends.get(location, ()), time_us),
             _last(self.renamed.get(location, ()), time_us),
@@ -144,7 +150,7 @@ class DatasetHistory:
         return max((each[0] for each in both if each), default=-EVER_US)
 
     def _after(self, location: Name, time_us: int) -> int:
-        """Return when something next happens at a location after a time."""
+        """Return the time of the next change at a location after a time, else EVER_US."""
         both = (
             first_from(self._ends.get(location, ()), time_us + 1),
             first_from(self.renamed.get(location, ()), time_us + 1),
@@ -152,7 +158,7 @@ class DatasetHistory:
         return min((each[0] for each in both if each), default=EVER_US)
 
     def _leading(self, span: Span) -> Iterator[Span]:
-        """Yield a span, and those of the names that renames have led into it, be it thousands of them in a row."""
+        """Yield a span, and the spans of the names that were renamed into it, over any number of renames."""
         todo = [span]
         while todo:
             span = todo.pop()
@@ -162,7 +168,10 @@ class DatasetHistory:
                 todo.append(Span(before, self._before(before, time_us), time_us))
 
     def _spans(self, dataset: Name) -> Iterator[Span]:
-        """Yield when its location means a generation: from its beginning, or the last rename away, to the next end."""
+        """Yield the spans in which the location of a generation means it.
+
+        A span begins with the generation or after the last rename, and lasts until the next end.
+        """
         location = dataset.plain
         for since_us in self._begins(dataset):
             end = first_from(self._ends.get(location, ()), since_us + 1)
@@ -184,7 +193,7 @@ class DatasetHistory:
 
 
 def first_from(locations: Sequence[tuple[int, T]], time_us: int) -> tuple[int, T] | None:
-    """Return the first thing that happened at a time or after it."""
+    """Return the first item at or after a time; `locations` is sorted by time."""
     index = bisect_left(locations, (time_us,))
     return locations[index] if index < len(locations) else None
 

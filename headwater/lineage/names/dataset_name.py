@@ -1,11 +1,11 @@
-"""The name of a dataset, and one step from a name as sent to its canonical form."""
+"""The name of a dataset or job, and one step from a name as sent to its canonical form."""
 
 import re
 from hashlib import sha256
 from typing import NamedTuple
 
 LONGEST = 4096
-"""Characters of a namespace or a name that are known whole; bronze has all of them."""
+"""Characters of the longest namespace or name that is not shortened (rule 2.2). Bronze stores all characters."""
 
 _HEAD, _TAIL = 2000, 1000
 
@@ -14,9 +14,10 @@ _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://[^/]++)/*+(.*)", re.DOTALL
 
 
 class Name(NamedTuple):
-    """A dataset's name in OpenLineage's two parts, and which of its generations is meant (rule 10).
+    """The name of a dataset or job in OpenLineage's two parts, with the generation of a dataset (rule 10).
 
-    generation: key of the run that ended the one before; empty for the first, and where none is meant.
+    generation: the key of the run that ended the previous generation. It is empty for the first generation, and for
+    names without a generation.
     """
 
     namespace: str
@@ -35,19 +36,19 @@ class Name(NamedTuple):
 
     @property
     def cut(self) -> "Name":
-        """The name without the middle of what is too long; the same for the same name, another for another."""
+        """The name, shortened in the middle if it is too long (rule 2.2). Different names stay different."""
         if len(self.namespace) <= LONGEST and len(self.name) <= LONGEST:
             return self
         return Name(_cut(self.namespace), _cut(self.name), self.generation)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The name as JSON shows it."""
+        """The name as JSON answers contain it."""
         return {"namespace": self.namespace, "name": self.name}
 
 
 class Step(NamedTuple):
-    """What one rule did to a name; `why` is the rule's own sentence."""
+    """The effect of one rule on a name; `why` is the explanation in the rule."""
 
     rule: str
     why: str
@@ -56,7 +57,7 @@ class Step(NamedTuple):
 
 
 def _cut(text: str) -> str:
-    """Say in the text itself that it is cut, so that every answer and page shows it; its last part stays."""
+    """Shorten a text in the middle and note that in the text, so that every answer and page shows it."""
     if len(text) <= LONGEST:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -64,6 +65,6 @@ def _cut(text: str) -> str:
 
 
 def split_location(uri: str) -> Name | None:
-    """Split a location such as `s3://bucket/a/b` or `dbfs:/mnt/a` into namespace and name; None where it is none."""
+    """Split a location such as `s3://bucket/a/b` or `dbfs:/mnt/a` into namespace and name; None for other texts."""
     found = _LOCAL.fullmatch(uri) or _LOCATION.fullmatch(uri)
     return Name(found[1], found[2] or "/") if found else None

@@ -1,4 +1,4 @@
-"""Display names: the short names by which people know datasets, and the datasets that a typed name may mean."""
+"""Display names: short names of datasets for people, and the lookup of datasets by a typed name."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -17,16 +17,20 @@ _SESSION_CATALOGS = ("spark_catalog", "hive_metastore")
 _UNITY = "unitycatalog://"
 _QUOTES = re.compile('[`"\\[\\]]')
 _SLASHES = 8
-"""Slashes of a text at which its namespace may end."""
+"""The number of slashes in a text that are tried as the end of its namespace."""
 
 _SCHEMA_OF_ALL = "dbo"
-"""The schema under which SQL endpoints show the tables of a lakehouse without schemas."""
+"""The schema in which SQL endpoints show the tables of a lakehouse without schemas."""
 
 Parts = tuple[str, ...]
 
 
 class Meant(NamedTuple):
-    """The datasets whose name ends as a text does: by their own name, by another name, or only regardless of case."""
+    """The datasets with a name that ends with a text.
+
+    own: the canonical name ends with the text; aliases: another name of the dataset does; in_any_case: some name does
+    if case is ignored.
+    """
 
     own: set[Name]
     aliases: set[Name]
@@ -34,18 +38,18 @@ class Meant(NamedTuple):
 
 
 class DisplayNames:
-    """The display names of all datasets that are known. Names are only added, so a display name never gets shorter.
+    """The display names of all known datasets. Names are only added, so a display name never gets shorter.
 
     The display name is the shortest form of a name that no other dataset has: `lakehouse.schema.table` in OneLake, the
-    name in a database, the path in a store, `catalog.schema.table` of a location that Unity Catalog names. If another
-    dataset has the same, the workspace, the host or the bucket comes in front, and at last the whole namespace.
+    name in a database, the path in a store, `catalog.schema.table` for a location with a name in Unity Catalog. If
+    another dataset has the same form, the workspace, host or bucket is added in front, else the whole namespace.
     """
 
     def __init__(self, labels: Mapping[str, str], aliases: Mapping[str, Name]) -> None:
-        """Know no dataset yet.
+        """Start without datasets.
 
-        labels: the names of workspaces and items of OneLake, by id in lower case; aliases: what users call datasets,
-        casefolded.
+        labels: the names of workspaces and items of OneLake, by id in lower case.
+        aliases: the datasets that users' business names mean, by casefolded name.
         """
         self._labels, self._user_aliases = labels, aliases
         self._means: dict[Name, Name] = {}
@@ -55,7 +59,7 @@ class DisplayNames:
         self._found: dict[Name, str] = {}
 
     def add(self, name: Name, dataset: Name) -> None:
-        """Take a name of a dataset, its own or another."""
+        """Add a name of a dataset: its own name, or another one that means it."""
         if self._means.get(name) == dataset:
             return
         self._found.clear()
@@ -83,26 +87,29 @@ class DisplayNames:
         return next((form for form in forms if self._is_free(form, dataset)), _whole(dataset))
 
     def shown(self, dataset: Name) -> str:
-        """Return a name for messages: the canonical one, or the display name where that has ids or no name at all."""
+        """Return a name for messages, which is the canonical name of most datasets.
+
+        It is the display name for a dataset with a name in Unity Catalog, or with known ids of OneLake in its name.
+        """
         own = dataset in self._in_unity or _written(dataset, self._labels) != dataset
         return self.of(dataset) if own else _whole(dataset)
 
     def called(self, text: str) -> Name | None:
-        """Return the dataset that alone has a text as a form of its name, or as its whole canonical name."""
+        """Return the only dataset with this form of its name or this canonical name; None if there is no single one."""
         found = self._owners.get(text)
         return found if found is not None or text in self._owners else self._by_whole_name(text)
 
     def _by_whole_name(self, text: str) -> Name | None:
-        """Return the dataset of a canonical name behind its namespace, if it can be read in one way alone."""
+        """Return the dataset with the canonical name `namespace/name`, if only one split at a slash gives a dataset."""
         ends = islice(re.finditer("/", text), _SLASHES)
         names = (Name(text[: end.start()], text[end.end() :]) for end in ends)
         found = {self._means[name] for name in names if name in self._means}
         return found.pop() if len(found) == 1 else None
 
     def ending(self, text: str, namespaces: Set[str] = frozenset()) -> Meant:
-        """Return the datasets whose name ends as a text does, with `.` or `/` between parts, quoted or not.
+        """Return the datasets with a name that ends with a text, with `.` or `/` between parts, quoted or not.
 
-        namespaces: only of datasets with a name in these; none means any.
+        namespaces: if not empty, only datasets with a name in one of these.
         """
         found = Meant(set(), set(), set())
         for parts in _spellings(text):
@@ -121,9 +128,9 @@ class DisplayNames:
         return found
 
     def labelled(self) -> Iterator[tuple[str, Name]]:
-        """Yield the display names that differ from the canonical names by more than the namespace, with the datasets.
+        """Yield (display name, dataset) if the display name is not simply the canonical name without its namespace.
 
-        Errors suggest them, and search looks at them.
+        Error messages suggest these names, and the search includes them.
         """
         return ((self.of(name), name) for name in self._differing())
 
@@ -138,7 +145,7 @@ class DisplayNames:
         )
 
     def _parts(self, name: Name) -> Iterator[Parts]:
-        """Yield the parts of a name, in each way to write it."""
+        """Yield the parts of a name, for each way to write it."""
         yield _parts_of(_whole(name))
         written = _written(name, self._labels)
         if written != name:
@@ -160,7 +167,7 @@ def _onelake(name: Name) -> re.Match[str] | None:
 
 
 def _last_part(name: str) -> str:
-    """Return the last part of a name, casefolded; names without quotes, which most are, are not read whole."""
+    """Return the last part of a name, casefolded. Most names have no quotes and need not be parsed."""
     if _QUOTES.search(name):
         return (_parts_of(name) or ("",))[-1].casefold()
     text = name.rstrip("./")
@@ -168,12 +175,12 @@ def _last_part(name: str) -> str:
 
 
 def display_form(name: Name, labels: Mapping[str, str]) -> str:
-    """Return the shortest form of a name, whether other datasets have it or not. labels: as for `DisplayNames`."""
+    """Return the shortest form of a name, even if other datasets have the same; labels: as for `DisplayNames`."""
     return next(_forms(name, labels))
 
 
 def _forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
-    """Yield the forms of a name that are shorter than the whole name, the shortest first."""
+    """Yield the forms of a name that are shorter than its canonical form, the shortest first."""
     written = _written(name, labels)
     onelake = _onelake(written)
     table = _table_in_onelake(written.name) if onelake else None
@@ -187,7 +194,7 @@ def _forms(name: Name, labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _written(name: Name, labels: Mapping[str, str]) -> Name:
-    """Return a name with the names of workspace and item in place of their ids."""
+    """Replace the ids of workspace and item in a name of OneLake by their names, if they are known."""
     found = _onelake(name)
     if found is None:
         return name
@@ -198,7 +205,10 @@ def _written(name: Name, labels: Mapping[str, str]) -> Name:
 
 
 def _table_in_onelake(path: str) -> Parts | None:
-    """Return lakehouse, schema and table of a folder of a table; None of other folders, and of an unknown item."""
+    """Return (lakehouse, schema, table) of a table's folder, without a schema if the folder has none.
+
+    Returns None for other folders, and if only the id of the item is known.
+    """
     item, *rest = path.split("/")
     if len(rest) not in (2, 3) or rest[0] != "Tables" or _GUID.fullmatch(item):
         return None
@@ -223,7 +233,7 @@ def _parts_of(text: str) -> Parts:
 
 
 def _spellings(text: str) -> Iterator[Parts]:
-    """Yield the parts of a typed name in each way to read it, the most likely first."""
+    """Yield the parts of a typed name for each way to read it, the most likely first."""
     parts = _parts_of(text)
     read = [parts, _parts_of(without_quotes(text))]
     read += [each[1:] for each in read if len(each) > 1 and each[0].casefold() in _SESSION_CATALOGS]
@@ -240,6 +250,6 @@ def without_quotes(text: str) -> str:
 
 
 def path_in_sql(text: str) -> str | None:
-    """Return the location of a table that Spark SQL names by its path, such as delta.`s3://lake/orders`."""
+    """Return the path in a Spark SQL name such as delta.`s3://lake/orders`; None for other names."""
     found = re.fullmatch(r"(?:delta|parquet|csv|json|orc|avro|iceberg|text|binaryfile)\.`([^`]+)`", text, re.IGNORECASE)
     return found[1] if found and "/" in found[1] else None

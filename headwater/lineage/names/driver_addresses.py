@@ -1,4 +1,4 @@
-"""Addresses of databases as drivers write them: options, lists of hosts, and the forms of Oracle and SQL Server."""
+"""Parse database addresses of drivers: options, lists of hosts, and the formats of Oracle and SQL Server."""
 
 import re
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from headwater.lineage.names.dataset_name import Name
 
 NAMESPACES = 2048
-"""Namespaces that are remembered, each of 4,096 characters at most: many names share one."""
+"""The number of namespaces in each cache, of at most 4,096 characters each. Many names share a namespace."""
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*+://)([^/;?]++)(.*)", re.DOTALL)
 
@@ -31,13 +31,13 @@ _IN_PARENTHESES = re.compile(r"(?:address\s*+=\s*+)?\(([^()]*+)\)", re.IGNORECAS
 
 @lru_cache(NAMESPACES)
 def uri_parts(namespace: str) -> tuple[str, str, str] | None:
-    """Return scheme, authority and rest of a namespace, None where it is no URI."""
+    """Return (scheme with `://`, authority, rest) of a namespace; None if it is not a URI."""
     found = _URI.fullmatch(namespace)
     return None if found is None else (found[1], found[2], found[3])
 
 
 def table_options(name: Name) -> Name:
-    """Keep only those options of a JDBC URL that say which table is meant; the others say how to connect."""
+    """Keep only the options of a JDBC URL that identify the table, and remove those about the connection."""
     found = _ADDRESS.fullmatch(name.namespace)
     if found is None:
         return name
@@ -46,7 +46,7 @@ def table_options(name: Name) -> Name:
 
 
 def sql_server_address(name: Name) -> Name:
-    """Write the server of an address of SQL Server's drivers before its options, and values without braces.
+    """Move the server in an address of SQL Server's drivers before the options, and remove braces around values.
 
     Source: Microsoft's JDBC driver, "Building the connection URL".
     """
@@ -90,7 +90,7 @@ def host_list(name: Name) -> Name:
 
 
 def _key_value_hosts(text: str) -> list[str]:
-    """Return `host:port` for each host of `(host=a,port=1),address=(host=b)(port=2)`, nothing where there is more."""
+    """Return `host:port` for each host of `(host=a,port=1),address=(host=b)(port=2)`; empty if there is other text."""
     pairs = [pair.partition("=") for group in _IN_PARENTHESES.findall(text) for pair in group.split(",")]
     if _IN_PARENTHESES.sub("", text).rpartition("@")[2].strip(", "):
         return []
@@ -104,7 +104,7 @@ def _key_value_hosts(text: str) -> list[str]:
 
 
 def first_host(name: Name) -> Name:
-    """Keep the first of a list of hosts: other addresses of an Oracle service name only that one."""
+    """Keep only the first host of a list, because other addresses of the same Oracle service name only this host."""
     found = uri_parts(name.namespace)
     if found is None or "," not in found[1]:
         return name
@@ -113,12 +113,12 @@ def first_host(name: Name) -> Name:
 
 
 def first_of(marks: str, text: str) -> int:
-    """Return the place of the first of some marks, or the length of the text without any."""
+    """Return the index of the first occurrence of any mark in a text, or the length of the text."""
     return min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
 
 
 def options_of(text: str) -> dict[str, str]:
-    """Return the options of an address by name in lower case."""
+    """Return the options of an address, by option name in lower case."""
     pairs = (pair.partition("=") for pair in re.split("[;?&]", text.removeprefix(":")))
     return {key.strip().lower(): value.strip() for key, _, value in pairs}
 
@@ -133,7 +133,7 @@ def oracle_address(name: Name) -> Name:
     """Write the address of an Oracle driver as `oracle://host:port/service`.
 
     Forms: `oracle:thin:@//host:port/service`, `@host:port:sid`, `@tcps://…`, `@ldap://host/service,cn=…` and TNS
-    descriptors `@(DESCRIPTION=…)`, of which the first host counts.
+    descriptors `@(DESCRIPTION=…)`. The first host of a descriptor counts.
     Source: Oracle's JDBC guide, "Data Sources and URLs".
     """
     address = name.namespace.partition("@")[2] or name.namespace.partition(":")[2].partition(":")[2]

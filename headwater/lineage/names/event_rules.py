@@ -1,4 +1,4 @@
-"""Rules for names with conditions on the event: on its producer, or on the namespace of its job (rule 2.1)."""
+"""Rule 2.1: rules for names that depend on the producer of the event or on the namespace of its job."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,26 +11,33 @@ _UNKNOWN = "depends on the event; give --producer and --job-namespace to see the
 
 
 class EventRules:
-    """Applies rules with conditions to canonical names. The first rule that fits the name and the event counts."""
+    """Applies rules with conditions on the event to canonical names.
+
+    The first rule that fits the name and the event, and changes or keeps the name, counts.
+    """
 
     def __init__(self, rules: Iterable[NameRule], canonical: Callable[[str, str], Name]) -> None:
-        """Keep the rules in their order; canonical: the form of a name by all other rules."""
+        """rules: in order; canonical: returns the form of a name by all other rules."""
         self.rules = tuple(rules)
         self._canonical = canonical
         self._memo: Weighed[tuple[Name, str, str], Name] = Weighed()
 
     def concern(self, name: Name) -> bool:
-        """Tell whether a rule can fit a canonical name, in whatever event."""
+        """Tell whether a rule can fit a canonical name in some event."""
         return any(_fits(rule, name) for rule in self.rules)
 
     def form(self, name: Name, producer: str, job_namespace: str) -> Name:
-        """Return what a canonical name means in an event."""
+        """Return the form of a canonical name in an event."""
         key = (name, producer, job_namespace)
         found = self._memo.get(key)
         return found if found is not None else self._memo.keep(key, self._form(name, producer, job_namespace)[1], 0)
 
     def explain(self, name: Name, producer: str | None, job_namespace: str | None) -> list[Step]:
-        """Return the step from a canonical name to its form in an event; None: the event is not known."""
+        """Return the step from a canonical name to its form in an event; none if the name stays the same.
+
+        If producer and job_namespace are both None, the event is not known. The result then names the rules that may
+        apply.
+        """
         if producer is None and job_namespace is None:
             return [Step(rule.id, f"{rule.why}; {_UNKNOWN}", name, name) for rule in self.rules if _fits(rule, name)]
         rule, after = self._form(name, producer or "", job_namespace or "")

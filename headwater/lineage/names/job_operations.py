@@ -1,4 +1,4 @@
-"""Remove the parts of job names that belong to one run: ids of runs and applications, dates, folded folders."""
+"""Remove the parts of job names that belong to one run: ids of runs and applications, dates, partition folders."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ _BEGINS = re.compile(r"(?:\A|(?<=\.))[-_ ]++(?=[^-_ .])")
 
 
 def _part(expression: str) -> re.Pattern[str]:
-    """Compile what a part of a name looks like, with the separators before it; dots and `-_ ` separate parts."""
+    """Compile a pattern for a part of a name and the separators before it. Dots and `-_ ` separate parts."""
     return re.compile(rf"(?:(?:\A|(?<=\.))|(?<![-_ ])[-_ ]++)(?:{expression})(?=\Z|[-_ .])")
 
 
@@ -36,9 +36,9 @@ _DATES = _part(rf"(?:{_HOUR}[-_ ]+)?{_KEY}{_DATE}{_TIME}(?:[-_ ]+{_HOUR})?|{_EPO
 
 
 def _without(part: re.Pattern[str], sign: re.Pattern[str] = _DIGIT) -> Callable[[Name], Name]:
-    """Return the operation that removes such parts, unless nothing else is between two dots.
+    """Return an operation that removes the parts that match, unless that would leave no text between two dots.
 
-    sign: names in which it is not found are left alone at once.
+    sign: a cheap pattern; names without a match stay the same.
     """
 
     def drop(job: Name) -> Name:
@@ -62,10 +62,11 @@ def _without_invocation(job: Name) -> Name:
 
 
 def without_folded_output(job: Name, outputs: Iterable[tuple[Name, Name]]) -> Name:
-    """Remove from the end of a job's name the folders that the rules for names remove from its output.
+    """Remove the folders from the end of a job name that the rules for names remove from its output.
 
-    outputs: datasets of the event, as sent and in canonical form. Spark's listener appends the last two parts of the
-    path with `_` between them and instead of dots (JobNameBuilder).
+    Spark's listener appends the last two parts of the output's path, with `_` between them and instead of dots
+    (JobNameBuilder).
+    outputs: the outputs of the event, as sent and in canonical form.
     """
     head, dot, end = job.name.rpartition(".")
     for sent, canonical in outputs if dot else ():
@@ -80,7 +81,10 @@ def _appended(parts: list[str]) -> str:
 
 
 def _kept(parts: list[str], canonical: Name) -> list[str] | None:
-    """Return those of the last two parts that are in the canonical name, at least its last one; None if all are."""
+    """Return those of the last two parts of a path that are in the canonical name, at least its last part.
+
+    Returns None if the canonical name has all parts, or parts that the path lacks.
+    """
     left = [part for part in canonical.name.split("/") if part]
     if not left or len(left) >= len(parts):
         return None
@@ -88,7 +92,7 @@ def _kept(parts: list[str], canonical: Name) -> list[str] | None:
     for part in left:
         at = next((each for each in rest if each == part), None)
         if at is None:
-            return None  # the rules named it otherwise
+            return None  # the rules replaced this part
         kept.append(at)
     stay = [part for part in parts[-2:] if part in kept[-2:]]
     return stay or kept[-1:]

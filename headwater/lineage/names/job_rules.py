@@ -1,4 +1,4 @@
-"""Rule 3.1, form: one canonical name for the names that one job has from run to run."""
+"""Rule 3.1: the canonical name of a job, which is the same for all its runs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -18,23 +18,26 @@ _WHY_FOLDED = "the listener appends the output, of which the rules for names rem
 
 
 class JobRules:
-    """The rules for job names in force: the user's before the shipped ones.
+    """The rules for job names in force: the user's rules, then the shipped ones.
 
-    A name that does not settle within eight rounds, or of which nothing would be left, stays as it was sent.
+    A name stays as sent if it still changes after eight rounds, or if the rules would remove all of it.
     """
 
     def __init__(self, texts: Iterable[tuple[str, str]], canonical: Callable[[str, str], Name]) -> None:
-        """Read rules from (file, YAML); raises WrongSetting naming file, line and rule. canonical: of dataset names."""
+        """Read rules from (file, YAML) pairs; raises WrongSetting, which names file, line and rule.
+
+        canonical: returns the canonical form of a dataset name.
+        """
         own = [read_job_rules(text, file) for file, text in texts]
         self.rules = [rule for file in own for rule in file.rules] + [*_shipped()]
         self.renamed = {former: job for file in reversed(own) for former, job in reversed(file.renamed)}
         self._canonical = canonical
         self._memo: Weighed[Name, Name] = Weighed()
         self.retired = {self.canonical(job): time_us for file in own for job, time_us in file.retired}
-        """Since when jobs are declared as retired, us, by canonical name."""
+        """The time in microseconds since which `jobs.yaml` declares a job as retired, by canonical name."""
 
     def canonical(self, job: Name, outputs: Iterable[Name] = ()) -> Name:
-        """Return the canonical name of a job. outputs: of the event that names it, as sent."""
+        """Return the canonical name of a job; outputs: those of the event that names it, as sent."""
         job, folded = job.cut, self.folded(outputs) if "." in job.name else ()
         if folded:
             return self._settle(job, folded)[0]
@@ -42,7 +45,7 @@ class JobRules:
         return found if found is not None else self._memo.keep(job, self._settle(job, ())[0], 0)
 
     def folded(self, outputs: Iterable[Name]) -> Sequence[tuple[Name, Name]]:
-        """Return those of some names of datasets that have another form, each with that form."""
+        """Return (name as sent, canonical name) of the outputs whose names differ from their canonical names."""
         both = ((each, self._canonical(*each.parts)) for each in outputs)
         return [(sent, form) for sent, form in both if sent.name != form.name]
 

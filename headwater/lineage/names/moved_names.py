@@ -1,4 +1,4 @@
-"""Rule 2.4: names that have been bound to more than one location, and which locations they moved between."""
+"""Rule 2.4: names that were bound to several locations, and the moves between these locations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby, pairwise
@@ -11,20 +11,20 @@ LocationAt = tuple[int, Name]
 
 
 class FormerLocation(NamedTuple):
-    """A location that no name means any more: the last name that left it, and when."""
+    """The last name that left a former location, and the time at which it did."""
 
     name: Name
     since_us: int
 
 
 class MovedNames:
-    """The moves of names between locations; reads the bindings that `Naming` keeps."""
+    """The moves of names between locations, from the bindings that `Naming` stores."""
 
     def __init__(self, bindings: Mapping[Name, Sequence[LocationAt]], names: Mapping[Name, Set[Name]], of: Generations):
-        """Know no name yet.
+        """Share the data of `Naming`.
 
-        bindings: by name its locations, sorted by time; names: by location the names that lead there; of: what they
-        mean there.
+        bindings: the bindings of each name, sorted by time; names: the names that were bound or renamed to each
+        location; of: the generations of locations.
         """
         self._bindings = bindings
         self._names = names
@@ -34,7 +34,7 @@ class MovedNames:
         self._stays: dict[Name, list[LocationAt]] = {}
 
     def bound(self, name: Name, location: Name) -> None:
-        """Take note of another binding of a name."""
+        """Take a new binding of a name into account. `bindings` already contains it."""
         bindings = self._bindings[name]
         if name not in self._locations and bindings[0][1] == location == bindings[-1][1]:
             return  # most names never move
@@ -46,11 +46,11 @@ class MovedNames:
 
     @property
     def any(self) -> bool:
-        """Tell whether any name has meant more than one location."""
+        """Whether any name was bound to more than one location."""
         return bool(self._moved)
 
     def is_left(self, location: Name) -> bool:
-        """Tell whether a name that has meant a location has meant another one, too."""
+        """Tell whether a name that was bound to a location was also bound to a different one."""
         return location in self._moved
 
     def others_now(self, location: Name) -> list[Name]:
@@ -64,7 +64,7 @@ class MovedNames:
         return self._others(location, (name for name in names if self._meant(name, location)))
 
     def former(self, location: Name) -> FormerLocation | None:
-        """Return since when a location is a former one, None while a name means it or if none has ever left it."""
+        """Return the name that left a location last, and when; None if a name means it now, or if no name left it."""
         moved, left = self._moved.get(location, set()), []
         for name in moved:
             stays = self._stays_of(name)
@@ -77,11 +77,11 @@ class MovedNames:
         return max(left, key=lambda each: (each.since_us, each.name), default=None)
 
     def former_locations(self) -> Iterable[Name]:
-        """Return the locations that no name means any more."""
+        """Return the former locations of all names."""
         return [location for location in self._moved if self.former(location)]
 
     def moved_on(self, dataset: Name, *, forward: bool) -> Iterator[Name]:
-        """Yield the generations to which a name moved on from this one, or (backward) from which it came here."""
+        """Yield the generations that a name meant after this one, or (forward=False) before it (rule 10.11)."""
         for span in self._generations.uses(dataset) if self._moved else ():
             for name in sorted(self._moved.get(span.name, ())):
                 stays = self._stays_of(name)
@@ -94,17 +94,20 @@ class MovedNames:
                         yield from self._before(stays[: place + 1])
 
     def _after(self, stays: Sequence[LocationAt]) -> Iterator[Name]:
-        """Yield the generations of locations when a name came to them, and just before: the same run may drop one."""
+        """Yield the generations of locations when a name moved to them, and just before.
+
+        The run that moves the name may also drop a dataset.
+        """
         for time_us, location in stays:
             yield from (self._generations.meaning(location, at) for at in (time_us - 1, time_us))
 
     def _before(self, stays: Sequence[LocationAt]) -> Iterator[Name]:
-        """Yield the generations of all locations but the last at the time when a name left them."""
+        """Yield the generations of all locations except the last one, at the time when the name left them."""
         for (_, location), (left_us, _) in pairwise(stays):
             yield self._generations.meaning(location, left_us)
 
     def _meant(self, name: Name, location: Name) -> bool:
-        """Tell whether a name has meant a location, which it has not if a smaller one won at each instant."""
+        """Tell whether a name has meant a location. It has not if a smaller location won at the same instant (2.3)."""
         return any(each == location for _, each in self._stays_of(name))
 
     def _others(self, location: Name, names: Iterable[Name]) -> list[Name]:
@@ -114,7 +117,7 @@ class MovedNames:
         return sorted(newest, key=lambda each: (-newest[each], each))
 
     def _stays_of(self, name: Name) -> list[LocationAt]:
-        """Return since when a name has meant which location, oldest first; at one instant the smaller one wins."""
+        """Return (time, location) of each move of a name, the oldest first; the smaller location wins a tie."""
         found = self._stays.get(name)
         if found is None:
             found = []

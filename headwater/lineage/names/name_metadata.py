@@ -1,4 +1,7 @@
-"""The metadata table: what no name tells, such as ids of OneLake, shortcuts and mounts. Columns: `docs/names.md`."""
+"""The metadata table: facts that names do not contain, such as ids of OneLake, shortcuts and mounts.
+
+`docs/names.md` describes its columns.
+"""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +24,7 @@ LAYOUTS = ("Tables/{schema}/{table}", "Tables/{table}")
 
 @dataclass(frozen=True)
 class MetadataRow:
-    """One row of the metadata table; `where` says which, for errors."""
+    """One row of the metadata table; `where` gives file, line and row for errors."""
 
     kind: str
     id: str = ""
@@ -31,18 +34,18 @@ class MetadataRow:
     where: str = ""
 
     def key(self) -> tuple[str, ...]:
-        """Return what the row says, wherever it stands."""
+        """Return the content of the row, without its position."""
         return (self.kind, self.id, self.name, self.parent, self.target)
 
     def wrong(self, what: str, fits: str) -> WrongSetting:
-        """Make the error that names file, line and row, what is wrong and what fits."""
+        """Return an error that names file, line and row, what is wrong, and how to correct it."""
         return WrongSetting(f"{self.where or 'metadata'}: {what}; {fits}.")
 
 
 def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
-    """Read `metadata.csv`, which begins with the names of its columns.
+    """Read `metadata.csv`, whose first line contains the names of the columns.
 
-    Raises WrongSetting naming file, line and row, and what fits.
+    Raises WrongSetting, which names file, line and row, and how to correct the error.
     """
     reader = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     rows: list[MetadataRow] = []
@@ -61,9 +64,9 @@ def read_metadata(text: str, file: str) -> tuple[MetadataRow, ...]:
 
 
 def metadata_rows(found: Iterable[Mapping[str, object]], table: str) -> tuple[MetadataRow, ...]:
-    """Read rows of a table with the columns of `metadata.csv`, null for empty; other columns say nothing here.
+    """Read rows of a table with the columns of `metadata.csv`; null means empty, and other columns are ignored.
 
-    Raises WrongSetting naming the table, the row as sorted by its columns, and what fits.
+    Raises WrongSetting, which names the table, the row after sorting by these columns, and how to correct the error.
     """
     cells = sorted([str(row.get(column) or "").strip() for column in COLUMNS] for row in found)
     rows = [MetadataRow(*[*row, f"{table}, row {number} as sorted"]) for number, row in enumerate(cells, 1)]
@@ -87,7 +90,7 @@ def _row(header: list[str], cells: list[str], where: str) -> MetadataRow:
 
 
 def check_row(row: MetadataRow) -> None:
-    """Raise WrongSetting where a row lacks what its kind needs."""
+    """Raise WrongSetting if a row has an unknown kind or layout, or lacks a column that its kind needs."""
     if row.kind not in NEEDED:
         raise row.wrong(f"unknown kind {row.kind!r}", f"kinds: {', '.join(NEEDED)}")
     missing = [column for column in NEEDED[row.kind] if not getattr(row, column)]
@@ -103,7 +106,7 @@ def of_kind(rows: Iterable[MetadataRow], kind: str) -> list[MetadataRow]:
 
 
 def unique(rows: Iterable[MetadataRow], key: Callable[[MetadataRow], object]) -> None:
-    """Raise WrongSetting at the first row that says something else about what an earlier row spoke of."""
+    """Raise WrongSetting at the first row that contradicts an earlier row with the same key."""
     seen: dict[object, MetadataRow] = {}
     for row in rows:
         first = seen.setdefault(key(row), row)

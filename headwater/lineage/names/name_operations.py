@@ -1,4 +1,4 @@
-"""What patterns cannot say about names: hosts, ports, databases in URLs, slashes, tails of paths."""
+"""Operations on names that patterns cannot express: hosts, ports, databases in URLs, slashes, ends of paths."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from headwater.lineage.names.driver_addresses import (
 from headwater.lineage.names.name_patterns import DATE
 
 PATHS = ("database", "schema", "database/schema", "instance")
-"""What the path of a database's address can mean."""
+"""The possible meanings of the path in a database address."""
 
 _PART = re.compile(r"part-(?:[a-z]-)?[0-9]{5,}+(?:[-_.].*)?", re.DOTALL)
 _KEY_VALUE = re.compile(r"[^=]++=.++", re.DOTALL)
@@ -36,7 +36,10 @@ _DATE_BETWEEN = re.compile(rf"(?<=.)(?:{_DATE_SEGMENT}|{_FOLDERS}{_DAY_FOLDER}(?
 _STAGED = re.compile(
     r"(?<=[^/])/++(?:_temporary|\.spark-staging-|\.hive-staging_hive_|_spark_metadata)(?=[^/]*(?:/|\Z))"
 )
-"""Where staging begins: Hadoop's committer, Spark's dynamic overwrite, Hive, and the log of a stream of files."""
+"""The start of staging folders.
+
+These are the folders of Hadoop's committer, Spark's dynamic overwrite, Hive, and Spark's log of a file stream.
+"""
 
 _DATED_FILE = re.compile(
     rf"(?P<name>[^/._-])[-_.]{DATE}(?P<extension>(?:\.[A-Za-z][A-Za-z0-9]{{0,9}}){{1,3}})\Z", re.DOTALL
@@ -54,7 +57,10 @@ _IDENTIFIER = re.compile(r"""(?<![^.])(?:\[[^]]*+\]|"[^"]*+"|`[^`]*+`)(?![^.])""
 
 
 def uri_form(name: Name) -> Name:
-    """Lower-case scheme and host of the namespace, drop its trailing slashes; hosts beyond ASCII stay."""
+    """Convert scheme and host of the namespace to lower case and remove its trailing slashes.
+
+    Hosts with characters outside ASCII stay as they are.
+    """
     form = _uri_form(name.namespace)
     return name if form == name.namespace else Name(form, name.name)
 
@@ -73,9 +79,9 @@ def _uri_form(namespace: str) -> str:
 
 
 def _host_list(hosts: str) -> str:
-    """Return a list of hosts as a set, sorted: each driver lists the hosts of one server in an order of its own.
+    """Sort a list of hosts and remove duplicates, because each driver lists them in a different order.
 
-    `host,1433` is how SQL Server writes a port.
+    `host,1433` is SQL Server's way to write a port.
     """
     found = hosts.split(",")
     if len(found) == 1:
@@ -86,7 +92,7 @@ def _host_list(hosts: str) -> str:
 
 
 def without_port(name: Name, port: int) -> Name:
-    """Drop the port of each host in the namespace if it is the system's default."""
+    """Remove the port of each host in the namespace if it is the system's default."""
     if f":{port}" not in name.namespace:
         return name
     found = uri_parts(name.namespace)
@@ -98,11 +104,12 @@ def without_port(name: Name, port: int) -> Name:
 
 
 def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
-    """Leave scheme, host and port in the namespace; a database found there becomes the name's first part.
+    """Reduce the namespace to scheme, host and port, and add a database found there as the first part of the name.
 
-    levels: of how many parts, joined by dots, a full name consists; a full name needs no database. path_is: what the
-    path of the address means, one of `PATHS`. What could tell two tables apart stays: an instance, a list of schemas
-    where the name has none.
+    levels: the number of parts in a full name; a full name needs no database.
+    path_is: the meaning of the path in the address, one of `PATHS`.
+    An instance stays in the namespace. If the name lacks a schema and the address lists several, the name stays the
+    same.
     """
     found = uri_parts(name.namespace)
     if found is None:
@@ -122,10 +129,10 @@ def with_database(name: Name, levels: int, path_is: str = "database") -> Name:
 
 
 def _server(authority: str, path: str, options: Mapping[str, str], table: str | None) -> tuple[str, str]:
-    """Return host, port and instance of an address, and its path without an instance.
+    """Return (host, port and instance; path without an instance) of an address.
 
-    table: the name of the table if a path is an instance, as in the names of OpenLineage's extractor. A path with which
-    the name begins is the database.
+    table: the name of the table if the path may be an instance, as in names of OpenLineage's extractor; else None. If
+    the name begins with the path, the path is the database.
     """
     if (port := options.get("dbs_port", "")).isdecimal() and ":" not in authority:  # Teradata's
         authority = f"{authority}:{port}"
@@ -140,7 +147,7 @@ def _server(authority: str, path: str, options: Mapping[str, str], table: str | 
 
 
 def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) -> tuple[str, str]:
-    """Return the database and the schema that an address names, empty where it names none."""
+    """Return (database, schema) from the path and the options of an address; empty if it names none."""
     catalog = next((options[key] for key in CATALOG if options.get(key)), "")
     database = next((options[key] for key in DATABASE if options.get(key)), "")
     schema = next((options[key] for key in SCHEMA if options.get(key)), "")
@@ -155,10 +162,10 @@ def _database_and_schema(path: str, options: Mapping[str, str], path_is: str) ->
 
 
 def _plain_table(name: str, levels: int, path_is: str) -> str:
-    """Return a table's name without what OpenLineage's extractor adds to it.
+    """Remove the parts that OpenLineage's extractor adds to a table's name.
 
-    It takes all that follows the host for the database, with options (`SAMPLE:user=u;.HR.EMP`), puts the database
-    before names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
+    The extractor takes everything after the host for the database, options included (`SAMPLE:user=u;.HR.EMP`). It also
+    puts the database before names that have one (`shop.shop.public.orders`), and writes `catalog/schema.table`.
     """
     if "=" in name and (found := _NAME_OPTIONS.match(name)):
         name = _without_options(name, found[1] if path_is != "schema" else "", levels)
@@ -176,7 +183,7 @@ def _plain_table(name: str, levels: int, path_is: str) -> str:
 
 
 def _without_options(name: str, database: str, levels: int) -> str:
-    """Return `database.table` of `database;key=value.table`; the name itself if the value's end is unclear."""
+    """Return `database.table` for `database;key=value.table`; the name itself if the end of the value is unclear."""
     until = first_of('"`[', name)
     last = name.rfind("=", 0, until)
     table = name[max(last, name.rfind("/", 0, until)) :].partition(".")[2]
@@ -188,19 +195,19 @@ def _without_options(name: str, database: str, levels: int) -> str:
 
 
 def count_parts(name: str) -> int:
-    """Return of how many parts joined by dots a table's name consists; a dot inside `[ ]` or quotes joins nothing."""
+    """Return the number of parts between dots in a table's name; dots inside `[ ]` or quotes do not count."""
     return _IDENTIFIER.sub("", name).count(".") + 1
 
 
 def root_path(name: Name) -> Name:
-    """Put a slash in front of a path that has none."""
+    """Add a slash in front of a path that has none."""
     return name if name.name.startswith("/") or not name.name else Name(name.namespace, f"/{name.name}")
 
 
 def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
-    """Return what follows the hosts of a URL: the path, and the options by name in lower case.
+    """Split the part of a URL after the hosts into the path and the options, by option name in lower case.
 
-    Options begin behind `;` or `?`, in DB2 behind `:`. Teradata writes them in place of the path.
+    Options begin after `;` or `?`, in DB2 after `:`. Teradata writes them instead of the path.
     """
     cut = first_of(";?:", rest)
     path = rest[:cut].strip("/")
@@ -210,20 +217,20 @@ def _path_and_options(rest: str) -> tuple[str, dict[str, str]]:
 
 
 def trim_slashes(name: Name) -> Name:
-    """Drop the slashes around an object's name; the root of a store is `/`."""
+    """Remove the slashes around the name of an object; the root of a store is `/`."""
     return Name(name.namespace, name.name.strip("/") or "/") if name.name else name
 
 
 def trim_end(name: Name) -> Name:
-    """Drop the slashes behind a path; the root is `/`."""
+    """Remove the slashes at the end of a path; the root is `/`."""
     return Name(name.namespace, name.name.rstrip("/") or "/") if name.name else name
 
 
 def fold_tail(name: Name) -> Name:
-    """Fold what lies below a table into its folder.
+    """Replace a path below a table's folder by that folder.
 
-    These are part files, `key=value` folders, patterns such as `*.parquet` and folders of a date at the end of a path,
-    folders of a whole date anywhere, and the folders in which Spark and Hive keep what is not committed yet.
+    This removes part files, `key=value` folders, patterns such as `*.parquet` and date folders at the end of a path. It
+    also removes folders of a whole date anywhere, and the folders in which Spark and Hive store uncommitted data.
     """
     path = without_dates(name.name)
     may_be_staged = "/_" in path or "/." in path
@@ -239,7 +246,7 @@ def fold_tail(name: Name) -> Name:
 
 
 def _tail(path: str, end: int) -> int:
-    """Return where the slash stands before what is folded at the end of `path[:end]`; 0 or less where nothing is."""
+    """Return the index of the slash before the segment to remove at the end of `path[:end]`; 0 or less without one."""
     dates = _DATE_FOLDERS.search(path, max(0, end - _LONGEST_DATE), end)
     if dates:
         return dates.start()
@@ -252,14 +259,17 @@ def _tail(path: str, end: int) -> int:
 
 
 def without_dates(path: str) -> str:
-    """Leave out folders of a whole date between others, and a date behind a file's name: they hold one day's rows."""
+    """Remove folders of a whole date between other folders, and a date at the end of a file name.
+
+    Such folders and files contain the rows of one day.
+    """
     if not _MAY_HAVE_DATE.search(path):
         return path
     return _DATED_FILE.sub(r"\g<name>\g<extension>", _DATE_BETWEEN.sub("", path))
 
 
 def loses_part(sent: str, canonical: str) -> bool:
-    """Tell whether a canonical name lacks a date of what was sent, or its end, as of `t$20260301` and `t__dbt_tmp`."""
+    """Tell whether a canonical name lacks a date or the end of the sent name, such as `t$20260301` or `t__dbt_tmp`."""
     sent, canonical = sent.casefold(), canonical.casefold()
     if _MAY_HAVE_DATE.search(sent) and any(date[0] not in canonical for date in _ANY_DATE.finditer(sent)):
         return True
@@ -268,14 +278,17 @@ def loses_part(sent: str, canonical: str) -> bool:
 
 
 def lower(name: Name) -> Name:
-    """Lower-case a name, quotes or not, as Hive, Glue and Trino do to identifiers and SQL Server compares them."""
+    """Convert a name to lower case, also inside quotes.
+
+    Hive, Glue and Trino do the same with identifiers, and SQL Server compares them without case.
+    """
     return Name(name.namespace, _PLAIN_LOWER.sub(_without_quotes, name.name.lower()))
 
 
 def upper_unquoted(name: Name) -> Name:
-    """Upper-case the parts of a name outside double quotes, as Oracle and Snowflake read identifiers.
+    """Convert the parts of a name outside double quotes to upper case, as Oracle and Snowflake do.
 
-    Quotes around a part that is in upper case anyway change nothing, so they go.
+    Quotes around a part that is in upper case have no effect, so they are removed.
     """
     pieces = name.name.split('"')
     pieces[::2] = [piece.upper() if piece.isascii() else piece for piece in pieces[::2]]
@@ -283,7 +296,7 @@ def upper_unquoted(name: Name) -> Name:
 
 
 def plain_quotes(name: Name) -> Name:
-    """Drop quotes that change nothing: double ones around a name in lower case, backticks around plain names."""
+    """Remove quotes without effect: double quotes around a name in lower case, and backticks around plain names."""
     if '"' not in name.name and "`" not in name.name:
         return name
     whole = _WHOLE_IN_BACKTICKS.fullmatch(name.name) if name.namespace == "bigquery" else None

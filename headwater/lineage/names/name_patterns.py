@@ -1,10 +1,10 @@
-"""Patterns over names: text with `{holes}`. No regular expressions from outside, so none that explode.
+"""Patterns for names: text with `{holes}`. Users do not write regular expressions, so no match can take very long.
 
-`{x}` takes one or more characters up to the next literal, never a `/`; `{x:digits}` digits; `{x:word}` letters, digits,
-`_` and `-`; `{x:uuid}`; `{x:hash}` 32, 40 or 64 hexadecimal digits; `{x:date}` a whole date, with a time if it has one;
-`{x:ext}` one to three extensions of a file, each with its dot; `{x:a|b}` one of the words; `{x:rest}` whatever is left.
-A pattern with text or other holes behind `rest` is matched from the end; each of these holes takes 64 characters at
-most. Every match is linear in the length of the name.
+`{x}` matches one or more characters up to the next literal, but no `/`; `{x:digits}` digits; `{x:word}` letters,
+digits, `_` and `-`; `{x:uuid}` a UUID; `{x:hash}` 32, 40 or 64 hexadecimal digits; `{x:date}` a whole date, with a time
+if there is one; `{x:ext}` one to three file extensions, each with its dot; `{x:a|b}` one of the words; `{x:rest}` the
+rest. If text or other holes follow `rest`, each of these holes matches at most 64 characters. The time of every match
+is linear in the length of the name.
 """
 
 import re
@@ -15,7 +15,7 @@ DATE = (
     r"(?:19|20)[0-9]{2}(?P<mark>[-_.]?)(?:0[1-9]|1[0-2])(?P=mark)(?:0[1-9]|[12][0-9]|3[01])"
     r"(?:[T_ -]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2}Z?)?"
 )
-"""A whole date, with a time if there is one; where it is twice in an expression, `mark` needs another name."""
+"""A whole date, with a time if there is one. An expression that contains it twice must rename the group `mark`."""
 
 _CLASSES = {"digits": "[0-9]", "word": r"[\w-]"}
 _KINDS = {
@@ -30,14 +30,14 @@ _CHANGES: dict[str | None, Callable[[str], str]] = {None: str, "lower": str.lowe
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern that takes a whole text apart; two are equal when their texts are."""
+    """A compiled pattern for whole names. Patterns with equal texts are equal."""
 
     text: str
     compiled: re.Pattern[str] = field(repr=False, compare=False)
     schemes: frozenset[str] | None = field(repr=False, compare=False)
-    """What may stand before the first colon of a text that fits; None: anything."""
+    """The possible texts before the first colon of a name that fits; None for any text."""
     needs: str = field(repr=False, compare=False, default="")
-    """A text that every text that fits contains: looking for it is cheaper than matching."""
+    """A text that every fitting name contains. Searching for it is cheaper than matching."""
 
     @property
     def holes(self) -> set[str]:
@@ -45,13 +45,13 @@ class Pattern:
         return {name for name in self.compiled.groupindex if not name[-1].isdigit()}
 
     def take(self, text: str) -> re.Match[str] | None:
-        """Return how a text is taken apart, None where it does not fit."""
+        """Return the match of a text, None if it does not fit."""
         return self.compiled.fullmatch(text) if self.needs in text else None
 
 
 @dataclass(frozen=True)
 class Template:
-    """A text to be filled from holes: `{x}`, `{x:lower}`, `{x:upper}`."""
+    """A text with holes to fill: `{x}`, `{x:lower}`, `{x:upper}`."""
 
     text: str
     holes: tuple[tuple[str, str, str | None], ...] = field(repr=False, compare=False)
@@ -63,7 +63,7 @@ class Template:
 
 
 def first_fit(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
-    """Return how the first of the patterns that fits takes the text apart."""
+    """Return the match of the first pattern that fits a text, None if no pattern fits."""
     for pattern in patterns:
         if found := pattern.take(text):
             return found
@@ -71,7 +71,7 @@ def first_fit(patterns: tuple[Pattern, ...], text: str) -> re.Match[str] | None:
 
 
 def read_pattern(text: str) -> Pattern:
-    """Read a pattern; raises ValueError saying what does not fit."""
+    """Compile a pattern; raises ValueError with the reason if it is not valid."""
     pieces = _pieces(text)
     names = [name for name, _, _ in pieces if name is not None]
     if len(set(names)) < len(names):
@@ -84,7 +84,10 @@ def read_pattern(text: str) -> Pattern:
 
 
 def read_template(text: str, known: set[str]) -> Template:
-    """Read a template over the holes that are known; raises ValueError saying what does not fit."""
+    """Compile a template; raises ValueError with the reason if it is not valid.
+
+    known: the names of the holes that it may use.
+    """
     holes = []
     before = ""
     for name, change, literal in _pieces(text):
@@ -103,7 +106,7 @@ _Piece = tuple[str | None, str | None, str]
 
 
 def _pieces(text: str) -> list[_Piece]:
-    """Cut into holes (name, kind, "") and literals (None, None, text)."""
+    """Split a text into holes (name, kind, "") and literals (None, None, text)."""
     pieces: list[_Piece] = []
     at = 0
     for hole in _HOLE.finditer(text):
@@ -116,7 +119,7 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _ends(pieces: list[_Piece]) -> bool:
-    """Tell whether pieces may stand behind a hole of kind rest: each takes a bounded part of a name."""
+    """Tell whether pieces may follow a hole of kind rest: each of them must match a bounded number of characters."""
     return all(name is None or (kind is not None and kind != "rest") for name, kind, _ in pieces)
 
 

@@ -1,4 +1,4 @@
-"""Where names lead by the metadata table: OneLake ids, SQL endpoints, shortcuts and mounts."""
+"""Resolve names by the metadata table: ids of OneLake, SQL endpoints, shortcuts and mounts."""
 
 import re
 from collections import defaultdict
@@ -15,10 +15,10 @@ _TYPES = (".warehouse", ".lakehouse")
 
 
 class OneLake:
-    """Workspaces and items by id. Ids are the identity: names of workspaces and items change hands."""
+    """Workspaces and items of OneLake, identified by their ids, because a name may later belong to another item."""
 
     def __init__(self, rows: Sequence[MetadataRow]) -> None:
-        """Take the rows of kind workspace, item and warehouse."""
+        """rows: the metadata table; only rows of kind workspace, item and warehouse count."""
         unique(of_kind(rows, "workspace"), lambda row: row.name.casefold())
         unique(of_kind(rows, "warehouse"), lambda row: row.id.lower())
         self._workspaces = {row.name.casefold(): row.id.lower() for row in of_kind(rows, "workspace")}
@@ -31,23 +31,23 @@ class OneLake:
 
     @property
     def display_names(self) -> dict[str, str]:
-        """What workspaces and items are called now, by id in lower case."""
+        """The names of workspaces and items, by id in lower case."""
         return self._display
 
     def by_id(self, name: Name) -> Name:
-        """Write workspace and item by their ids, as far as they are known."""
+        """Replace the names of workspace and item by their ids, if these are known."""
         found = _WORKSPACE.fullmatch(name.namespace)
         if found is None:
             return name
         workspace = self._workspace(found[1])
         namespace = f"abfss://{workspace}@{ONELAKE}"
-        if found[2] is not None:  # the folder of a catalog: its names are no paths
+        if found[2] is not None:  # the namespace is the folder of a catalog, whose names are not paths
             return Name(f"{namespace}/{self._item(workspace, found[2])}{found[3]}", name.name)
         item, slash, path = name.name.partition("/")
         return Name(namespace, f"{self._item(workspace, item)}{slash}{path}")
 
     def by_endpoint(self, name: Name) -> Name:
-        """Lead `database.schema.table` of a SQL endpoint to the folder of the table, if both are known."""
+        """Convert `database.schema.table` of a SQL endpoint to the folder of the table, if both are known."""
         workspace = self._endpoints.get(name.namespace.removeprefix("fabric-warehouse://"))
         parts = name.name.split(".", 2)
         if workspace is None or len(parts) < 3:
@@ -73,10 +73,10 @@ class OneLake:
 
 
 class Links:
-    """Shortcuts and mounts: what lies at or below one place lies at or below another; the longest place counts."""
+    """Shortcuts and mounts: a path at or below a link's source is at or below its target. The longest source counts."""
 
     def __init__(self, rows: Sequence[MetadataRow], canonical: Callable[[str, str], Name]) -> None:
-        """Take the rows of kind shortcut and mount; canonical: the form of their ends without any link."""
+        """rows: the metadata table; canonical: returns the form of a name without any link."""
         links = [row for row in rows if row.kind in ("shortcut", "mount")]
         unique(links, lambda row: canonical(*link_source(row).parts))
         self._targets = {canonical(*link_source(row).parts): canonical(*_end(row, row.target).parts) for row in links}
@@ -86,11 +86,11 @@ class Links:
         self._lengths = {namespace: sorted(found, reverse=True) for namespace, found in lengths.items()}
 
     def __bool__(self) -> bool:
-        """Tell whether there is any."""
+        """Tell whether there are any links."""
         return bool(self._targets)
 
     def follow(self, name: Name) -> Name:
-        """Lead a name to where its shortcut or mount leads."""
+        """Replace the part of a name that is the source of a shortcut or mount by the target."""
         path = name.name
         for length in self._lengths.get(name.namespace, ()):
             if len(path) == length or path[length : length + 1] == "/":
@@ -101,7 +101,7 @@ class Links:
 
 
 def link_source(row: MetadataRow) -> Name:
-    """Return where a shortcut or mount lies; a mount may be a bare path of DBFS."""
+    """Return the source of a shortcut or mount; that of a mount may be a path of DBFS such as `/mnt/a`."""
     is_path = row.kind == "mount" and row.id.startswith("/")
     return Name(row.parent or "dbfs", row.id) if is_path else _end(row, row.id)
 

@@ -1,4 +1,4 @@
-"""Rules for names, read from YAML. What each key means is in `docs/names.md`."""
+"""Read rules for names from YAML. `docs/names.md` describes the keys."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from headwater.lineage.rules.rule_text import Entry, read_entries
 
 STAGES = ("rewrite", "uri", "system", "case", "path", "fold", "place")
 PLACES = ("onelake", "warehouse", "link")
-"""Operations that ask the metadata table."""
+"""Operations that use the metadata table."""
 
 _KEYS = (
     "id",
@@ -41,7 +41,7 @@ _ALIAS_KEYS = ("alias", "namespace", "name")
 
 @dataclass(frozen=True)
 class NameRule:
-    """One rule: where it applies (every pattern that is given must fit) and what it does, in this order."""
+    """One rule: its patterns, which must all fit, and its changes in the order in which they apply."""
 
     id: str
     why: str
@@ -65,7 +65,7 @@ class NameRule:
         return self.producer is not None or self.job_namespace is not None
 
     def fit_event(self, producer: str, job_namespace: str) -> dict[str, str] | None:
-        """Return what the holes of the conditions on an event take, None where one does not fit."""
+        """Return the values of the holes in the conditions on an event, None if a condition does not fit."""
         values: dict[str, str] = {}
         for pattern, text in ((self.producer, producer), (self.job_namespace, job_namespace)):
             found = pattern.take(text) if pattern else None
@@ -75,7 +75,7 @@ class NameRule:
         return values
 
     def fit(self, namespace: str) -> dict[str, str] | None:
-        """Return what the holes of the namespace's pattern take, None where no pattern fits."""
+        """Return the values of the holes in the pattern for the namespace, None if no pattern fits."""
         if not self.namespaces:
             return {}
         found = first_fit(self.namespaces, namespace)
@@ -84,7 +84,7 @@ class NameRule:
     def apply(
         self, name: Name, values: Mapping[str, str], operations: Mapping[str, Callable[[Name], Name]]
     ) -> Name | None:
-        """Return what becomes of a name, None where the rule does not fit; values: what `fit` returned."""
+        """Return the name that the rule makes of a name, None if the rule does not fit; values: the result of `fit`."""
         after = self._rewritten(name, values)
         if after is None:
             return None
@@ -95,9 +95,9 @@ class NameRule:
         return operations[self.do](after) if self.do else after
 
     def patterns_of(self, scheme: str) -> tuple[Pattern, ...] | None:
-        """Return the patterns that a namespace which begins with `scheme:`, or is it, can fit; None if it cannot.
+        """Return the patterns that may fit a namespace with this scheme, None if no pattern may fit.
 
-        A rule without patterns fits every namespace: the tuple is empty.
+        The result is empty for a rule without patterns, which fits every namespace.
         """
         found = tuple([one for one in self.namespaces if one.schemes is None or scheme in one.schemes])
         return found if found or not self.namespaces else None
@@ -116,7 +116,7 @@ class NameRule:
         return Name(namespace, self.to_name.fill(values) if self.to_name else name.name)
 
     def _folder(self, name: Name) -> Name | None:
-        """Return the folder of a file whose name fits, None where it has no folder or does not fit."""
+        """Return the folder of a file if the file name fits, None if it does not fit or has no folder."""
         folder, _, file = name.name.rpartition("/")
         fits = _DIGIT.search(file) and folder.strip("/") and first_fit(self.files, file)
         return Name(name.namespace, folder.rstrip("/")) if fits else None
@@ -126,7 +126,7 @@ class NameRule:
 class NameFile:
     """A file of rules for names: its rules in order, and business names of datasets.
 
-    complete_lists: globs over the producers whose lists of columns are complete.
+    complete_lists: globs for the producers whose lists of columns are complete (rule 12.6).
     """
 
     rules: tuple[NameRule, ...] = ()
@@ -135,7 +135,7 @@ class NameFile:
 
 
 def read_name_rules(text: str, file: str) -> NameFile:
-    """Read `names.yaml`; raises WrongSetting naming file, line and rule, and what fits."""
+    """Read `names.yaml`; raises WrongSetting, which names file, line and rule, and how to correct the error."""
     sections = {"rules": _KEYS, "aliases": _ALIAS_KEYS, "complete_lists": ("producer",)}
     entries = read_entries(text, file, sections)
     rules = tuple(_rule(entry) for entry in entries["rules"])
@@ -154,7 +154,11 @@ def _producer(entry: Entry) -> str:
 
 @dataclass(frozen=True)
 class JobFile:
-    """A file about jobs: rules for their names, former names with the present ones, and since when jobs are retired."""
+    """A file of rules for jobs.
+
+    renamed: (former name, present name) of jobs.
+    retired: (job, time in microseconds since which it is retired).
+    """
 
     rules: tuple[NameRule, ...] = ()
     renamed: tuple[tuple[Name, Name], ...] = ()
@@ -162,7 +166,7 @@ class JobFile:
 
 
 def read_job_rules(text: str, file: str) -> JobFile:
-    """Read `jobs.yaml`: rules in the same language with other operations and without stages; raises the same."""
+    """Read `jobs.yaml`, whose rules have other operations and no stages; raises like `read_name_rules`."""
     entries = read_entries(text, file, {"rules": _JOB_KEYS, "jobs": _OWN_JOB_KEYS})
     rules = tuple(_rule(entry, tuple(JOB_OPERATIONS)) for entry in entries["rules"])
     renamed, retired = [], []

@@ -1,4 +1,4 @@
-"""Rules 2 and 10 in time: which dataset a name means at a moment, by symlinks and renames, and in which generation."""
+"""Rules 2.3 and 10: resolve a name at a time to a dataset and its generation, by symlinks, renames and drops."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,9 +13,10 @@ from headwater.lineage.runs.run_facts import DatasetUse, RunFacts
 
 
 class Speaker(NamedTuple):
-    """Whose mention it is: a run, or what is declared; started_us: time of its first event.
+    """The source of a mention: a run or a declaration.
 
-    forms: names that mean other datasets in its events (rule 2.1).
+    key: the run key; declares: it is a declaration; started_us: the time of its first event.
+    forms: canonical names that mean other datasets in its events (rule 2.1).
     """
 
     key: str
@@ -25,28 +26,30 @@ class Speaker(NamedTuple):
 
 
 class Naming:
-    """Resolves canonical names; what it learns may come in any order and again."""
+    """Resolves canonical names. Symlinks, changes and writes may be added in any order and repeatedly."""
 
     def __init__(self) -> None:
-        """Know no binding, and nothing that happened to a dataset."""
         self.bindings: dict[Name, list[LocationAt]] = {}
         self.generations = Generations()
         self._names: dict[Name, set[Name]] = {}
         self.moved = MovedNames(self.bindings, self._names, self.generations)
 
     def resolve(self, name: Name, time_us: int) -> Name:
-        """Return the dataset, in its generation, that any mention of this time means by a name."""
+        """Return the dataset, with its generation, that a mention of a name at a time means."""
         return self.generations.meaning(self.bound(name, time_us), time_us)
 
     def input(self, who: Speaker, name: Name, time_us: int) -> Name:
-        """Return what a run means by an input, or by a source in lineage."""
+        """Return the dataset that a run means by an input or by a source in lineage (rule 10.5)."""
         name = who.forms.get(name, name)
         if who.declares:
             return self._declared(name, time_us)
         return self.generations.read(self.bound(name, time_us), who.started_us, time_us, who.key)
 
     def output(self, who: Speaker, name: Name, time_us: int, lifecycle: str | None = None) -> Name:
-        """Return what a run means by an output that it says this of, or by a target in lineage."""
+        """Return the dataset that a run means by an output or by a target in lineage (rules 10.3, 10.4).
+
+        lifecycle: the `lifecycleStateChange` that the run reports for the output.
+        """
         name = who.forms.get(name, name)
         if who.declares:
             return self._declared(name, time_us)
@@ -58,7 +61,7 @@ class Naming:
         return self.generations.meaning(location, at_us - 1 if lifecycle == "DROP" else at_us)
 
     def bound(self, name: Name, time_us: int) -> Name:
-        """Return the location that a name is bound to: newest binding up to the time, else the earliest later one."""
+        """Return the location of a name: its newest binding up to a time, else its earliest later one (rule 2.3)."""
         locations = self.bindings.get(name)
         if not locations:
             return name
@@ -66,10 +69,13 @@ class Naming:
         if index == 0:
             return locations[0][1]
         newest_us = locations[index - 1][0]
-        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # the least of that time
+        return locations[bisect_left(locations, newest_us, key=lambda at_us: at_us[0])][1]  # the smallest wins
 
     def set_changes(self, run_key: str, sent: Iterable[Change]) -> list[Span]:
-        """Take what a run drops and renames now, oldest first; returns names that mean something else now, and when."""
+        """Replace the drops and renames of a run; return the names and times whose meaning changes.
+
+        sent: by names as sent, the oldest first.
+        """
         newest: dict[tuple[Name, Name | None], Change] = {}
         for time_us, old, new in sent:
             change = Change(time_us, self.bound(old, time_us), new and self.bound(new, time_us))
@@ -79,38 +85,38 @@ class Naming:
         return list(self._with_aliases(moved))
 
     def renamed(self, changes: Iterable[Change]) -> None:
-        """Remember which names lead to which by renames."""
+        """Record which names were renamed to which."""
         for change in changes:
             if change.to:
                 self._names.setdefault(change.to, set()).add(change.location)
 
     def set_writes(self, run_key: str, sent: Iterable[tuple[int, Name]]) -> list[Span]:
-        """Take which names a run writes, and when; returns as `set_changes`."""
+        """Replace the writes of a run, as (time, name); return the same as `set_changes`."""
         found = frozenset((time_us, self.bound(name, time_us)) for time_us, name in sent)
         return list(self._with_aliases(self.generations.set_writes(run_key, found)))
 
     def moves(self, name: Name) -> bool:
-        """Tell whether a name means different datasets at different times, or another than itself."""
+        """Tell whether a name may mean different datasets at different times, or a dataset with a different name."""
         return name in self.bindings or self.generations.touches(name)
 
     def is_constant(self, name: Name) -> bool:
-        """Tell whether a name means one dataset at any time and to any run, be it another than itself."""
+        """Tell whether a name means the same dataset at all times and for all runs, whatever that dataset is called."""
         locations = {location for _, location in self.bindings.get(name, ())} or {name}
         return len(locations) == 1 and not self.generations.touches(*locations)
 
     def datasets_in(self, span: Span) -> set[Name]:
-        """Return every dataset that a name may mean in a span of time."""
+        """Return every dataset that a name may mean in a time span."""
         locations = {span.name, *(location for _, location in self.bindings.get(span.name, ()))}
         return {found for each in locations for found in self.generations.meanings_in(span._replace(name=each))}
 
     def meanings(self, location: Name) -> Iterator[Name]:
-        """Yield all that the names of a location mean and have meant: first in it, then in their other locations."""
+        """Yield the generations of a location, then those of the other locations of its names (rule 10.10)."""
         yield from self.generations.meanings(location)
         for other in self.moved.others_now(location):
             yield from self.generations.meanings(other)
 
     def uses(self, dataset: Name) -> Iterator[Span]:
-        """Yield the names, and the times, by which a generation can be meant; a symlink may lead elsewhere at some."""
+        """Yield the names and times that may mean a generation. A symlink may lead elsewhere at some of these times."""
         return self._with_aliases(self.generations.uses(dataset))
 
     def names_of(self, dataset: Name) -> set[Name]:
@@ -118,7 +124,7 @@ class Naming:
         return self.names_of_any((dataset,))
 
     def names_of_any(self, datasets: Iterable[Name]) -> set[Name]:
-        """Return every name that may mean one of some datasets at some time, in steps linear in what is returned."""
+        """Return every name that may mean one of the datasets at some time; the cost is linear in the result."""
         found = {dataset.plain for dataset in datasets}
         todo = list(found)
         while todo:
@@ -128,15 +134,18 @@ class Naming:
         return found
 
     def aliases(self) -> set[Name]:
-        """Return the names that are bound to another or were renamed."""
+        """Return the names that have a binding or were renamed."""
         return {*self.bindings, *self.generations.renamed}
 
     def bind(self, links: Iterable[tuple[Name, LocationAt]]) -> set[Name]:
-        """Keep some bindings; returns the aliases that mean something else now."""
+        """Add bindings; return the aliases whose meaning changes."""
         return {alias for alias, at_us in links if self._bind(alias, at_us)}
 
     def _bind(self, alias: Name, at_us: LocationAt) -> bool:
-        """Keep every binding, also one that repeats the last: another may yet come to stand between the two."""
+        """Add a binding; return whether the meaning of the alias changes.
+
+        A binding that repeats the previous one is stored, too, because another one between the two may arrive later.
+        """
         time_us, location = at_us
         known = self.bound(alias, time_us) == location if alias in self.bindings else False
         locations = self.bindings.setdefault(alias, [])
@@ -158,13 +167,13 @@ class Naming:
 
 
 def bindings_of(use: DatasetUse) -> Iterable[tuple[Name, Name]]:
-    """Yield (name, location) for each symlink of a dataset."""
+    """Yield (name, location) for each symlink of a dataset; a symlink of type LOCATION is the location (rule 2.3)."""
     for link in use.symlinks:
         yield (use.name, link.name) if link.location else (link.name, use.name)
 
 
 def links_of(fact: RunFacts) -> Iterator[tuple[Name, LocationAt]]:
-    """Yield (name, when it stands for which location) for each symlink of an event."""
+    """Yield (name, (time, location)) for each symlink of an event."""
     for use in (*fact.inputs, *fact.outputs):
         for alias, location in bindings_of(use):
             yield alias, (fact.time_us, location)

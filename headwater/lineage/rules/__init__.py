@@ -1,1 +1,1 @@
-"""What users declare beside the events, and the version of all rules."""
+"""Rules that users declare in addition to events, and the version of all rules."""

@@ -1,4 +1,4 @@
-"""Rule 6.7: what decides about a write before its events do: what users declare, then what commits prove."""
+"""Rule 6.7: decide about writes by users' rules first, then by Delta commits, then by the events."""
 
 from typing import Literal, NamedTuple
 
@@ -7,13 +7,14 @@ from headwater.lineage.edges.write_kinds import ADDS, WHOLE, rewrites
 from headwater.lineage.rules.user_rules import UserRules
 
 RewriteSource = Literal["declared", "committed", "reported"]
-"""How it is known that a write replaced all rows: by `rewrites.yaml`, by a Delta commit, or by the run's events."""
+"""The evidence for a whole rewrite: `rewrites.yaml`, a Delta commit, or the events of the run."""
 
 
 class ReportedWrite(NamedTuple):
-    """A write as events and commits tell of it.
+    """A write, as events and commits report it.
 
-    kind: by the events, one of `WRITE_KINDS`; is_whole: what commits prove of it (`CommitProofs.is_whole`).
+    kind: the kind by the events, one of `WRITE_KINDS`.
+    is_whole: whether commits prove a whole rewrite (`CommitProofs.is_whole`); None without a proof.
     """
 
     producer: str
@@ -23,7 +24,7 @@ class ReportedWrite(NamedTuple):
 
 
 def decided_kind(rules: UserRules, job_output: JobOutput, write: ReportedWrite) -> int:
-    """Return the kind of a write, as `write_kinds` names it; only COMPLETE runs rewrite."""
+    """Return the kind of a write, one of `WRITE_KINDS`. Rules and commits decide only about observed runs."""
     producer, run_key, kind, is_whole = write
     if job_output.output is None or job_output.layer != "observed":
         return kind
@@ -36,9 +37,9 @@ def decided_kind(rules: UserRules, job_output: JobOutput, write: ReportedWrite) 
 def rewrite_source(
     rules: UserRules, job_output: JobOutput, write: ReportedWrite, *, by_parts: bool
 ) -> RewriteSource | None:
-    """Return how it is known that a write is a whole rewrite; None if it is none.
+    """Return the evidence that a write is a whole rewrite; None if it is not one.
 
-    by_parts: some event mentions a part of the dataset.
+    by_parts: some event shows that the dataset is written in parts.
     """
     if not rewrites(decided_kind(rules, job_output, write), by_parts=by_parts):
         return None

@@ -1,7 +1,7 @@
-"""The version of the rules' code: one hash over the sources that decide the rows of index, silver and gold.
+"""The version of the rules' code: a hash over the sources that decide the rows of index, silver and gold.
 
-Which sources these are follows from their imports, so that a new module counts by itself. The same sources give the
-same hash wherever they lie, in a folder or in an archive, and whatever a system ends its lines with.
+The sources are found by their imports, so new modules are included automatically. The hash is the same for sources in a
+folder and in an archive, and for all kinds of line ends.
 """
 
 import re
@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 ROOTS = ("headwater.index.writing.indexer", "headwater.spark.refresh")
-"""What derives rows from events; questions, which work on these rows, may change without building them anew."""
+"""The modules that derive rows from events. Questions only read the rows, so they may change without a rebuild."""
 
 _ELSEWHERE = (
     "errors",
@@ -24,14 +24,14 @@ _ELSEWHERE = (
     "storage_faults",
 )
 NO_RULES = tuple(f"headwater.{name}" for name in _ELSEWHERE)
-"""What is said and how bytes are kept, but not what rows there are."""
+"""Modules that affect messages and storage, but not the content of rows."""
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+headwater\.([\w.]+)", re.MULTILINE)
 
 
 @cache
 def code_hash() -> str:
-    """Return the hash; costs about 20 ms, once."""
+    """Return the hash. The first call takes about 20 ms."""
     digest = sha256()
     for module, source in sorted(rule_code().items()):
         digest.update(b"%s %d\n%s" % (module.encode(), len(source), source))
@@ -39,7 +39,7 @@ def code_hash() -> str:
 
 
 def rule_code() -> dict[str, bytes]:
-    """Return the source of each module that decides rows, its lines ended by a line feed."""
+    """Return the source of each module that decides rows, by module name, with line feeds as line ends."""
     found: dict[str, bytes] = {}
     waiting = list(ROOTS)
     while waiting:

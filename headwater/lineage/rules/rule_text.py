@@ -1,4 +1,4 @@
-"""Rule files as text: YAML whose every entry knows its line, so that an error can name file, line and rule."""
+"""Read rule files: YAML in which every entry knows its line, so errors can name file, line and rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _INTEGER = "tag:yaml.org,2002:int"
 
 @dataclass(frozen=True)
 class Entry:
-    """One mapping of a rule file and where it stands."""
+    """One mapping in a rule file, with its position."""
 
     file: str
     line: int
@@ -24,19 +24,19 @@ class Entry:
     values: Mapping[str, yaml.Node]
 
     def text(self, key: str) -> str:
-        """Return a text that must be there."""
+        """Return a required text; raises WrongSetting if it is missing."""
         found = self.optional(key)
         if found is None:
             raise self.error(f"{key} is missing", f"add `{key}: …`")
         return found
 
     def optional(self, key: str) -> str | None:
-        """Return a text, None where the key is absent; numbers and booleans are taken as written."""
+        """Return a text, None if the key is absent; numbers and booleans are returned as written."""
         node = self.values.get(key)
         return None if node is None else self._scalar(key, node)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts of a list or of a single text; none where the key is absent."""
+        """Return the texts of a list, or a single text as a tuple; empty if the key is absent."""
         node = self.values.get(key)
         if node is None:
             return ()
@@ -44,26 +44,29 @@ class Entry:
         return tuple(self._scalar(key, item) for item in nodes)
 
     def flag(self, key: str) -> bool | None:
-        """Return true or false, None where the key is absent."""
+        """Return a boolean, None if the key is absent."""
         node = self.values.get(key)
         if node is not None and node.tag != _BOOLEAN:
             raise self.error(f"{key} is neither true nor false", f"write `{key}: true` or `{key}: false`", node)
         return None if node is None else str(node.value).lower() in ("true", "yes", "on")
 
     def integer(self, key: str) -> int | None:
-        """Return a whole number, None where the key is absent."""
+        """Return a whole number, None if the key is absent."""
         node = self.values.get(key)
         if node is not None and (node.tag != _INTEGER or not _is_short_number(node.value)):
             raise self.error(f"{key} is no whole number", f"write it like `{key}: 3`", node)
         return None if node is None else int(node.value)
 
     def part(self, key: str, allowed: tuple[str, ...] | None) -> "Entry | None":
-        """Return a mapping inside this one, None where the key is absent; allowed: None for any keys."""
+        """Return a nested mapping, None if the key is absent; allowed: its allowed keys, None for any."""
         node = self.values.get(key)
         return None if node is None else _entry(node, self.file, f"{self.rule}, {key}".removeprefix(", "), allowed)
 
     def error(self, what: str, fits: str, at: yaml.Node | yaml.Mark | None = None) -> WrongSetting:
-        """Make the error that names file, line and rule, what is wrong and what fits. at: where it is, if inside."""
+        """Return an error that names file, line and rule, what is wrong and how to correct it.
+
+        at: the position of the error inside the entry; None for the start of the entry.
+        """
         mark = at.start_mark if isinstance(at, yaml.Node) else at
         return _wrong(self.file, mark.line + 1 if mark else self.line, self.rule, what, fits)
 
@@ -74,21 +77,22 @@ class Entry:
 
 
 def _is_short_number(text: object) -> bool:
-    """Tell whether a text is a whole number that no computer needs long to read."""
+    """Tell whether a text is a whole number of fewer than 20 digits, so that parsing it is fast."""
     return isinstance(text, str) and text.isdecimal() and len(text) < _DIGITS
 
 
 def read_entries(text: str, file: str, sections: Mapping[str, tuple[str, ...]]) -> dict[str, list[Entry]]:
-    """Read the lists of a rule file: `version: 1` and, for every section, entries with only the keys it allows.
+    """Read a rule file: `version: 1` and a list of entries for each section.
 
-    Raises WrongSetting naming file, line and rule, and what fits.
+    sections: the allowed keys of the entries, by section. Raises WrongSetting, which names file, line and rule, and how
+    to correct the error.
     """
     whole = read_whole(text, file, tuple(sections))
     return {section: _list(whole, section, allowed) if whole else [] for section, allowed in sections.items()}
 
 
 def read_whole(text: str, file: str, sections: tuple[str, ...]) -> Entry | None:
-    """Read a file that begins with `version: 1`, None where nothing is in it; raises like `read_entries`."""
+    """Read a file with `version: 1` and these sections; None if it is empty. Raises like `read_entries`."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

@@ -1,4 +1,4 @@
-"""Which datasets and columns a user's rule speaks of: exact names or globs (`fnmatchcase`) over canonical names."""
+"""Select the datasets and columns of a user's rule: by exact names, or by globs (`fnmatchcase`) on canonical names."""
 
 import re
 from collections import defaultdict
@@ -22,28 +22,28 @@ class SelectedColumn(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """What a rule speaks of; a part that was left out is None and means any."""
+    """The datasets and columns that a rule is about. A part that the rule leaves out is None and fits everything."""
 
     namespace: str | None = None
     dataset: str | None = None
     column: str | None = None
 
     def exact(self) -> Name | None:
-        """Return the dataset as the user wrote it, None where a glob or nothing stands for it."""
+        """Return the dataset as the user wrote it, None if namespace or dataset is a glob or left out."""
         if self.namespace is None or self.dataset is None or re.search(r"[*?\[]", self.namespace + self.dataset):
             return None
         return Name(self.namespace, self.dataset)
 
     def fits_column(self, column: str) -> bool:
-        """Tell whether a column is meant, whatever its case."""
+        """Tell whether a column fits; case makes no difference."""
         return self.column is None or fits(self.column.casefold(), column.casefold())
 
 
 class Selected(Generic[T]):
-    """Rules by the datasets they speak of. An exact name may be any way to write the dataset."""
+    """Finds the rules for a dataset. Exact names in rules may be written in any form with the same canonical form."""
 
     def __init__(self, rules: Iterable[tuple[Selector, T]], canonical: Callable[[str, str], Name]) -> None:
-        """Take the rules in order; canonical: the form of names."""
+        """rules: in order; canonical: returns the canonical form of a name."""
         self._exact: defaultdict[Name, list[tuple[int, T]]] = defaultdict(list)
         self._globs: list[tuple[int, Selector, T]] = []
         self._memo: Weighed[tuple[str, str], tuple[T, ...]] = Weighed()
@@ -55,7 +55,7 @@ class Selected(Generic[T]):
                 self._exact[canonical(*exact.parts)].append((number, rule))
 
     def of(self, namespace: str, name: str) -> tuple[T, ...]:
-        """Return the rules that speak of a dataset, in order."""
+        """Return the rules for a dataset, by its canonical name, in order."""
         found = self._memo.get((namespace, name))
         if found is None:
             rules = self._look_up(namespace, name)

@@ -1,4 +1,4 @@
-"""What pages and lists leave out (tables that databases keep of themselves), and which addresses become links."""
+"""Rules for pages and lists: the system tables that they leave out, and the addresses that become links."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +14,7 @@ _SYSTEM, _LINKS = ("namespace", "dataset", "system"), ("host", "link")
 
 
 class SystemRule(NamedTuple):
-    """Whether a dataset is one that a database keeps of itself; globs over canonical names in lower case."""
+    """Whether a dataset is a system table of a database; globs in lower case for canonical names."""
 
     namespace: str | None
     dataset: str
@@ -22,7 +22,7 @@ class SystemRule(NamedTuple):
 
 
 class LinkRule(NamedTuple):
-    """Whether an https address of a host may be followed; a glob in lower case."""
+    """Whether https addresses of a host become links; `host` is a glob in lower case."""
 
     host: str
     link: bool
@@ -44,16 +44,17 @@ def read_links(text: str, file: str) -> tuple[LinkRule, ...]:
 
 
 def is_system(rules: Iterable[SystemRule], namespace: str, name: str) -> bool:
-    """Tell whether a dataset is a system table: the first rule that fits says so, the user's before the shipped."""
+    """Tell whether a dataset is a system table. The first rule that fits decides, users' rules before shipped ones."""
     space, text = namespace.casefold(), name.casefold()
     every = (*rules, *_shipped().system)
     return next((rule.system for rule in every if fits(rule.namespace, space) and fits(rule.dataset, text)), False)
 
 
 def link_to(rules: Iterable[LinkRule], address: str) -> str | None:
-    """Return an address that may be followed, None for what is shown as text: only https, to hosts that a rule names.
+    """Return an address if it may become a link; None if pages must show it as text.
 
-    No user, no character that cannot be seen, and no backslash, which browsers read as a slash.
+    A link needs https and a host that a rule allows. It must not contain a user, invisible characters, or a backslash,
+    which browsers treat as a slash.
     """
     if len(address) > _LONGEST or not address.isascii() or not address.isprintable() or set(address) & set(' \\"<>'):
         return None

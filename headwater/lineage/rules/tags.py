@@ -1,4 +1,4 @@
-"""Rule 8, tags: the newest facet of each producer counts; a producer that sends none takes back nothing."""
+"""Tags of rule 8: the newest tags facet of each producer counts. An event without one removes no tags."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,10 @@ from headwater.lineage.runs.run_facts import RunFacts, Tag
 
 
 class TagsFacet(NamedTuple):
-    """The tags that one event puts on one dataset, by its name as sent; fields in the order that decides the newest."""
+    """The tags facet of one dataset in one event. The greatest (order, place) is the newest.
+
+    name: the name of the dataset as sent.
+    """
 
     order: Order
     place: int
@@ -27,10 +30,10 @@ def tags_facets(fact: RunFacts) -> Iterable[TagsFacet]:
 
 
 def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[Tag]]:
-    """Return the tags that hold, by dataset, whatever its generation.
+    """Return the tags that hold, by dataset, for all its generations (rule 10.8).
 
-    A tag stays with the name that it was put on, with all that this has ever meant, and goes where renames carry what
-    stands there (rule 10).
+    A tag holds for the name in its facet, for every dataset that this name has meant, and for renamed datasets under
+    their new names.
     """
     newest: dict[tuple[Name, str], TagsFacet] = {}
     for facet in facets:
@@ -45,12 +48,12 @@ def newest_tags(facets: Iterable[TagsFacet], naming: Naming) -> dict[Name, list[
 
 
 def tagged(name: Name, time_us: int, naming: Naming) -> set[Name]:
-    """Return the datasets that a tags facet is about, whatever their generation."""
+    """Return the datasets that a tags facet under a name applies to, without generations."""
     bound = naming.bound(name, time_us)
     meant = (naming.resolve(name, time_us), *naming.generations.meanings(bound))
     return {bound, *(each.plain for each in meant)}
 
 
 def has_tag(key: str, value: str, asked: str) -> bool:
-    """Tell whether a tag is the one asked for, and not denied."""
+    """Tell whether a tag has the requested key and a value other than `false`; case makes no difference."""
     return key.casefold() == asked.casefold() and value.casefold() != "false"

@@ -1,4 +1,4 @@
-"""What users declare beside the events: names, tags, masking, constants, consumers. A frozen value of questions."""
+"""The rules that users declare: names, tags, masking, constants, consumers, writes, system tables and links."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,7 @@ from headwater.lineage.runs.job_identity import run_id_of
 
 
 class TagRule(NamedTuple):
-    """A tag on datasets, or on columns where the selector names one."""
+    """A tag on datasets, or on columns if the selector has a column."""
 
     selector: Selector
     key: str
@@ -22,7 +22,7 @@ class TagRule(NamedTuple):
 
 
 class MaskingRule(NamedTuple):
-    """A step declared to mask or not to mask; what is left out fits every step."""
+    """A declaration that edges mask or do not mask. A condition that is left out fits every edge."""
 
     masked: bool
     job: str | None
@@ -31,7 +31,7 @@ class MaskingRule(NamedTuple):
     description: str | None
 
     def fits(self, job: str, output: SelectedColumn, source: SelectedColumn, description: str) -> bool:
-        """Tell whether the rule speaks of a step into an output dataset that already fits."""
+        """Tell whether the rule fits an edge whose datasets already fit."""
         return (
             self.output.fits_column(output.column)
             and self.input.fits_column(source.column)
@@ -41,7 +41,7 @@ class MaskingRule(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A declared reader of columns of a dataset; without columns it reads them all."""
+    """A declared reader of a dataset; without `columns`, it reads all columns."""
 
     consumer: str
     measure: str | None
@@ -49,15 +49,16 @@ class Consumer(NamedTuple):
     columns: tuple[str, ...]
 
     def reads(self, column: str) -> bool:
-        """Tell whether it reads a column."""
+        """Tell whether the consumer reads a column."""
         return not self.columns or any(fits(glob.casefold(), column.casefold()) for glob in self.columns)
 
 
 class WriteRule(NamedTuple):
-    """How producers, jobs or datasets write, and how long a dataset keeps its rows.
+    """A rule of `rewrites.yaml`: how writes change rows, and how long a dataset keeps its rows.
 
-    writes: `whole`, `part` or `append`; None where the rule only tells what a dataset keeps. run: the id of a single
-    run.
+    writes: `whole`, `part` or `append`; None if the rule only declares `keeps`.
+    keeps_us: how long the dataset keeps its rows, in microseconds.
+    run: the id of a single run to which the rule applies.
     """
 
     producer: str | None
@@ -68,23 +69,23 @@ class WriteRule(NamedTuple):
     run: str | None = None
 
     def fits(self, producer: str, job: str, run_key: str) -> bool:
-        """Tell whether the rule applies to a write into a dataset that already fits."""
+        """Tell whether the rule applies to a write to a dataset that already fits."""
         if self.run is not None and self.run.casefold() != run_id_of(run_key).casefold():
             return False
         return fits(self.producer, producer) and fits(self.job, job)
 
 
 def nothing_hidden(_: Name) -> bool:
-    """Leave no dataset out."""
+    """Return False for every dataset: the default filter, which hides no dataset."""
     return False
 
 
 @dataclass(frozen=True)
 class UserRules:
-    """All that users declare. Datasets are asked for by canonical name; exact names in rules may be any alias.
+    """All rules that users declare. Methods expect canonical names; exact names in rules may be written in any form.
 
-    window_us: how long an execution counts as use after it ended, if a question names no other window; None: 92 days.
-    tags_file: where messages send people to declare tags; no part of the rules.
+    window_us: the length of the window (rule 6.8) in microseconds, unless a question gives one; None for 92 days.
+    tags_file: the file that messages recommend for declaring tags; it is not part of the rules.
     """
 
     names: NameRules = field(default_factory=default_rules)
@@ -100,7 +101,7 @@ class UserRules:
 
     @cached_property
     def rules_hash(self) -> str:
-        """The version of the rules in index, silver and gold: what changes with any rule or their code."""
+        """The version of the rules in index, silver and gold. It changes with every rule and with the rules' code."""
         parts: tuple[object, ...] = (
             self.names.rules_hash,
             self.tags,
@@ -114,7 +115,7 @@ class UserRules:
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def tags_of(self, namespace: str, name: str, column: str | None) -> frozenset[tuple[str, str]]:
-        """Return (key, value) of the tags on a column, or with None on the dataset itself."""
+        """Return (key, value) of the tags on a column, or on the dataset itself if column is None."""
         rules = self._tags.of(namespace, name)
         if column is None:
             return frozenset((rule.key, rule.value) for rule in rules if rule.selector.column is None)
@@ -124,9 +125,9 @@ class UserRules:
     def masking_of(
         self, job: str, output: SelectedColumn, source: SelectedColumn, description: str = ""
     ) -> bool | None:
-        """Tell whether a step was declared masked or not masked: the first rule that fits counts, None without one.
+        """Return whether an edge is declared to mask; None if no rule fits. The first rule that fits counts.
 
-        job: the job's name; description: the transformation's own, where the producer gave one.
+        job: the name of the job; description: that of the transformation, if the producer gives one.
         """
         if not self.masking:
             return None
@@ -136,22 +137,22 @@ class UserRules:
         return next((rule.masked for rule in both), None)
 
     def is_constant(self, dataset: Name, column: str) -> bool:
-        """Tell whether a column was declared to be made of no column, itself or a struct that it is nested in."""
+        """Tell whether `constants.yaml` declares that a column, or a struct around it, is made of no column."""
         rules = self._constants.of(*dataset.parts)
         names = (column, *parents(column, frozenset())) if rules else ()
         return any(rule.fits_column(name) for rule in rules for name in names)
 
     def writes_of(self, producer: str, job: str, run_key: str, output: Name) -> str | None:
-        """Return how a run of a job of a producer was declared to write a dataset: the first rule that fits counts."""
+        """Return how a write changes rows (`whole`, `part`, `append`) by the first rule that fits; None without one."""
         rules = self._rewrites.of(*output.parts) if self.rewrites else ()
         return next((rule.writes for rule in rules if rule.writes and rule.fits(producer, job, run_key)), None)
 
     def declares_writes(self, output: Name) -> bool:
-        """Tell whether a rule may speak of how a dataset is written."""
+        """Tell whether a rule about writes may apply to a dataset."""
         return bool(self.rewrites) and any(rule.writes for rule in self._rewrites.of(*output.parts))
 
     def keeps_us(self, dataset: Name) -> int | None:
-        """Return how long a dataset was declared to keep its rows (us); the first rule that tells it counts."""
+        """Return how long a dataset keeps its rows (microseconds) by the first rule with `keeps`; None without one."""
         rules = self._rewrites.of(*dataset.parts) if self.rewrites else ()
         return next((rule.keeps_us for rule in rules if rule.keeps_us is not None), None)
 
@@ -160,7 +161,7 @@ class UserRules:
         return self._consumers.of(namespace, name)
 
     def is_system(self, dataset: Name) -> bool:
-        """Tell whether a database keeps a dataset of itself: maps and lists leave it out, no verdict does."""
+        """Tell whether a dataset is a system table. Maps and lists leave it out; verdicts do not."""
         found = self._system_names.get(dataset)
         if found is None:
             found = self._system_names[dataset] = is_system(self.system, *dataset.parts)

@@ -1,4 +1,4 @@
-"""The user's files of tags, masking, constants and consumers, from YAML. Errors name file, line, rule, what fits."""
+"""Read users' files of tags, masking, constants, rewrites and consumers. Errors name file, line and rule."""
 
 import re
 

@@ -1,1 +1,1 @@
-"""Rules 7, 8 and 9 over a graph: walks, the masking surface, verdicts about columns."""
+"""Rules 7, 8 and 9 on a graph of columns: impact and upstream, the masking surface, and verdicts about columns."""

@@ -1,4 +1,4 @@
-"""Edges by node in flat arrays of integers: the node at the other end, and the group of edges that lead there."""
+"""Edges by node in flat arrays of integers: the node at the other end, and the group of edges to it."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -6,21 +6,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 NO_EDGES: "array[int]" = array("I")
 
 EdgeGroup = tuple[int, ...]
-"""Edges between the same two nodes, one after the other: the number of the transformation, the edge set."""
+"""The edges of a job between the same two nodes: for each, the number of its transformation and of its edge set."""
 
 
 class EdgeGroups:
-    """The groups of a graph by number. Equal ones are stored once, because a job says much the same of many columns."""
+    """The groups of a graph by number. Equal groups are stored once, because a job reports the same for many columns.
+
+    edges: the edges of each group by number; empty for a group that is no longer used.
+    """
 
     def __init__(self) -> None:
-        """Hold no group; edges: by number the edges of a group, none of one that is no longer used."""
         self.edges: list[EdgeGroup] = []
         self._numbers: dict[EdgeGroup, int] = {}
         self._uses = array("I")
         self._free: list[int] = []
 
     def use(self, edges: EdgeGroup) -> int:
-        """Return the number of a group that is used once more."""
+        """Count one more use of a group, and return its number."""
         number = self._numbers.get(edges)
         if number is None:
             number = self._numbers[edges] = self._free.pop() if self._free else len(self.edges)
@@ -32,7 +34,7 @@ class EdgeGroups:
         return number
 
     def use_again(self, number: int) -> None:
-        """Count one more use of a group."""
+        """Count one more use of a group by its number."""
         self._uses[number] += 1
 
     def release(self, number: int) -> None:
@@ -44,7 +46,7 @@ class EdgeGroups:
             self._free.append(number)
 
     def __len__(self) -> int:
-        """Return how many groups are used."""
+        """Return the number of groups in use."""
         return len(self._numbers)
 
 
@@ -52,11 +54,11 @@ class Adjacency(dict[int, "array[int]"]):
     """The edges at each node, in one direction."""
 
     def __init__(self, groups: EdgeGroups):
-        """Hold nothing yet; groups: as both directions use them."""
+        """Create an empty adjacency; `groups` is shared by the two directions."""
         self._groups = groups
 
     def add(self, node: int, far: int, group: int) -> None:
-        """Add the edges of a group."""
+        """Add a group of edges from `node` to `far`."""
         edges = self.get(node)
         if edges is None:
             edges = self[node] = array("I")
@@ -71,12 +73,12 @@ class Adjacency(dict[int, "array[int]"]):
                 yield far, transformation, number
 
     def places(self, node: int) -> dict[int, int]:
-        """Return by far node where in the array of a node its first group is."""
+        """Return the index of the first group of each far node in the array of a node."""
         fars = self.get(node, NO_EDGES)[::2]
         return {far: 2 * at + 1 for at, far in zip(range(len(fars) - 1, -1, -1), reversed(fars), strict=True)}
 
     def replace(self, nodes: Iterable[int], groups: Mapping[int, int | None]) -> None:
-        """Replace groups at some nodes by others, None takes them out; all others stay."""
+        """Replace groups at some nodes; a group that maps to None is removed, and one that is not in `groups` stays."""
         for node in nodes:
             kept = array("I")
             for far, group in pairs(self[node]):
@@ -87,7 +89,7 @@ class Adjacency(dict[int, "array[int]"]):
             self[node] = kept
 
     def used(self, nodes: Collection[int]) -> Iterator[int]:
-        """Yield the group of each entry at some nodes."""
+        """Yield the group number of each entry at some nodes."""
         for node in nodes:
             yield from self[node][1::2]
 

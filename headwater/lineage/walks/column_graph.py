@@ -1,8 +1,8 @@
-"""The graph that questions walk: columns as integers, edges in flat arrays, each with the edge set it came from.
+"""The graph that questions walk: columns as integers, edges in flat arrays, each with the edge set it belongs to.
 
-An edge set is what one or more runs of a job say about one dataset. Views of the graph (current, all, seen since) are
-masks over edge sets, so that every view walks the same arrays. Edges of one job between the same two columns are one
-entry, because a year of executions says much the same. An entry takes 8 bytes in each direction.
+An edge set is what one or more runs of a job report about one dataset. The views of the graph (current, all, seen
+since) are masks over edge sets, so all views walk the same arrays. The edges of one job between the same two columns
+share an entry, because the executions of a year report much the same. An entry takes 8 bytes in each direction.
 """
 
 from array import array
@@ -19,33 +19,38 @@ _PASS = Transformation(direct=False, masked=False, subtype=None, description=Non
 
 
 class ColumnNode(NamedTuple):
-    """A node: a column by its key, or (key None) the meeting point of the dataset-wide edges of one edge set."""
+    """A node: a column by its key, or (key None) the hub that all dataset-wide edges of one edge set share."""
 
     dataset: int
     key: str | None
 
 
 class Graph:
-    """Nodes and edges; what is asked of them is in the modules beside this one."""
+    """Nodes, edges and edge sets. The other modules of this package answer questions about them.
+
+    names: the datasets by number; generations: the numbers of a name's generations.
+    columns: the columns by node. dataset_of and keys contain the same as flat lists, which searches read for each edge.
+    nested: the datasets with a column that may be nested in another one.
+    sets: (job output, lineage) of each edge set by number.
+    explained, accounted: as in `edge_sets.EdgeSet`, by edge set.
+    fed_by: the edge sets that write a dataset; feeds: those that read it; of_job: those of a job.
+    mentions: the dataset of each edge set that only mentions it, such as a DatasetEvent without lineage; mentioned: the
+    inverse.
+    veiled: edge sets that may leave open which columns they read or what they make of them.
+    read_only: edge sets of runs that report neither an output nor a job as target.
+    unsourced: edge sets of writers that report no input.
+    feeding: edge sets of reports that a dataset feeds a job, without an output (rule 4.13).
+    declared: edge sets of JobEvents with column lineage.
+    explained_by_job: the inputs that the job's JobEvent in force explains (rule 4.7), by edge set.
+    accounted_by_job: edge sets whose unaccounted columns this JobEvent accounts for.
+    attempted: edge sets of runs that did not complete, which have no edges here; attempts_on: those that read a
+    dataset; attempts_at: those that write it.
+    named: by node, the edge sets that name the column without an edge in this graph.
+    fed_by_jobs: edge sets that name jobs as sources (rule 4.12). `follow` sets two attributes for them: through, the
+    datasets that these jobs read, and unfollowed, the edge sets with a job whose datasets no event reports.
+    """
 
     def __init__(self) -> None:
-        """Hold nothing yet.
-
-        dataset_of, keys: by node, as in `columns`; searches look at them for every edge.
-        mentions: edge sets that only mention a dataset, such as a DatasetEvent without lineage: nobody writes it.
-        veiled: edge sets that may not say which columns they read, or what becomes of them.
-        read_only: edge sets of runs that report no output, and no job in its place; unsourced: of writers that report
-        no input. feeding: edge sets that report what feeds jobs.
-        declared: edge sets of JobEvents with column lineage; explained_by_job: the inputs that the one in force
-        explains, by edge set of its job and output; accounted_by_job: edge sets whose unaccounted columns it accounts
-        for.
-        attempted: edge sets of runs that did not complete; attempts_on, attempts_at: those that read, and that write,
-        a dataset. They make no edges, so only who asks for attempts meets them.
-        generations: by a name without generation; nested: datasets with a column that may lie in another.
-        named: by column the edge sets that only name it: what they say has no edge with it, or they are attempts.
-        fed_by_jobs: edge sets that name jobs as sources. For these, `follow` sets: through, what these jobs read, and
-        unfollowed, those with a job of which no event reports what it reads.
-        """
         self.names: list[Name] = []
         self.columns: list[ColumnNode] = []
         self.dataset_of = array("i")
@@ -86,37 +91,34 @@ class Graph:
         self._unconnected: dict[tuple[int, Name], list[int]] = {}
 
     def dataset(self, name: Name) -> int | None:
-        """Return the number of a dataset, None if no edge set mentions it."""
+        """Return the number of a dataset, None if no edge set has ever mentioned it."""
         return self._dataset_ids.get(name)
 
     def uses(self, name: Name) -> bool:
-        """Tell whether an edge set that may count is about a dataset, in whatever generation.
-
-        One that was taken out is none, and attempts are none.
-        """
+        """Tell whether an edge set mentions any generation of a dataset; attempts do not count."""
         return any(map(self._is_told, self.generations.get(name, ())))
 
     def mentions_any(self, name: Name) -> bool:
-        """Tell whether an edge set is about a dataset, in whatever generation, if only an attempt."""
+        """Tell whether an edge set, possibly of an attempt, mentions any generation of a dataset."""
         return any(map(self.is_used, self.generations.get(name, ())))
 
     def is_used(self, dataset: int) -> bool:
-        """Tell whether an edge set is about a dataset in its generation, if only an attempt."""
+        """Tell whether an edge set, possibly of an attempt, mentions this generation of a dataset."""
         return self._is_told(dataset) or bool(self.attempts_on.get(dataset) or self.attempts_at.get(dataset))
 
     def _is_told(self, dataset: int) -> bool:
         return bool(self.fed_by.get(dataset) or self.feeds.get(dataset) or self.mentioned.get(dataset))
 
     def node(self, dataset: int, key: str) -> int | None:
-        """Return the node of a column, None if no edge mentions it."""
+        """Return the node of a column, None if it has none yet."""
         return self._nodes[dataset].get(key)
 
     def node_for(self, dataset: int, key: str) -> int:
-        """Return the node of a column, made where no edge mentions it: a tagged column may have none."""
+        """Return the node of a column. It is created if necessary, for example for a tagged column without an edge."""
         return self._node(dataset, key)
 
     def nodes_of(self, dataset: int) -> Collection[int]:
-        """Return the columns of a dataset that lineage names, without those that were only asked about."""
+        """Return the nodes of the columns of a dataset that lineage names, without those that only questions name."""
         return [node for node in self._nodes[dataset].values() if self.is_there(node)]
 
     def is_there(self, node: int) -> bool:
@@ -124,7 +126,7 @@ class Graph:
         return bool(self.out.get(node) or self.into.get(node) or self.named.get(node))
 
     def is_opaque(self, number: int, source: int) -> bool:
-        """Tell whether nobody says which columns of `source` an edge set reads."""
+        """Tell whether an edge set may read any column of `source` (rules 4.5, 4.10 and 4.12)."""
         name = self.names[source]
         if self._is_through(number, name):
             return True
@@ -133,7 +135,7 @@ class Graph:
         return name in self.sets[number][1].opaque or any(True for _ in self._doubts(number, name))
 
     def may_mean(self, number: int, source: int) -> set[str]:
-        """Return the columns that an edge set makes of a dataset whose name may mean `source` (rule 4.10)."""
+        """Return the columns to which an edge set has edges from a name that may mean `source` (rule 4.10)."""
         name = self.names[source]
         if self.is_accounted(number, name):
             return set()
@@ -141,7 +143,7 @@ class Graph:
         return {key for doubt in self._doubts(number, name) for key in lineage.columns_from(doubt.source)}
 
     def doubts(self, number: int) -> list[Doubt]:
-        """Return the names in an edge set that may mean an input of its run: no other edge set knows such a dataset."""
+        """Return the doubts of an edge set (rule 4.10d), without names that other lineage knows as datasets."""
         told = self.sets[number][1].doubts
         return [doubt for doubt in told if doubt.dataset is None or not self._is_known(doubt.dataset)]
 
@@ -149,7 +151,7 @@ class Graph:
         return (doubt for doubt in self.doubts(number) if name in doubt.inputs)
 
     def _is_known(self, dataset: Name) -> bool:
-        """Tell whether an edge set writes a dataset, lists it as an input or declares it."""
+        """Tell whether an edge set writes a dataset, lists it as an input, or mentions it in a DatasetEvent."""
         for each in self.generations.get(dataset.plain, ()):
             if self.fed_by.get(each) or self.mentioned.get(each):
                 return True
@@ -160,7 +162,7 @@ class Graph:
         return False
 
     def is_opaquely_written(self, number: int, source: int) -> bool:
-        """Tell whether nobody says what becomes of the columns of `source` in the output of an edge set."""
+        """Tell whether any column of an edge set's output may contain any column of `source` (rule 4.6)."""
         lineage, name = self.sets[number][1], self.names[source]
         if not lineage.carries and self._is_through(number, name):
             return True
@@ -168,15 +170,15 @@ class Graph:
         return not lineage.carries and writes and not self.is_accounted(number, name)
 
     def leaves_open(self, number: int, source: int) -> bool:
-        """Tell whether an edge set reads `source` and does not say what feeds all columns of its output."""
+        """Tell whether unaccounted columns of an edge set may use any column of `source` (rules 4.9 and 9.2)."""
         return self._leaves_open(number, source, self._is_explained)
 
     def may_fill(self, number: int, source: int) -> bool:
-        """Tell whether columns of `source` may be in the unaccounted columns of the output of an edge set."""
+        """Tell whether unaccounted columns of an edge set may contain any column of `source` (rules 4.9 and 8.2)."""
         return self._leaves_open(number, source, self.is_accounted)
 
     def is_accounted(self, number: int, name: Name) -> bool:
-        """Tell whether other runs or a declaration say what the output of an edge set is made of from a dataset."""
+        """Tell whether other runs or a declaration show what the output of an edge set contains of a dataset."""
         return name in self.accounted[number] or name in self.explained_by_job.get(number, ())
 
     def _is_explained(self, number: int, name: Name) -> bool:
@@ -191,7 +193,7 @@ class Graph:
         return (name in lineage.tables or name in lineage.also_read) and not is_told(number, name)
 
     def follow(self, through: Mapping[int, frozenset[Name]], unfollowed: frozenset[int]) -> None:
-        """Take what the jobs read that edge sets name as sources."""
+        """Set the attributes `through` and `unfollowed` for edge sets that name jobs as sources (rule 4.12)."""
         self.through, self.unfollowed = through, unfollowed
         self._readers_through = {}
         for number, names in through.items():
@@ -199,34 +201,34 @@ class Graph:
                 self._readers_through.setdefault(self._dataset_id(name), set()).add(number)
 
     def readers(self, dataset: int) -> Set[int]:
-        """Return the edge sets that are made of a dataset, be it through a job."""
+        """Return the edge sets that read a dataset, directly or through a job."""
         found, through = self.feeds.get(dataset, set()), self._readers_through.get(dataset)
         return found | (through - self.attempted) if through else found
 
     def attempts_reading(self, dataset: int) -> Set[int]:
-        """Return the attempts that read a dataset, be it through a job."""
+        """Return the attempts that read a dataset, directly or through a job."""
         found, through = self.attempts_on.get(dataset, set()), self._readers_through.get(dataset)
         return found | (through & self.attempted) if through else found
 
     def may_be_of_anything(self, number: int) -> bool:
-        """Tell whether an edge set that is `unfollowed` leaves its output open, or columns of it."""
+        """Tell whether an `unfollowed` edge set may write anything into its output or into some of its columns."""
         lineage = self.sets[number][1]
         return not lineage.carries or (bool(lineage.unaccounted) and number not in self.accounted_by_job)
 
     def _is_through(self, number: int, name: Name) -> bool:
-        """Tell whether a job that feeds an edge set reads a dataset, and no declaration explains that."""
+        """Tell whether a job that feeds an edge set reads a dataset, unless a declaration explains it."""
         return name in self.through.get(number, ()) and name not in self.explained_by_job.get(number, ())
 
     def may_use(self, number: int, source: int) -> bool:
-        """Tell whether an attempt may have used any column of `source`, which it reads."""
+        """Tell whether an attempt that reads `source` may have used any of its columns."""
         return self._leaves_attempt_open(number, self.names[source], self.explained[number])
 
     def may_have_written(self, number: int, source: int) -> bool:
-        """Tell whether an attempt may have written columns of `source`, which it reads, to its output."""
+        """Tell whether an attempt that reads `source` may have written any of its columns to the output."""
         return self._leaves_attempt_open(number, self.names[source], self.accounted[number])
 
     def feeds_a_job(self, number: int, source: int) -> bool:
-        """Tell whether an edge set without an output reports that `source` feeds a job, be it through a job."""
+        """Tell whether an edge set without an output reports that `source` feeds a job, also through another job."""
         lineage, name = self.sets[number][1], self.names[source]
         return bool(lineage.feeds) and (name in lineage.opaque or name in self.through.get(number, ()))
 
@@ -234,7 +236,10 @@ class Graph:
         return name not in told or name in self.through.get(number, ())
 
     def proven(self, counts: Callable[[int], bool]) -> set[int]:
-        """Return the attempts that report what an edge set of their job and output that `counts` proves as well."""
+        """Return the attempts that report the same as an edge set of their job and output that counts (rule 6.10).
+
+        counts: returns whether the edge set with this number counts.
+        """
         return {number for number in self.attempted if self._is_proven(number, counts)}
 
     def _is_proven(self, number: int, counts: Callable[[int], bool]) -> bool:
@@ -265,9 +270,11 @@ class Graph:
         *,
         later: bool = False,
     ) -> None:
-        """Add an edge set under a number of the caller's, small because masks are as long as the largest.
+        """Add an edge set.
 
-        explained, accounted: as in `edge_sets.EdgeSet`. later: `connect` adds its edges, which is cheaper for many.
+        number: chosen by the caller; small numbers save memory, because masks are as long as the largest number.
+        explained, accounted: as in `edge_sets.EdgeSet`.
+        later: leave its edges to the next `connect`, which is cheaper for many edge sets.
         """
         if lineage.output is not None and not job_output.has_job and not lineage.says_something:
             self.mentions[number] = self._dataset_id(lineage.output)
@@ -302,7 +309,7 @@ class Graph:
         self._take_names(number, lineage)
 
     def connect(self) -> None:
-        """Add the edges of the edge sets that were put for later."""
+        """Add the edges of the edge sets that were put with `later`."""
         unconnected, self._unconnected = self._unconnected, {}
         for (output, job), numbers in unconnected.items():
             if self.fed_by[output].intersection(self.of_job[job]).issubset(numbers):
@@ -311,7 +318,7 @@ class Graph:
                 self._merge(output, numbers)
 
     def _append(self, output: int, numbers: Sequence[int]) -> None:
-        """Add the edges of edge sets of a job and output that has no other ones."""
+        """Add the edges of all edge sets of a job and output."""
         out, into, groups = self.out, self.into, self.groups
         if len(numbers) > 1:
             for (source, target), edges in self._by_ends(output, numbers).items():
@@ -330,7 +337,7 @@ class Graph:
             into.add(target, source, group)
 
     def _merge(self, output: int, numbers: Sequence[int]) -> None:
-        """Add the edges of edge sets to those of others of the same job and output."""
+        """Add the edges of edge sets to those that the same job and output already has."""
         by_ends = self._by_ends(output, numbers)
         onward = {source: self.out.places(source) for source, _ in by_ends}
         back = {target: self.into.places(target) for _, target in by_ends}
@@ -347,7 +354,7 @@ class Graph:
             self.groups.release(before)
 
     def _by_ends(self, output: int, numbers: Sequence[int]) -> dict[tuple[int, int], EdgeGroup]:
-        """Return the edges of edge sets by source and target."""
+        """Group the edges of edge sets by (source, target)."""
         found: dict[tuple[int, int], list[int]] = {}
         for number in numbers:
             for source, target, transformation in self._edges(number, output, self.sets[number][1]):
@@ -355,7 +362,7 @@ class Graph:
         return {ends: tuple(edges) for ends, edges in found.items()}
 
     def _disconnect(self, output: int, number: int, lineage: OutputLineage) -> None:
-        """Take the edges of an edge set out."""
+        """Remove the edges of an edge set."""
         ends = [(source, target) for source, target, _ in self._edges(number, output, lineage)]
         sources, targets = {source for source, _ in ends}, {target for _, target in ends}
         used = list(self.out.used(sources))
@@ -378,7 +385,7 @@ class Graph:
         for mention in lineage.mentions:
             dataset = self._dataset_id(mention.dataset)
             yield from (self._node(dataset, key) for key in mention.columns)
-        if lineage.attempt and lineage.output is not None:  # its lines name columns and make no edges
+        if lineage.attempt and lineage.output is not None:  # its edges only name columns
             output = self._dataset_id(lineage.output)
             for edge in lineage.edges:
                 yield self._node(self._dataset_id(edge.source), edge.column)
@@ -386,7 +393,7 @@ class Graph:
                 yield from (self._node(output, key) for key in targets)
 
     def remove(self, number: int) -> None:
-        """Take an edge set out, if it is there."""
+        """Remove an edge set; an unknown number has no effect."""
         if number in self.mentions:
             self.mentioned[self.mentions.pop(number)].discard(number)
         if number not in self.sets:
@@ -417,7 +424,7 @@ class Graph:
             self.feeds[self._dataset_id(name)].discard(number)
 
     def _places_of_attempt(self, lineage: OutputLineage) -> Iterator[tuple[dict[int, set[int]], set[int]]]:
-        """Yield where an attempt is noted, and under which datasets."""
+        """Yield (index, datasets) for `attempts_on` and `attempts_at`."""
         yield self.attempts_on, set(map(self._dataset_id, lineage.reads))
         yield self.attempts_at, set() if lineage.output is None else {self._dataset_id(lineage.output)}
 

@@ -1,4 +1,4 @@
-"""Rule 9: may this column be dropped? Used, unused, or not provable; never a guess."""
+"""Rule 9: judge whether columns are used, unused, or unknown."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -26,15 +26,15 @@ UNUSED = "every reader reports its columns, and none reads this one"
 
 
 class VerdictSubject(NamedTuple):
-    """The dataset that is judged.
+    """The dataset whose columns are judged.
 
-    numbers: its generations in the graph, the newest first, none where no job that counts mentions it; newest:
-    the first of them is the newest one there is.
-    columns: of its newest schema.
-    consumers: column key (None: the whole dataset) → who reads it, as the consumers file declares.
-    ever_read: some job read it and wrote another dataset, be it long ago: its readers report.
-    strict: to be shown to somebody is to be used, perhaps.
-    removed_before: events before this day were removed before the index read them.
+    numbers: its generations in the graph, the newest first; empty if no job that counts mentions it.
+    newest: the number of the newest generation; None if no job that counts mentions that generation.
+    columns: its columns (rule 12.7).
+    consumers: column key (None for the whole dataset) → the consumers that the consumers file declares.
+    ever_read: some job has read the dataset and written another one, at any time.
+    strict: a batch job that reads the dataset and writes nothing makes its columns unknown (rule 9.4).
+    removed_before: the day before which events were removed before the index read them (rule 1.14).
     """
 
     numbers: Sequence[int]
@@ -47,11 +47,14 @@ class VerdictSubject(NamedTuple):
 
 
 class ColumnVerdict(NamedTuple):
-    """A column's verdict; `edge_sets` and `consumers` are the readers behind it.
+    """The verdict about a column, with the readers that lead to it (`edge_sets` and `consumers`).
 
-    recreated: all that use it read a generation before the newest; shown: batch jobs that read the dataset and wrote
-    nothing; earlier: only earlier executions use it; ever: all that ever used it; readers: all that ever read the
-    dataset; presumed: all that use it are of jobs that are presumed retired.
+    recreated: all users of the column read an older generation of the dataset.
+    shown: edge sets of batch jobs that read the dataset and write nothing.
+    earlier: only earlier executions use the column.
+    ever: all edge sets that have ever used the column.
+    readers: all edge sets that have ever read the dataset.
+    presumed: only jobs that are presumed retired use the column (rule 6.12).
     """
 
     key: str
@@ -68,18 +71,18 @@ class ColumnVerdict(NamedTuple):
 
 
 def column_verdicts(graph: Graph, subject: VerdictSubject, counted: CountedEdges) -> list[ColumnVerdict]:
-    """Return a verdict for each column of a dataset, in their order."""
+    """Return the verdict for each column of a dataset, in the order of `subject.columns`."""
     return _VerdictRules(graph, subject, counted.of_use()).verdicts()
 
 
 _IDENTITY = "IDENTITY"
 
 _Uses = dict[str, dict[int, bool]]
-"""By column, the edge sets in which it feeds another, and whether one does so from the newest generation."""
+"""By column, the edge sets in which it feeds another column, and whether it does so in the newest generation."""
 
 
 class _Spelling:
-    """The columns that are judged, told apart and nested as one schema has it: names do not settle which one counts."""
+    """Matches column names in edges with the judged columns, by the case and nesting rules of one generation."""
 
     def __init__(self, columns: Columns, asked: Iterable[str]):
         self._columns = columns
@@ -92,16 +95,16 @@ class _Spelling:
                 self._within.setdefault(parent, []).append(key)
 
     def same(self, read: str) -> Sequence[str]:
-        """Return the columns that may be the one that is read."""
+        """Return the judged columns that may be the column that is read."""
         return self._same.get(self._columns.key(read), ())
 
     def around(self, read: str) -> Sequence[str]:
-        """Return the columns that the one that is read is nested in."""
+        """Return the judged columns that the column that is read is nested in."""
         above = parents(self._columns.key(read), self._columns.top_level)
         return [key for parent in above for key in self._same.get(parent, ())]
 
     def within(self, read: str) -> Sequence[str]:
-        """Return the columns that are nested in the one that is read."""
+        """Return the judged columns that are nested in the column that is read."""
         return self._within.get(self._columns.key(read), ())
 
 
@@ -182,7 +185,7 @@ class _VerdictRules:
         return ColumnVerdict(key, "unused", UNUSED, self._reading, (), shown=self._shown)
 
     def _read(self, dataset: int) -> None:
-        """Take the edge sets in which columns of a generation feed others, for the columns that they are about."""
+        """Collect the edge sets in which columns of a generation feed others, by judged column."""
         subject, newest = self._subject, dataset == self._subject.newest
         spelt = dict.fromkeys((self._counted.nesting.columns_of(dataset), subject.columns))
         spellings = [_Spelling(columns, subject.columns.by_key) for columns in spelt]
@@ -215,18 +218,21 @@ class _VerdictRules:
                 yield number
 
     def _is_copy(self, transformation: int) -> bool:
-        """Tell whether an edge takes a column along as it is, with all that is nested in it."""
+        """Tell whether a transformation copies a column unchanged, with everything that is nested in it."""
         found = self._graph.transformations[transformation]
         return found.direct and found.subtype == _IDENTITY
 
     def _leads_away(self, far: int, node: int) -> bool:
-        """Tell whether an edge leads to another column, be it to all columns of an output."""
+        """Tell whether an edge leads to another column, directly or over the hub of dataset-wide edges."""
         if self._graph.dataset_of[far] >= 0:
             return far != node
         return any(each != node for each, _, _ in self._graph.out.edges(far))
 
     def _leads_on(self, far: int, node: int, *, anywhere: bool) -> bool:
-        """Tell whether an edge leads to another column; anywhere: also to what is gone and leads no further."""
+        """Tell whether an edge leads to another column of a dataset that exists or leads on to one that exists.
+
+        anywhere: columns of dropped datasets that lead no further count, too.
+        """
         dataset_of = self._graph.dataset_of
         if dataset_of[far] >= 0:
             return anywhere or self._arrives(dataset_of[far])
@@ -234,7 +240,7 @@ class _VerdictRules:
         return any(each != node and (anywhere or self._arrives(dataset_of[each])) for each in onward)
 
     def _arrives(self, dataset: int) -> bool:
-        """Tell whether a dataset is there, or something that is there came of it."""
+        """Tell whether a dataset exists, or lineage leads from it to a dataset that exists."""
         todo, seen = [dataset], {dataset}
         while todo:
             at = todo.pop()
@@ -260,17 +266,17 @@ class _VerdictRules:
         ]
 
     def _counts(self, number: int) -> bool:
-        """Tell whether an edge set is about a dataset that is there, or that something which is there came of."""
+        """Tell whether an edge set has no output, or one that exists or leads on to a dataset that exists."""
         output = self._output(number)
         return output is None or self._arrives(output)
 
     def _is_plainly_opaque(self, number: int, dataset: int) -> bool:
-        """Tell whether an edge set hides how it reads a dataset although all names in it are clear."""
+        """Tell whether a dataset is opaque for an edge set in any way other than by a doubtful name (rule 4.10)."""
         name = self._graph.names[dataset]
         return name in self._graph.sets[number][1].opaque or name in self._graph.through.get(number, ())
 
     def _may_hide(self, number: int, dataset: int) -> bool:
-        """Tell whether an attempt does more with a dataset than to show it."""
+        """Tell whether an attempt lists an output, or reports that the dataset feeds a job."""
         return self._graph.sets[number][1].output is not None or self._graph.feeds_a_job(number, dataset)
 
     def _hides_steps(self, number: int, dataset: int) -> bool:
@@ -281,7 +287,7 @@ class _VerdictRules:
 
 
 def only_shows(graph: Graph, number: int, dataset: int) -> bool:
-    """Tell whether an edge set is of a batch job that reads a dataset and writes nothing."""
+    """Tell whether an edge set belongs to a batch job that reads a dataset and writes nothing (rule 9.4)."""
     lineage, name = graph.sets[number][1], graph.names[dataset]
     return lineage.output is None and name not in lineage.opaque and name not in graph.explained[number]
 

@@ -1,4 +1,4 @@
-"""Rule 8: masked code is not masked data; which columns still hold rows that were written in the clear, until when."""
+"""Rule 8.4: find columns that still contain rows with clear values, and when these were written."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,17 +11,22 @@ from headwater.lineage.walks.wave import Hit
 
 
 class Writes(NamedTuple):
-    """What is known of writes: when an edge set was said first and last, and when rows of a dataset were gone (us)."""
+    """Functions for the times of writes, in microseconds.
+
+    seen: returns when runs first and last reported an edge set.
+    rows_until: returns when the rows that were written to a dataset at a time were gone, `EVER_US` if they still exist.
+    """
 
     seen: Callable[[int], tuple[int, int]]
     rows_until: Callable[[Name, int], int]
 
 
 class ClearRows(NamedTuple):
-    """Clear values that some runs wrote into a column.
+    """Clear values that runs wrote into a column.
 
-    wrote_us: when the last of them did, at the latest; until_us: when they were gone, `EVER_US` while they are there;
-    hit: by which edge.
+    wrote_us: the latest time at which one of the runs may have written them.
+    until_us: the time when they were gone, `EVER_US` if they still exist.
+    hit: the edge by which they were written.
     """
 
     wrote_us: int
@@ -30,15 +35,15 @@ class ClearRows(NamedTuple):
 
     @property
     def are_there(self) -> bool:
-        """Whether no whole rewrite has replaced them and the dataset still keeps them."""
+        """Whether the values still exist: no whole rewrite has replaced them, and the dataset still keeps them."""
         return self.until_us == EVER_US
 
 
 def clear_rows(graph: Graph, clear: Collection[int], writes: Writes) -> dict[int, ClearRows]:
-    """Return by column what was ever written into it from columns that held clear values at that time.
+    """Return the clear values in each column that were written from columns with clear values at that time.
 
-    clear: columns that hold clear values as newest executions have it; they are not in the answer. A column that a
-    whole rewrite replaced may have been copied before, so it is followed until that rewrite had ended.
+    A column that a whole rewrite replaced may have been copied before, so it is followed until the end of the rewrite.
+    clear: nodes that contain clear values by the newest executions; they are not part of the result.
     """
     found: dict[int, ClearRows] = {}
     todo = list(clear)
@@ -66,13 +71,13 @@ def _until(graph: Graph, writes: Writes, target: int, wrote_us: int) -> int:
 
 
 def _names(graph: Graph, hit: Hit) -> tuple[object, ...]:
-    """Return what chooses between edges of equal times."""
+    """Return the sort key for edges with the same time."""
     source, job = graph.columns[hit.parent], graph.sets[hit.edge_set][0].job
     return graph.names[source.dataset], source.key or "", job, repr(graph.transformations[hit.transformation])
 
 
 def _clear_edges(graph: Graph, source: int, but: Collection[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """Return by target the edges of observed runs from a column that neither mask nor concern a whole output.
+    """Return the DIRECT edges of observed runs from a column that do not mask, by target.
 
     but: targets that are left out.
     """

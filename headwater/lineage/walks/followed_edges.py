@@ -1,4 +1,4 @@
-"""The edges that walks of one kind follow: of several between the same two columns one, chosen once for each group."""
+"""Choose the edges that walks follow: one of all edges between the same two columns, cached for each group of edges."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -11,35 +11,35 @@ from headwater.lineage.walks.adjacency import NO_EDGES, EdgeGroup, pairs
 from headwater.lineage.walks.column_graph import Graph
 
 MOST_BYTES = 48 << 20
-"""What the kept edges of one snapshot may take, about; beyond it all are forgotten."""
+"""The approximate size of the cached edges of one snapshot at which the cache is cleared."""
 
 _NODE_BYTES = 240
 _EDGE_BYTES = 12
 _CHOICE_BYTES = 180
 _UNION = 1 << 31
-"""The least number of a group that only a store has."""
+"""The smallest number of a group that exists only in an `EdgeStore`."""
 
 _NO_AGE = -(1 << 62)
 
 Edge = tuple[int, int]
-"""The number of the transformation, the edge set."""
+"""The numbers of the transformation and of the edge set."""
 
 FarEdge = tuple[int, int, int]
-"""The node at the other end, the number of the transformation, the edge set."""
+"""The node at the other end, and the numbers of the transformation and of the edge set."""
 
 Rank = tuple[int, bool, bool, bool, Name, str, str]
-"""By which of several edges is chosen.
+"""The sort key of edges between the same two columns; the smallest one is chosen.
 
-Newest executions before earlier ones, of these the last, and jobs that are presumed retired after all others of the
-same age; values before what they depend on, readable before masked, then by name.
+Newest executions come first, then the earlier execution that ended last. Among edges of the same age, jobs that are
+presumed retired come last. Then DIRECT comes before INDIRECT, and clear before masked; names break ties.
 """
 
 
 class NodeEdges(NamedTuple):
-    """The edges at a node, as in `Adjacency`.
+    """The edges at a node, as (far node, group) pairs like in `Adjacency`.
 
-    plain: between datasets without nested columns, one group for each node at the other end; special: all that need
-    more thought.
+    plain: edges between datasets without nested columns, one group for each far node.
+    special: all other edges: those of datasets that may have nested columns, and those to hubs of dataset-wide edges.
     """
 
     plain: "array[int]"
@@ -47,13 +47,13 @@ class NodeEdges(NamedTuple):
 
 
 class EdgeStore:
-    """Keeps, for all views of one snapshot, how the edges at a node are to be followed."""
+    """Cache of the edges at each node, divided into plain and special ones, for all views of one snapshot.
+
+    age: increases each time the cache is cleared.
+    """
 
     def __init__(self, graph: Graph):
-        """Keep nothing yet; `graph` must not change any more, except for columns that are asked about.
-
-        age: grows each time that all is forgotten.
-        """
+        """graph: must not change any more, except for nodes of columns that questions name."""
         self.graph = graph
         self.age = 0
         self._ways = (graph.into, graph.out)
@@ -64,7 +64,10 @@ class EdgeStore:
         self._nested = len(graph.nested)
 
     def at(self, node: int, *, forward: bool) -> NodeEdges | None:
-        """Return the edges at a node, None without any. A question about a nested column makes all of it invalid."""
+        """Return the edges at a node, None without any.
+
+        If a question has named a nested column of a further dataset, the cache is cleared first.
+        """
         if len(self.graph.nested) != self._nested:
             self._nested = len(self.graph.nested)
             self._forget()
@@ -79,15 +82,15 @@ class EdgeStore:
         return found
 
     def group(self, number: int) -> EdgeGroup:
-        """Return the edges of a group, also of one that `at` united."""
+        """Return the edges of a group, also of one that `at` created."""
         return self.graph.groups.edges[number] if number < _UNION else self._united[number]
 
     def weigh(self, size_bytes: int) -> None:
-        """Count what is kept for a snapshot; beyond the bound all is forgotten when the next walk begins."""
+        """Count bytes that are cached for a snapshot. Above the limit, the next walk clears the cache."""
         self._bytes += size_bytes
 
     def begin(self) -> int:
-        """Return the age of what is kept at the begin of a walk."""
+        """Clear the cache if it is too large, and return its age. Each walk calls this first."""
         if self._bytes > MOST_BYTES:
             self._forget()
         return self.age
@@ -113,7 +116,7 @@ class EdgeStore:
         return NodeEdges(array("I", chain.from_iterable(united)), others)
 
     def _unite(self, groups: Iterable[int]) -> int:
-        """Return a number for the edges of several groups, of several jobs, between the same two nodes."""
+        """Return the number of a new group with the edges of several jobs between the same two nodes."""
         found = _UNION + self._unions
         self._unions += 1
         edges = self._united[found] = tuple(chain.from_iterable(map(self.group, groups)))
@@ -129,7 +132,7 @@ class EdgeStore:
 
 
 class EdgeOrder(NamedTuple):
-    """Which of several edges is chosen; newest, last_us, presumed: as in `CountedEdges`."""
+    """The order by which one of several edges is chosen; newest, last_us, presumed: as in `CountedEdges`."""
 
     graph: Graph
     newest: bytes
@@ -137,7 +140,7 @@ class EdgeOrder(NamedTuple):
     presumed: Set[int] = frozenset()
 
     def rank(self, transformation: int, number: int) -> Rank:
-        """Return the least for the edge that is chosen."""
+        """Return the sort key of an edge; the edge with the smallest key is chosen."""
         what = self.graph.transformations[transformation]
         job = self.graph.sets[number][0].job
         is_presumed = number in self.presumed
@@ -147,7 +150,7 @@ class EdgeOrder(NamedTuple):
         )  # fmt: skip
 
     def first(self, edges: Sequence[Edge]) -> Edge:
-        """Return the edge that is chosen; mostly its age decides, which is cheaper than all of its rank."""
+        """Return the edge to follow. In most cases its age decides, which is cheaper than the whole rank."""
         newest = self.newest
         candidates = [edge for edge in edges if edge[1] >= len(newest) or newest[edge[1]]]
         if not candidates:
@@ -159,33 +162,33 @@ class EdgeOrder(NamedTuple):
         return self.rank(*edge), *edge
 
     def _age(self, number: int) -> int:
-        """Return the least for what newest executions say, and less for an earlier execution the later it ended."""
+        """Return the smallest value for a newest execution; of earlier ones, the last to end has the smallest value."""
         if number >= len(self.newest) or self.newest[number]:
             return _NO_AGE
         return -self.last_us[number]
 
 
 class Choices(dict[int, Edge | tuple[()]]):
-    """By group the edge that walks of one kind follow: the first by rank of those that count; none if none does.
+    """The edge to follow of each group: the first by rank of those that count, or () if none counts.
 
-    Chosen once for each group: a group of many executions of a job is met at many nodes.
+    A group is found at many nodes, so the choice is cached.
     """
 
     def __init__(self, store: EdgeStore, order: EdgeOrder, counts: bytearray, allowed: bytes):
-        """Choose nothing yet.
+        """Start without choices.
 
-        counts: by edge set, 1 where it counts; allowed: by transformation, 1 where a walk may go.
+        counts: 1 for each edge set that counts; allowed: 1 for each transformation that the walk may follow.
         """
         self._store, self._order, self._counts, self._allowed = store, order, counts, allowed
 
     def __missing__(self, group: int) -> Edge | tuple[()]:
-        """Choose an edge."""
+        """Choose the edge to follow in a group."""
         found = self[group] = self._newest(self._store.group(group)) or self._first(group)
         self._store.weigh(_CHOICE_BYTES)
         return found
 
     def _newest(self, edges: EdgeGroup) -> Edge | None:
-        """Return the edge of the only newest execution in a group, if it counts: nothing comes before it."""
+        """Return the edge of the only newest execution in a group, which ranks first; None if this does not decide."""
         numbers, newest = edges[1::2], self._order.newest
         if not newest:
             return None
@@ -206,14 +209,10 @@ class Choices(dict[int, Edge | tuple[()]]):
 
 
 class FollowedEdges:
-    """The edges that walks in one direction follow: those of edge sets that count, over transformations allowed."""
+    """The edges that walks in one direction follow: edges of edge sets that count, with allowed transformations."""
 
     def __init__(self, store: EdgeStore, order: EdgeOrder, choices: Choices, *, forward: bool):
-        """Follow nothing yet.
-
-        choices: which edge to follow to the nodes in `NodeEdges.plain`; at: returns the edges at a node, None without
-        any.
-        """
+        """Share the caches of `store` and `choices`. The attribute `at` returns the edges at a node, else None."""
         self.age = store.age
         self.choices = choices
         self.at: Callable[[int], NodeEdges | None] = partial(store.at, forward=forward)
@@ -221,7 +220,7 @@ class FollowedEdges:
         self._special: dict[int, tuple[NodeEdges, Sequence[FarEdge]]] = {}
 
     def special(self, node: int, edges: NodeEdges) -> Sequence[FarEdge]:
-        """Return what to follow of the special edges at a node, in the order of rank."""
+        """Return the special edges at a node that count, in the order of rank."""
         kept = self._special.get(node)
         if kept is not None and kept[0] is edges:
             return kept[1]
@@ -232,7 +231,7 @@ class FollowedEdges:
         return every
 
     def sources(self, node: int) -> Iterator[int]:
-        """Yield the columns at the far ends, also over the meeting point of dataset-wide edges."""
+        """Yield the columns at the other ends of the edges at a node, also over the hub of dataset-wide edges."""
         edges, choices, dataset_of = self.at(node), self.choices, self._store.graph.dataset_of
         if edges is None:
             return

@@ -1,4 +1,4 @@
-"""Rule 8: where tagged columns end up readable, masked, or nobody can say. Exposed before unknown before masked."""
+"""Rule 8: find the columns in which tagged values are exposed, unknown or masked, in this order of priority."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -12,16 +12,18 @@ from headwater.lineage.walks.walk import allowed_transformations
 from headwater.lineage.walks.wave import Hit, Wave
 
 Place = tuple[int, str | None]
-"""Dataset and key of a column, None for one whose columns are not known."""
+"""The dataset and key of a column; key None stands for a dataset without known columns."""
 
 Exposure = Literal["exposed", "once_exposed", "masked", "unknown"]
 
 
 class Surfaced(NamedTuple):
-    """A column of the masking surface; `key` None stands for a dataset whose columns are not known.
+    """A column of the masking surface; key None stands for a dataset without known columns.
 
-    hit: how it was reached, None where no column edge says; opaque: the edge set that hides how; tagged: it has the
-    tag itself (`tagged_columns`); earlier: only earlier writes lead there.
+    hit: the edge by which it was reached, None without one.
+    opaque: the edge set that leaves open how the column was written.
+    tagged: the column has the tag itself (`tagged_columns`).
+    earlier: only earlier writes lead to it.
     """
 
     dataset: int
@@ -34,11 +36,13 @@ class Surfaced(NamedTuple):
 
 
 class MaskingSurface(NamedTuple):
-    """A whole masking surface.
+    """The result of rule 8.
 
-    columns: what is reached, the tagged columns and what is gone left out; ways: all hits by node, also in what is
-    gone; clear: nodes whose values can be read, the tagged ones included; until: when clear values were last written
-    (us) into columns of which newest executions do not show any, and whose rows are still there.
+    columns: the reached columns, without the tagged ones and those of dropped datasets.
+    ways: all hits by node, those in dropped datasets included.
+    clear: the nodes with readable values, the tagged ones included.
+    until: the times (microseconds) when clear values were last written into columns that newest executions do not
+    expose, if these rows still exist.
     """
 
     columns: list[Surfaced]
@@ -50,9 +54,10 @@ class MaskingSurface(NamedTuple):
 def surface_with_rows(
     graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges, writes: Writes
 ) -> MaskingSurface:
-    """Return the surface of newest executions and, if `counted` has earlier ones, what only earlier writes reach.
+    """Return the surface of current and newest executions, and the columns that only earlier writes reach (rule 8.4).
 
-    A column keeps the state that newest executions give it.
+    A column keeps the state from current and newest executions. Without earlier executions in `counted`, no earlier
+    write counts.
     """
     now = surface(graph, tagged, whole, counted)
     rows = {node: clear for node, clear in clear_rows(graph, now.clear, writes).items() if clear.are_there}
@@ -81,9 +86,9 @@ def surface_with_rows(
 
 
 def _doubted(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, int]) -> Iterator[Surfaced]:
-    """Yield the columns that newest executions reach; a masked one is unknown if an earlier write may show more.
+    """Yield the columns that newest executions reach; masked ones are unknown if earlier writes make them unknown.
 
-    until: columns of which it is known that an earlier write shows more.
+    until: the columns with clear rows, which stay masked.
     """
     unknown = {(each.dataset, each.key): each for each in wide.columns if each.exposure == "unknown"}
     for each in now.columns:
@@ -93,9 +98,9 @@ def _doubted(now: MaskingSurface, wide: MaskingSurface, until: Mapping[Place, in
 
 
 def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], counted: CountedEdges) -> MaskingSurface:
-    """Return every column that a tagged column's values reach or may reach.
+    """Return every column that values of the tagged columns reach or may reach (rules 8.1 to 8.3).
 
-    tagged: nodes; whole: datasets tagged as such whose columns nobody knows.
+    tagged: the nodes of tagged columns; whole: datasets with the tag and without known columns.
     """
     sources = counted.moved_on(counted.nesting.whole(set(tagged)), forward=True)
     clearly = Wave(
@@ -112,7 +117,7 @@ def surface(graph: Graph, tagged: Collection[int], whole: Collection[int], count
         over_masks = Wave(graph, sources, counted, forward=True, allowed=allowed)
         direct = _all(over_masks)
     else:
-        over_masks, direct = clearly, exposed  # nothing masks, so a second walk would take the same steps
+        over_masks, direct = clearly, exposed  # no edge masks, so a second walk would find the same
     unknown = _Unknown(graph, counted, {*exposed, *sources}, frozenset(whole))
     unsettled = [hit for hit in clearly.unsettled if hit.node not in exposed]
     found = unknown.spread(direct, {*exposed, *sources}, unsettled)
@@ -140,7 +145,10 @@ def _of_node(graph: Graph, hit: Hit, exposure: Exposure) -> Surfaced:
 
 
 class _Unknown:
-    """Spreads from datasets whose columns nobody accounts for."""
+    """Finds the unknown columns (rule 8.2) and follows them.
+
+    known: exposed and tagged nodes, which do not become unknown; whole: tagged datasets without known columns.
+    """
 
     def __init__(self, graph: Graph, counted: CountedEdges, known: set[int], whole: frozenset[int]):
         self._graph = graph
@@ -155,7 +163,12 @@ class _Unknown:
     def spread(
         self, reached: Collection[int], clear: Collection[int], unsettled: Iterable[Hit]
     ) -> dict[Place, Surfaced]:
-        """reached: nodes with or without a mask on the way; clear: readable ones, tagged ones included."""
+        """Return the unknown columns.
+
+        reached: nodes that DIRECT edges reach, over masks or not.
+        clear: exposed and tagged nodes.
+        unsettled: hits that only may be exposed (rule 12).
+        """
         dataset_of = self._graph.dataset_of
         for hit in unsettled:
             self._reach(hit)
@@ -178,7 +191,10 @@ class _Unknown:
         return known[dataset]
 
     def _find_unmentioned(self, dataset: int) -> Iterator[str]:
-        """Yield columns of a dataset that no current writer accounts for, themselves or around or in them."""
+        """Yield the columns of a dataset that no current writer accounts for.
+
+        A writer also accounts for a column by a struct around it or a column in it.
+        """
         graph, key_of = self._graph, self._counted.nesting.columns_of(dataset).key
         named: set[str | None] = set()
         for each in (dataset, *self._counted.lifetimes.moved_on(dataset, forward=False)):
@@ -197,7 +213,7 @@ class _Unknown:
         )
 
     def _behind(self, dataset: int) -> None:
-        """Take what is written from a dataset and nobody says how."""
+        """Add the columns that runs may have written from any column of a dataset (rule 8.2 a to d and f)."""
         if dataset in self._behind_of:
             return
         self._behind_of.add(dataset)
@@ -223,7 +239,7 @@ class _Unknown:
                 self._add_all(graph.dataset(written) or 0, number)
 
     def _take_unfollowed(self) -> None:
-        """Take what jobs feed of which no event reports what they read: it may be anything that is tagged."""
+        """Add the columns that a job feeds if no event reports a dataset that the job reads (rule 8.2 g)."""
         graph = self._graph
         for number in sorted(graph.unfollowed):
             _, lineage = graph.sets[number]
@@ -239,15 +255,15 @@ class _Unknown:
                 self._add_unaccounted(output, lineage, number)
 
     def _add_all(self, output: int, number: int) -> None:
-        """Take all columns of an output of which nobody says how it was written."""
+        """Add all columns of an output that is opaquely written, or None if no column is known."""
         self._add(output, self._columns(output) or (None,), number)
         self._go_on_from(output, self._graph.nodes_of(output))
 
     def _columns(self, dataset: int) -> Sequence[str]:
-        """Return the columns of a dataset, none if no event lists any.
+        """Return the columns of a dataset, or none if no event lists any.
 
-        They include those of the locations where its rows may have been before (rule 12.9); with a base list only what
-        newer lineage names there.
+        They include columns of the locations where its rows may have been before (rule 12.9). If the dataset has a base
+        list, these are only columns that newer lineage names there.
         """
         columns = self._counted.nesting.columns_of(dataset)
         if not columns.by_key:
@@ -265,7 +281,7 @@ class _Unknown:
         return (*self._counted.nesting.columns_of(dataset).by_key, *self._counted.unlisted(dataset))
 
     def _add_unaccounted(self, output: int, lineage: OutputLineage, number: int) -> None:
-        """Take the columns that a run does not account for: without any list of them all that it does not name."""
+        """Add the columns that a run does not account for; if no list is known, None stands for them."""
         if lineage.unaccounted != (ALL_COLUMNS,):
             self._add(output, lineage.unaccounted, number)
             return
@@ -275,7 +291,7 @@ class _Unknown:
         self._go_on_from(output, [n for n in self._graph.nodes_of(output) if not is_related(keys[n], named)])
 
     def _go_on_from(self, dataset: int, nodes: Collection[int]) -> None:
-        """Take columns from which the way goes on where a dataset's columns are not known."""
+        """Follow the edges from these nodes, too, when the walk continues from a dataset without known columns."""
         known = self._onward_from.setdefault(dataset, set())
         if not known.issuperset(nodes):
             known.update(nodes)
@@ -291,7 +307,7 @@ class _Unknown:
                 self._add_moved(dataset, key, number)
 
     def _add_moved(self, dataset: int, key: str | None, number: int | None) -> None:
-        """Take a column also where a name moved on to with it."""
+        """Add the column with the same name at the locations to which the name of the dataset moved (rule 10.11)."""
         nesting = self._counted.nesting
         for onward in self._counted.lifetimes.moved_on(dataset, forward=True):
             if key is None:
@@ -317,7 +333,7 @@ class _Unknown:
             self._counted,
             forward=True,
             allowed=allowed_transformations(graph, "value", masked=False),
-            returns=True,  # of the columns that `None` stands for, one may lead to another
+            returns=True,  # one of the columns that None stands for may lead to another
         )
         for hit in wave.advance():
             self._reach(hit)

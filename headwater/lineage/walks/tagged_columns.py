@@ -1,4 +1,4 @@
-"""Rule 8.5: the state of the tagged columns themselves. A tagged column is readable unless every write of it masks."""
+"""Rule 8.5: the state of the tagged columns themselves. A tagged column is exposed unless every write of it masks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from headwater.lineage.walks.wave import Hit
 
 
 class _Step(NamedTuple):
-    """A DIRECT edge that counts and that writes a column, a struct around it, or a part of it."""
+    """A DIRECT edge that counts into a column, a struct around it, or a column that is nested in it."""
 
     source: int
     target: int
@@ -32,8 +32,10 @@ def tagged_columns(
 ) -> list[Surfaced]:
     """Return the state of each tagged column in the newest generation of its dataset.
 
-    nodes: tagged columns, also of older generations; whole: datasets that have the tag and no known column.
-    base_us: the time of the base list of a dataset, None without one; seen: when an edge set was said first and last.
+    nodes: tagged columns, also of older generations.
+    whole: datasets with the tag and without known columns.
+    base_us: returns the time of the base list of a dataset, None without one.
+    seen: returns when runs first and last reported an edge set, in microseconds.
     """
     shown = [node for node in counted.nesting.whole(set(nodes)) if _is_listed(graph, counted, node, base_us)]
     found = [_state(graph, counted, node, seen) for node in shown]
@@ -44,7 +46,10 @@ def tagged_columns(
 
 
 def tagged_until(graph: Graph, columns: Collection[Surfaced], writes: Writes) -> Mapping[tuple[int, str | None], int]:
-    """Return (dataset, column) → microseconds of masked tagged columns that still hold rows written in the clear."""
+    """Return when clear values were last written into masked tagged columns, if these rows still exist.
+
+    The result maps (dataset, column key) to microseconds.
+    """
     found: dict[tuple[int, str | None], int] = {}
     for each in columns:
         if each.tagged and each.exposure == "masked" and each.key is not None:
@@ -59,7 +64,10 @@ def _is_newest(graph: Graph, counted: CountedEdges, dataset: int) -> bool:
 
 
 def _is_listed(graph: Graph, counted: CountedEdges, node: int, base_us: Callable[[Name], int | None]) -> bool:
-    """Tell whether a column exists: in a list or in an edge that counts; without a base list, always."""
+    """Tell whether the answer lists a tagged column: it is in a list or in an edge that counts.
+
+    Without a base list, every tagged column is listed. Columns of older and dropped generations are not listed.
+    """
     dataset, key = graph.columns[node]
     if not _is_newest(graph, counted, dataset):
         return False
@@ -105,7 +113,10 @@ def _steps(graph: Graph, counted: CountedEdges, target: int) -> Iterator[_Step]:
 
 
 def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
-    """Yield the edge sets of observed runs, be it long ago, that make a column, or what is in it, of another one."""
+    """Yield the edge sets of observed runs, at any time, with a DIRECT edge into a column from another one.
+
+    Edges into structs around the column and into columns nested in it count, too.
+    """
     around = [node, *(parent for parent, _ in counted.nesting.lies_in(node)), *counted.nesting.within(node).values()]
     for target in around:
         for source, transformation, number in graph.into.edges(target):
@@ -117,12 +128,15 @@ def _makers(graph: Graph, counted: CountedEdges, node: int) -> Iterator[int]:
 
 
 def _last_us(graph: Graph, number: int, seen: Callable[[int], tuple[int, int]]) -> int:
-    """Return when runs last said an edge set; what is declared has no time."""
+    """Return when runs last reported an edge set, EVER_US for a declared one."""
     return seen(number)[1] if graph.sets[number][0].layer == "observed" else EVER_US
 
 
 def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]:
-    """Yield what the current and newest executions say of a dataset, and attempts; a DatasetEvent does not write."""
+    """Yield the edge sets of current and newest executions that write a dataset, and of attempts.
+
+    A DatasetEvent is not a writer.
+    """
     for number in graph.fed_by.get(dataset, ()):
         if counted.says(number) and graph.sets[number][0].has_job:
             yield number
@@ -130,7 +144,7 @@ def _writers(graph: Graph, counted: CountedEdges, dataset: int) -> Iterator[int]
 
 
 def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> Hit:
-    """Return the step that decides, the same one in whatever order events came."""
+    """Return the first of the steps by name, so that the order of events makes no difference."""
 
     def rank(step: _Step) -> tuple[Name, str, Name, str]:
         dataset, key = graph.columns[step.source]
@@ -142,7 +156,7 @@ def _hit(graph: Graph, node: int, steps: Collection[_Step], *, masked: bool) -> 
 
 
 def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | None:
-    """Return when a run last wrote clear values into a column, None if they are gone."""
+    """Return when a run last wrote clear values into a column, None if there are none or their rows are gone."""
     name = graph.names[dataset]
     times = (
         writes.seen(number)[1]
@@ -162,5 +176,5 @@ def _clear_until(graph: Graph, dataset: int, key: str, writes: Writes) -> int | 
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Tell whether one column is the other, or a struct around it."""
+    """Tell whether two columns are the same, or one of them is nested in the other."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

@@ -1,4 +1,8 @@
-"""Rule 7: impact and upstream. Breadth first over every edge; what came over a mask once more, without those."""
+"""Rule 7: impact and upstream.
+
+A breadth-first search follows every edge. Further searches without masks, earlier executions or jobs presumed retired
+find the results that depend on them.
+"""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import Literal, NamedTuple
@@ -12,9 +16,11 @@ Mode = Literal["value", "any"]
 
 
 class Walked(NamedTuple):
-    """Hits in order of (distance, namespace, dataset, column); truncated: there are more than asked for.
+    """The result of a walk.
 
-    ways: all that was reached, also what is gone, by node; which edge led there is for `wave` to choose.
+    hits: in order of (distance, namespace, dataset, column).
+    ways: all hits by node, those in dropped datasets included. `wave.chosen` selects the edges of hits.
+    truncated: there are more hits than the limit.
     """
 
     hits: list[Hit]
@@ -26,7 +32,10 @@ class Walked(NamedTuple):
 def walk(
     graph: Graph, starts: Collection[int], counted: CountedEdges, *, forward: bool, mode: Mode, depth: int, limit: int
 ) -> Walked:
-    """Return the columns reached from `starts`, which are left out: at most `limit`, at most `depth` edges away."""
+    """Return the columns that edges reach from `starts`, without the starts themselves.
+
+    forward: impact, else upstream; depth: the largest distance in edges; limit: the largest number of hits.
+    """
 
     def wave(*, masked: bool, readers: bool, by: CountedEdges = counted) -> Wave:
         return Wave(
@@ -56,7 +65,7 @@ def walk(
             _take_out(doubtful, lambda: wave(masked=masked, readers=forward, by=by))
 
     masked = _over_a_mask(graph, ways.values())
-    take_out(masked, masked=False)  # another way, perhaps longer, may be without a mask
+    take_out(masked, masked=False)  # another path, perhaps a longer one, may not mask
     again = set(ways) if every.reread else set()
     _take_out(again, lambda: wave(masked=True, readers=False))
     earlier = _over_earlier(ways.values(), counted)
@@ -85,7 +94,7 @@ def _shown(graph: Graph, hits: Iterable[Hit], counted: CountedEdges) -> Iterable
 
 
 def _goes_on(graph: Graph, wave: Wave, counted: CountedEdges) -> bool:
-    """Tell whether a walk that was cut off would reach more than what is gone."""
+    """Tell whether a truncated walk would reach further columns of datasets that are not dropped."""
     while wave.front:
         if any(_shown(graph, wave.advance(None if counted.hidden else 1), counted)):
             return True
@@ -93,7 +102,7 @@ def _goes_on(graph: Graph, wave: Wave, counted: CountedEdges) -> bool:
 
 
 def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
-    """Return the nodes that were reached over a step that masks; nearer hits come first."""
+    """Return the nodes that were reached over an edge that masks; hits: in order of distance."""
     masks = [transformation.masked for transformation in graph.transformations]
     found: set[int] = set()
     if any(masks):
@@ -104,7 +113,7 @@ def _over_a_mask(graph: Graph, hits: Iterable[Hit]) -> set[int]:
 
 
 def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
-    """Return the nodes that were reached over an edge of an earlier execution; nearer hits come first."""
+    """Return the nodes that were reached over an edge of an earlier execution; hits: in order of distance."""
     found: set[int] = set()
     if counted.newest:
         for hit in hits:
@@ -114,7 +123,7 @@ def _over_earlier(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
 
 
 def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
-    """Return the nodes that were reached over an edge of a job that is presumed retired; nearer hits come first."""
+    """Return the nodes that were reached over an edge of a job presumed retired; hits: in order of distance."""
     found: set[int] = set()
     if counted.presumed:
         for hit in hits:
@@ -124,7 +133,7 @@ def _over_presumed(hits: Iterable[Hit], counted: CountedEdges) -> set[int]:
 
 
 def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
-    """Take out the nodes that another walk reaches."""
+    """Remove the nodes that another walk reaches."""
     if nodes:
         wave = begin()
         while nodes and wave.front:
@@ -132,9 +141,11 @@ def _take_out(nodes: set[int], begin: Callable[[], Wave]) -> None:
 
 
 def _take_out_of_whole(nodes: set[int], reached: Collection[int], back: FollowedEdges) -> None:
-    """Take out the nodes to which one of some edges leads from a node that is not among them.
+    """Remove the nodes that a walk over fewer edges reaches as well. This is cheaper than that walk.
 
-    reached: all that a walk over more edges reached, the starts included. It is cheaper than another walk.
+    Such a node has an edge of `back` to a reached node that is not among `nodes`, directly or over removed nodes.
+    reached: all nodes that the walk over all edges reached, the starts included.
+    back: the fewer edges, against the direction of the walk.
     """
     taken: list[int] = []
     behind: dict[int, list[int]] = {}
@@ -153,7 +164,10 @@ def _take_out_of_whole(nodes: set[int], reached: Collection[int], back: Followed
 
 
 def allowed_transformations(graph: Graph, mode: Mode, *, masked: bool) -> bytes:
-    """Return by `How` number, 1 where a walk may go: `value` follows DIRECT edges, `any` all."""
+    """Return a byte for each transformation number: 1 if a walk may follow its edges.
+
+    mode: `value` follows DIRECT edges, `any` follows all edges; masked: follow edges that mask.
+    """
     passes = bytes(
         (mode == "any" or transformation.direct) and (masked or not transformation.masked)
         for transformation in graph.transformations

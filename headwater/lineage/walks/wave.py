@@ -11,17 +11,20 @@ from headwater.lineage.walks.column_graph import Graph
 from headwater.lineage.walks.followed_edges import FarEdge, FollowedEdges, Rank
 
 _AGAIN = 3
-"""A column that was listed already, as what another lies in, and is reached itself now."""
+"""The kind of a step to a column that is reached now and was a result before, as a struct around another column."""
 
 Step = tuple[int, int, int, int, int]
-"""To which node, from which, by which `How`, of which edge set, how (`nesting`)."""
+"""(node, previous node, transformation number, edge set, kind), with the kinds of `nesting`."""
 
 
 class Hit(NamedTuple):
-    """A reached column: how far, from which column by which edge.
+    """A reached column, with its distance and the edge that led to it.
 
-    masked: every way to it masks; recreated: every way to it is over a reader of another generation; earlier: every way
-    to it is over an earlier execution; presumed: every way to it is over a job that is presumed retired.
+    parent: the previous node.
+    masked: every path to it masks.
+    recreated: every path to it contains a reader of another generation.
+    earlier: every path to it contains an edge that only earlier executions report.
+    presumed: every path to it contains an edge that only jobs presumed retired report.
     """
 
     node: int
@@ -36,7 +39,11 @@ class Hit(NamedTuple):
 
 
 class Wave:
-    """Goes on from the columns it reached last; what is gone is reached like all else."""
+    """A breadth-first search that advances by one edge at a time. It also passes through dropped datasets.
+
+    front: the nodes that it reached last; reached: all nodes so far; distance: the number of edges so far.
+    reread: some node was reached over a reader of another generation.
+    """
 
     def __init__(
         self,
@@ -50,11 +57,12 @@ class Wave:
         perhaps: bool = True,
         returns: bool = False,
     ):
-        """Begin at `starts`, and where names that meant their datasets moved on to, or (backward) came from.
+        """Begin at `starts` and at their counterparts at other locations of moved names (rule 10.11).
 
-        readers: go on from a column also where current readers met it in other generations of its dataset.
-        perhaps: follow steps that names do not settle; else they are only kept, in `unsettled`.
-        returns: reach a start, too, where a way leads to it.
+        allowed: 1 for each transformation that the search may follow.
+        readers: also follow current readers of other generations (rule 7.4).
+        perhaps: follow steps that only may lead to a column (`MAY`); otherwise they are collected in `unsettled`.
+        returns: a start can be reached, too.
         """
         self.starts = counted.moved_on(starts, forward=forward)
         self.reached = set() if returns else set(self.starts)
@@ -75,7 +83,7 @@ class Wave:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the walk has ended and went over edges alone: no nested columns, moves or other generations."""
+        """Whether the search has ended and followed only edges, without nested columns, moves or other generations."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
         return (
             not self.front
@@ -85,9 +93,9 @@ class Wave:
         )
 
     def advance(self, most: int | None = None) -> list[Hit]:
-        """Go one edge further; returns what is new there, in order of (namespace, dataset, column).
+        """Go one edge further; return the new hits in order of (namespace, dataset, column).
 
-        most: of more than these the first are returned, and there the search ends.
+        most: the largest number of hits. If there are more, the search ends there.
         """
         steps = self._in_order(self._next(), most)
         self.front = [step[0] for step in steps if step[4] != CONTAINS]
@@ -98,13 +106,13 @@ class Wave:
         ]
 
     def spread(self) -> list[int]:
-        """Go one edge further, like `advance`; returns in no order which columns are new there."""
+        """Go one edge further, like `advance`; return only the new nodes, in any order."""
         found = self._next()
         self.front = [step[0] for step in found if step[4] != CONTAINS]
         return [step[0] for step in found]
 
     def _next(self) -> list[Step]:
-        """Return the steps from the front to what is one edge further."""
+        """Return the steps from the front to the nodes that are one edge further."""
         self.distance += 1
         found: list[Step] = []
         dataset_of, active, readers = self._graph.dataset_of, self._counted.nesting.active, self._readers
@@ -113,7 +121,7 @@ class Wave:
             dataset = dataset_of[parent]
             if dataset in active:
                 self._from(parent, parent, live, found)
-            elif (edges := live.at(parent)) is not None:  # as `_over` does, without its calls: most columns are plain
+            elif (edges := live.at(parent)) is not None:  # `_over`, inlined because most columns are plain
                 for far, group in pairs(edges.plain):
                     if far not in reached and (edge := choices[group]):
                         reached.add(far)
@@ -125,10 +133,10 @@ class Wave:
         return self._moved(found) if self._counted.lifetimes.has_moves else found
 
     def chosen(self, hits: Iterable[Hit]) -> Iterator[Hit]:
-        """Let each hit name the first of the edges that lead to it from its parent, by job and transformation.
+        """Yield the hits, each with the first of the edges from its parent by rank.
 
-        An answer must not depend on which edge set came first. Where columns are nested or names moved, the search
-        takes the first that it meets.
+        Without nested columns and moved names, the search already chooses this edge. Otherwise it takes the first edge
+        that it finds, and answers must not depend on the order of edge sets.
         """
         if not self._counted.lifetimes.has_moves and not self._counted.nesting.active:
             yield from hits
@@ -139,7 +147,7 @@ class Wave:
         best: dict[tuple[int, int], tuple[Rank, int, int]] = {}
         for parent in {hit.parent for hit in unsure}:
             edges = list(self._edges.edges(parent))
-            if len({far for far, _, _ in edges}) < len(edges):  # mostly one edge leads to a column
+            if len({far for far, _, _ in edges}) < len(edges):  # in most cases, one edge leads to each column
                 self._rate(parent, [edge for edge in edges if edge[0] in nodes], best)
         for hit in kept:
             end = self._stands_for.get(hit.node, hit.node)
@@ -148,21 +156,21 @@ class Wave:
             yield hit._replace(transformation=transformation, edge_set=number) if changes else hit
 
     def _may_have_taken_another(self, hit: Hit) -> bool:
-        """Tell whether the search may have taken another edge to a column than the one that comes first."""
+        """Tell whether the search may have taken an edge to a column that is not the first by rank."""
         dataset_of, active = self._graph.dataset_of, self._counted.nesting.active
         return self._counted.lifetimes.has_moves or dataset_of[hit.node] in active or dataset_of[hit.parent] in active
 
     def _rate(
         self, parent: int, edges: Iterable[tuple[int, int, int]], best: dict[tuple[int, int], tuple[Rank, int, int]]
     ) -> None:
-        """Note the first of the edges from a node to each other one."""
+        """Store the first edge by rank from a node to each other node."""
         for far, transformation, number in edges:
             if self._counted.live[number] and self._allowed[transformation]:
                 edge = (self._counted.order.rank(transformation, number), transformation, number)
                 best[parent, far] = min(best.get((parent, far), edge), edge)
 
     def _in_order(self, steps: Iterable[Step], most: int | None) -> list[Step]:
-        """Sort dataset by dataset, which is cheaper than comparing long names for each column."""
+        """Sort steps by dataset and then by column, which is cheaper than comparing long names for each column."""
         names, keys, dataset_of = self._graph.names, self._graph.keys, self._graph.dataset_of
         by_dataset: dict[int, list[Step]] = {}
         for step in steps:
@@ -175,7 +183,7 @@ class Wave:
         return ordered
 
     def _follow_others(self, parent: int, found: list[Step]) -> None:
-        """Find what a node leads to in the other generations of its dataset."""
+        """Follow the edges of current readers from the same column in other generations of the dataset (rule 7.4)."""
         for other in self._others_of(self._graph.dataset_of[parent]):
             before = len(found)
             for same in self._counted.nesting.again(parent, other):
@@ -187,9 +195,9 @@ class Wave:
         return self._counted.followed(self._allowed, forward=self._forward, is_reading=True)
 
     def _moved(self, found: Iterable[Step]) -> list[Step]:
-        """Return steps, and the same ones to where names moved on to, or (backward) came from (rule 10.11)."""
+        """Return steps, and for each the steps to its counterparts at other locations of moved names (rule 10.11)."""
         lifetimes, nesting, every = self._counted.lifetimes, self._counted.nesting, self._in_order(found, None)
-        for node, parent, transformation, number, kind in every:  # grows while it is read
+        for node, parent, transformation, number, kind in every:  # the loop appends to this list
             for dataset in lifetimes.moved_on(self._graph.dataset_of[node], forward=self._forward):
                 for same in nesting.moved(node, dataset):
                     how = MAY if same.kind == MAY else CONTAINS if kind == CONTAINS else SURE
@@ -205,14 +213,17 @@ class Wave:
         return found
 
     def _from(self, parent: int, at: int, edges: FollowedEdges, found: list[Step]) -> None:
-        """Follow the edges of a column, and of what it lies in; `parent` is what stands for it on the way."""
+        """Follow the edges of the column `at` and of the structs around it.
+
+        parent: the column in whose name the steps are recorded.
+        """
         self._over(parent, at, (at, ""), edges, found)
         if self._graph.dataset_of[at] in self._counted.nesting.active:
             for place in self._counted.nesting.lies_in(at):
                 self._over(parent, at, place, edges, found)
 
     def _over(self, parent: int, at: int, place: tuple[int, str], edges: FollowedEdges, found: list[Step]) -> None:
-        """Follow the edges of a node for a column at some place in it."""
+        """Follow the edges of a node for a column in it; place: the node, and the rest of the column's path."""
         followed = edges.at(place[0])
         if followed is None:
             return
@@ -244,7 +255,7 @@ class Wave:
             yield from self._take((reach.node, parent, transformation, number, reach.kind))
 
     def _take(self, step: Step) -> Iterator[Step]:
-        """Take a step unless it leads to what was reached; what is only contained may be reached later."""
+        """Yield a step unless its node was reached before. A node that was reached as a struct may be reached again."""
         node, parent, transformation, number, kind = step
         if node in self.reached:
             return
@@ -262,7 +273,7 @@ class Wave:
             yield (node, parent, transformation, number, _AGAIN if node in self._contained else SURE)
 
     def _cross(self, parent: int, middle: int, transformation: int, number: int) -> Iterator[Step]:
-        """Go through the meeting point of dataset-wide edges, which is no distance; once, for all that come later."""
+        """Pass the hub of dataset-wide edges, which adds no distance. The search passes each hub only once."""
         if middle in self._crossed:
             return
         self._crossed.add(middle)

@@ -1,7 +1,7 @@
 """A persistent connection to one HTTP server, built on the standard library's client.
 
-httpx needs four times the CPU per request (docs/decisions.md). This client keeps its timeouts, certificate checks and
-proxy variables, and never sends a request on a connection that the server has closed.
+httpx needs four times the CPU per request (docs/decisions/0050-http-client-for-sinks.md). This client keeps its
+timeouts, certificate checks and proxy variables, and never sends a request on a connection that the server has closed.
 """
 
 import base64

@@ -196,12 +196,16 @@ def entries_of(event: Delivered) -> list[Facets]:
 
 
 def lineage_sources(facets: Facets) -> list[Facets]:
-    """Return the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
+    """Return the datasets among the sources in a `columnLineage` facet, or in a `lineage` facet of an output."""
+    return [each for each in all_sources(facets) if each.get("type", "DATASET") == "DATASET"]
+
+
+def all_sources(facets: Facets) -> list[Facets]:
+    """Return the sources of these facets, datasets and jobs."""
     told, entry = facets.get("columnLineage") or {}, facets.get("lineage") or {}
     found = [step for each in (told.get("fields") or {}).values() for step in each.get("inputFields") or []]
     found += [step for each in (entry.get("fields") or {}).values() for step in each.get("inputs") or []]
-    found += [*(told.get("dataset") or []), *(entry.get("inputs") or [])]
-    return [each for each in found if each.get("type", "DATASET") == "DATASET"]
+    return [*found, *(told.get("dataset") or []), *(entry.get("inputs") or [])]
 
 
 def unsafe_answers(

@@ -22,6 +22,7 @@ from tests.proof.event_edits import (
     steps_of,
     time_of,
 )
+from tests.proof.ranks import all_sources
 from tests.reference.names import Name
 from tests.reference.records import Facets, facets_of, job_key
 from tests.reference.world_events import Json
@@ -535,11 +536,10 @@ def _named_sources(events: Sequence[Json]) -> set[tuple[str, str, str]]:
     for event in events:
         entities = [event[entity] for entity in ("run", "job") if entity in event]
         facets = [facets_of(each).get("lineage") or {} for each in entities]
-        steps = [entry for each in facets for entry in each.get("entries") or []]
-        steps += [place.facets.get("lineage") or {} for place in places([event], "outputs")]
-        fields = [step for each in steps for step in (each.get("fields") or {}).values()]
-        inputs = [source for each in (*steps, *fields) for source in each.get("inputs") or []]
-        found |= {(each.get("type", "DATASET"), each["namespace"], each["name"]) for each in inputs}
+        entries = [entry for each in facets for entry in each.get("entries") or []]
+        entries += [place.facets.get("lineage") or {} for place in places([event], "outputs")]
+        sources = [source for entry in entries for source in all_sources({"lineage": entry})]
+        found |= {(each.get("type", "DATASET"), each["namespace"], each["name"]) for each in sources}
     return found
 
 

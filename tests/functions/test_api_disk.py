@@ -59,7 +59,7 @@ def test_a_full_disk_fails_the_snapshot_timer_and_is_named_until_there_is_room(p
             assert "ERROR functions.api: No snapshot of the index was made: " in app.logged()
 
             while (
-                "disk is full"
+                "the disk has no free bytes"
                 not in (found := app.request("api", method="GET", target="/health/ready")).json()["components"]["index"]
             ):
                 rest()
